@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time: a steady clock for durations and wall-clock stamps for records. */
+#ifndef SHARDLOAD_CLOCK_H
+#define SHARDLOAD_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* Nanoseconds of the steady clock; only differences mean something. */
+static inline int64_t sl_clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline double sl_seconds_since(int64_t start_ns) {
+    return (double)(sl_clock_ns() - start_ns) / 1e9;
+}
+
+/* Milliseconds since 1970-01-01 UTC. */
+static inline int64_t sl_wall_clock_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+#endif

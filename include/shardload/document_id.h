@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Document ids: a source's number and a record's byte offset in one signed 64-bit integer.
+ *
+ *   bit 63  62 .......... 40  39 ... 32  31 ...... 20  19 ........... 0
+ *        0  source number     stripe     row           offset in block
+ *
+ * The uncompressed stream of a source is cut into blocks of 1 MiB. A block's index has 20 bits; its
+ * low 8, reversed, are the stripe, its high 12 the row. So successive blocks fall far apart in the
+ * key space, in the order of a van der Corput sequence: whatever number of ranges a source's keys
+ * are split into, a reader that goes through the stream from front to back feeds all of them
+ * evenly from the first megabyte on. Within a stripe, ids ascend with the offset.
+ *
+ * The mapping is one to one, so an id tells which byte of which source a document came from, and
+ * the same record of the same source always gets the same id. A source has at most 1 TiB; there
+ * are 2^23 source numbers, of which 0 is never used. */
+#ifndef SHARDLOAD_DOCUMENT_ID_H
+#define SHARDLOAD_DOCUMENT_ID_H
+
+#include <stdint.h>
+
+#define SL_BLOCK_BITS 20
+#define SL_BLOCK_BYTES ((uint64_t)1 << SL_BLOCK_BITS)
+#define SL_STRIPES 256u
+#define SL_SOURCE_BYTES_MAX ((uint64_t)1 << 40)
+#define SL_SOURCE_NUMBER_MAX ((uint32_t)0x7FFFFF)
+
+static inline uint32_t sl_reverse_8_bits(uint32_t x) {
+    x = ((x & 0x55) << 1) | ((x >> 1) & 0x55);
+    x = ((x & 0x33) << 2) | ((x >> 2) & 0x33);
+    return ((x & 0x0F) << 4) | ((x >> 4) & 0x0F);
+}
+
+/* The first id of stripe `stripe` (0..SL_STRIPES) of a source; with stripe SL_STRIPES, one past the
+ * source's last id. */
+static inline int64_t sl_stripe_first_id(uint32_t source_number, uint32_t stripe) {
+    return ((int64_t)source_number << 40) + ((int64_t)stripe << 32);
+}
+
+/* The id of a record that starts at `offset` (below SL_SOURCE_BYTES_MAX) of source `number`. */
+static inline int64_t sl_document_id(uint32_t number, uint64_t offset) {
+    uint64_t block = offset >> SL_BLOCK_BITS;
+    uint64_t stripe = sl_reverse_8_bits((uint32_t)(block & 0xFF));
+    return (int64_t)(((uint64_t)number << 40) | (stripe << 32) | ((block >> 8) << SL_BLOCK_BITS) |
+                     (offset & (SL_BLOCK_BYTES - 1)));
+}
+
+static inline uint32_t sl_document_id_source(int64_t id) {
+    return (uint32_t)((uint64_t)id >> 40);
+}
+
+static inline uint64_t sl_document_id_offset(int64_t id) {
+    uint64_t bits = (uint64_t)id;
+    uint64_t block = (((bits >> SL_BLOCK_BITS) & 0xFFF) << 8) |
+                     sl_reverse_8_bits((uint32_t)((bits >> 32) & 0xFF));
+    return (block << SL_BLOCK_BITS) | (bits & (SL_BLOCK_BYTES - 1));
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: one table per program, from which parsing, --help, environment variables and the keys of
+ * a configuration file come.
+ *
+ * Precedence: command line, then environment (PREFIX_NAME), then --config FILE.yaml, then the
+ * table's default. All wrong options are reported together. */
+#ifndef SHARDLOAD_OPTIONS_H
+#define SHARDLOAD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <shardload/error.h>
+
+typedef struct sl_options sl_options;
+
+typedef enum sl_option_kind {
+    SL_OPTION_FLAG,    /* --drop; in files and environment true/false/yes/no/1/0 */
+    SL_OPTION_STRING,
+    SL_OPTION_LIST,    /* may be given several times; a YAML sequence */
+    SL_OPTION_COUNT,   /* a whole number from minimum to maximum, or one of the words in choices */
+    SL_OPTION_BYTES,   /* 64MiB; from minimum to maximum */
+    SL_OPTION_SECONDS, /* 90s, 4h */
+    SL_OPTION_CHOICE,  /* one of the words in choices */
+} sl_option_kind;
+
+typedef struct sl_option_row {
+    const char *name; /* long name without --; NULL ends a table */
+    char letter;      /* short name, or 0 */
+    sl_option_kind kind;
+    const char *argument; /* what --help shows for the value; NULL for a flag */
+    const char *fallback; /* default as text, or NULL for none */
+    const char *choices;  /* "a|b|c", or NULL */
+    uint64_t minimum;     /* for COUNT and BYTES */
+    uint64_t maximum;     /* 0 means no limit */
+    unsigned commands;    /* bit mask of the commands that take it */
+    const char *group;    /* heading in --help */
+    const char *help;     /* one or two sentences */
+    bool secret;          /* its value may hold credentials */
+} sl_option_row;
+
+typedef struct sl_command {
+    const char *name; /* NULL ends a table */
+    unsigned bit;     /* its place in sl_option_row.commands */
+    const char *synopsis; /* "[options] SOURCE..." */
+    const char *summary;  /* one line */
+    const char *details;  /* paragraphs and examples for `--help` */
+    bool takes_arguments; /* besides options */
+    /* Runs the command; returns the exit code. */
+    int (*run)(const sl_options *options);
+} sl_command;
+
+typedef struct sl_program {
+    const char *name;
+    const char *version;
+    const char *summary;
+    const char *environment_prefix; /* "SHARDLOAD" */
+    const sl_command *commands;
+    const sl_option_row *rows;
+    const char *epilogue; /* exit codes and where to read on; for --help */
+} sl_program;
+
+typedef enum sl_options_result {
+    SL_OPTIONS_RUN,    /* *options is set; run its command */
+    SL_OPTIONS_SHOWN,  /* --help or --version was printed: exit 0 */
+    SL_OPTIONS_FAILED, /* error is set (SL_EXIT_USAGE), one line per wrong option */
+} sl_options_result;
+
+/* Every program's commands also take --help, --version and --config FILE. */
+sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
+                                   sl_options **options, sl_error *error);
+void sl_options_destroy(sl_options *options); /* NULL is fine */
+
+const sl_command *sl_options_command(const sl_options *options);
+
+/* The words that are not options. */
+size_t sl_options_argument_count(const sl_options *options);
+const char *sl_options_argument(const sl_options *options, size_t index);
+
+/* Values by name. A name that is not in the table, or of another kind, is a programming error and
+ * aborts. Strings live as long as the options. */
+bool sl_option_given(const sl_options *options, const char *name); /* by anything but the default */
+bool sl_option_flag(const sl_options *options, const char *name);
+const char *sl_option_string(const sl_options *options, const char *name); /* also CHOICE; or NULL */
+uint64_t sl_option_number(const sl_options *options, const char *name); /* COUNT, BYTES */
+double sl_option_seconds(const sl_options *options, const char *name);
+/* A COUNT option that was given as one of its words ("auto", "5%")? */
+bool sl_option_is_word(const sl_options *options, const char *name, const char *word);
+size_t sl_option_list_count(const sl_options *options, const char *name);
+const char *sl_option_list_item(const sl_options *options, const char *name, size_t index);
+
+/* Calls `visit` for every option of the command with its value as text (NULL when it has none,
+ * secrets redacted) and where it came from: "command line", "environment", "config", "default". */
+void sl_options_each(const sl_options *options,
+                     void (*visit)(void *context, const char *name, const char *value,
+                                   const char *origin),
+                     void *context);
+
+/* Parses words, runs the command, prints errors: what `main` of both programs is. */
+int sl_options_main(const sl_program *program, int count, char **words);
+
+#endif

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: parsing by table. Words of the command line, environment variables and the keys of a
+ * configuration file all end in `take`, which checks one value against its row; what is wrong is
+ * collected, and reported when everything has been looked at. */
+#include <shardload/options.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <yaml.h>
+
+#include <shardload/text.h>
+
+typedef enum value_origin { FROM_DEFAULT, FROM_CONFIG, FROM_ENVIRONMENT, FROM_COMMAND_LINE } value_origin;
+
+static const char *const origin_names[] = {"default", "config", "environment", "command line"};
+
+typedef struct value {
+    char **texts; /* as given; one, or several for a list */
+    size_t count;
+    bool flag;
+    uint64_t number;
+    double seconds;
+    value_origin from;
+} value;
+
+struct sl_options {
+    const sl_program *program;
+    const sl_command *command;
+    value *values; /* one per row */
+    size_t rows;
+    const char **arguments;
+    size_t argument_count;
+    char *config_path;
+    sl_error *error; /* while parsing: what is wrong so far */
+    bool wrong;
+};
+
+/* ---- collecting what is wrong ---- */
+
+static void complain(sl_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void complain(sl_options *options, const char *format, ...) {
+    sl_error *error = options->error;
+    size_t used = options->wrong ? strlen(error->message) : 0;
+    options->wrong = true;
+    error->code = SL_EXIT_USAGE;
+    if (used > 0 && used + 1 < sizeof error->message)
+        error->message[used++] = '\n';
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->message + used, sizeof error->message - used, format, arguments);
+    va_end(arguments);
+}
+
+/* The option nearest to a mistyped name, or NULL when nothing is near: fewest single-character
+ * edits, at most a third of its length. */
+static const char *nearest_name(const sl_program *program, const char *name, size_t length) {
+    const char *best = NULL;
+    size_t best_distance = length / 3 + 1;
+    for (const sl_option_row *row = program->rows; row->name; row++) {
+        size_t other = strlen(row->name);
+        size_t line[64];
+        if (other >= 64 || length >= 64)
+            continue;
+        for (size_t j = 0; j <= other; j++)
+            line[j] = j;
+        for (size_t i = 1; i <= length; i++) {
+            size_t diagonal = line[0];
+            line[0] = i;
+            for (size_t j = 1; j <= other; j++) {
+                size_t above = line[j];
+                size_t change = diagonal + (name[i - 1] != row->name[j - 1]);
+                size_t insert = (line[j - 1] < above ? line[j - 1] : above) + 1;
+                line[j] = change < insert ? change : insert;
+                diagonal = above;
+            }
+        }
+        if (line[other] < best_distance) {
+            best_distance = line[other];
+            best = row->name;
+        }
+    }
+    return best;
+}
+
+/* ---- one value against its row ---- */
+
+static bool word_in(const char *choices, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = choices; at && *at;) {
+        size_t one = strcspn(at, "|");
+        if (one == length && memcmp(at, word, length) == 0)
+            return true;
+        at += one + (at[one] == '|');
+    }
+    return false;
+}
+
+static bool keep_text(value *into, const char *text, bool append) {
+    if (!append) {
+        for (size_t i = 0; i < into->count; i++)
+            free(into->texts[i]);
+        into->count = 0;
+    }
+    char **texts = realloc(into->texts, (into->count + 1) * sizeof *texts);
+    if (!texts)
+        return false;
+    into->texts = texts;
+    texts[into->count] = strdup(text);
+    return texts[into->count] && ++into->count > 0;
+}
+
+/* A percentage is the one word that a row cannot list: "P%" in choices stands for it. */
+static bool percentage(const char *choices, const char *text, uint64_t *hundredths) {
+    size_t length = strlen(text);
+    if (!word_in(choices, "P%") || length < 2 || text[length - 1] != '%')
+        return false;
+    char *end;
+    double percent = strtod(text, &end);
+    if (end != text + length - 1 || !(percent >= 0 && percent <= 100))
+        return false;
+    *hundredths = (uint64_t)(percent * 100 + 0.5);
+    return true;
+}
+
+static bool in_range(const sl_option_row *row, uint64_t number) {
+    return number >= row->minimum && (row->maximum == 0 || number <= row->maximum);
+}
+
+static void take(sl_options *options, size_t index, const char *text, value_origin from,
+                 const char *where) {
+    const sl_option_row *row = &options->program->rows[index];
+    value *into = &options->values[index];
+    const char *shown = row->secret ? "***" : text;
+    switch (row->kind) {
+    case SL_OPTION_FLAG: {
+        bool on = word_in("true|yes|1|on", text);
+        if (!on && !word_in("false|no|0|off", text)) {
+            complain(options, "%s: \"%s\" is neither true nor false", where, shown);
+            return;
+        }
+        into->flag = on;
+        break;
+    }
+    case SL_OPTION_STRING:
+    case SL_OPTION_LIST:
+        break;
+    case SL_OPTION_COUNT:
+        if (row->choices &&
+            (word_in(row->choices, text) || percentage(row->choices, text, &into->number)))
+            break;
+        if (!sl_text_to_u64(sl_text_of(text), &into->number) || !in_range(row, into->number)) {
+            char range[96] = "";
+            if (row->maximum)
+                snprintf(range, sizeof range, " from %llu to %llu",
+                         (unsigned long long)row->minimum, (unsigned long long)row->maximum);
+            else if (row->minimum)
+                snprintf(range, sizeof range, " of at least %llu",
+                         (unsigned long long)row->minimum);
+            complain(options, "%s: \"%s\" is not a whole number%s%s%s", where, shown, range,
+                     row->choices ? ", nor one of " : "", row->choices ? row->choices : "");
+            return;
+        }
+        break;
+    case SL_OPTION_BYTES:
+        if (!sl_text_to_bytes(sl_text_of(text), &into->number) || !in_range(row, into->number)) {
+            char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+            complain(options, "%s: \"%s\" is not a size%s%s%s%s; write it like 500000, 64KiB or 8MB",
+                     where, shown, row->maximum ? " from " : "",
+                     row->maximum ? sl_human_bytes((double)row->minimum, low) : "",
+                     row->maximum ? " to " : "",
+                     row->maximum ? sl_human_bytes((double)row->maximum, high) : "");
+            return;
+        }
+        break;
+    case SL_OPTION_SECONDS:
+        if (!sl_text_to_seconds(sl_text_of(text), &into->seconds)) {
+            complain(options, "%s: \"%s\" is not a time; write it like 90s, 15m, 4h or 2d", where,
+                     shown);
+            return;
+        }
+        break;
+    case SL_OPTION_CHOICE:
+        if (!word_in(row->choices, text)) {
+            complain(options, "%s: \"%s\" is not one of %s", where, shown, row->choices);
+            return;
+        }
+        break;
+    }
+    bool append = row->kind == SL_OPTION_LIST && into->from == from;
+    if (!keep_text(into, text, append)) {
+        complain(options, "out of memory while reading options");
+        return;
+    }
+    into->from = from;
+}
+
+/* ---- the sources of values, from the weakest to the strongest ---- */
+
+static size_t find_row(const sl_options *options, const char *name, size_t length) {
+    for (size_t i = 0; i < options->rows; i++) {
+        const char *row = options->program->rows[i].name;
+        if (strlen(row) == length && memcmp(row, name, length) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static bool applies(const sl_options *options, size_t index) {
+    return options->program->rows[index].commands & options->command->bit;
+}
+
+static void take_defaults(sl_options *options) {
+    for (size_t i = 0; i < options->rows; i++) {
+        const sl_option_row *row = &options->program->rows[i];
+        if (row->fallback && applies(options, i))
+            take(options, i, row->fallback, FROM_DEFAULT, row->name);
+    }
+}
+
+/* The file is one mapping from long names to scalars or, for lists, sequences of scalars. Keys of
+ * the program's other commands are allowed, so that one file serves them all. */
+static void take_config(sl_options *options, const char *path) {
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        complain(options, "--config %s: %s", path, strerror(errno));
+        return;
+    }
+    yaml_parser_t parser;
+    yaml_document_t document;
+    yaml_parser_initialize(&parser);
+    yaml_parser_set_input_file(&parser, file);
+    if (!yaml_parser_load(&parser, &document)) {
+        complain(options, "%s:%zu:%zu: %s", path, parser.problem_mark.line + 1,
+                 parser.problem_mark.column + 1, parser.problem ? parser.problem : "cannot be read");
+        goto done;
+    }
+    yaml_node_t *root = yaml_document_get_root_node(&document);
+    if (root && root->type != YAML_MAPPING_NODE)
+        complain(options, "%s:%zu: expected a mapping from option names to values", path,
+                 root->start_mark.line + 1);
+    for (yaml_node_pair_t *pair = root && root->type == YAML_MAPPING_NODE
+                                      ? root->data.mapping.pairs.start
+                                      : NULL;
+         pair && pair < root->data.mapping.pairs.top; pair++) {
+        yaml_node_t *key = yaml_document_get_node(&document, pair->key);
+        yaml_node_t *item = yaml_document_get_node(&document, pair->value);
+        char where[400];
+        const char *name = key->type == YAML_SCALAR_NODE ? (char *)key->data.scalar.value : "?";
+        snprintf(where, sizeof where, "%s:%zu: %s", path, key->start_mark.line + 1, name);
+        size_t index = find_row(options, name, strlen(name));
+        if (index == SIZE_MAX) {
+            const char *near = nearest_name(options->program, name, strlen(name));
+            complain(options, "%s is not an option%s%s%s", where, near ? "; did you mean " : "",
+                     near ? near : "", near ? "?" : "");
+        } else if (!applies(options, index)) {
+            continue;
+        } else if (item->type == YAML_SCALAR_NODE) {
+            take(options, index, (char *)item->data.scalar.value, FROM_CONFIG, where);
+        } else if (item->type == YAML_SEQUENCE_NODE &&
+                   options->program->rows[index].kind == SL_OPTION_LIST) {
+            for (yaml_node_item_t *one = item->data.sequence.items.start;
+                 one < item->data.sequence.items.top; one++) {
+                yaml_node_t *element = yaml_document_get_node(&document, *one);
+                if (element->type == YAML_SCALAR_NODE)
+                    take(options, index, (char *)element->data.scalar.value, FROM_CONFIG, where);
+                else
+                    complain(options, "%s: expected plain values in the list", where);
+            }
+        } else {
+            complain(options, "%s: expected a plain value", where);
+        }
+    }
+    yaml_document_delete(&document);
+done:
+    yaml_parser_delete(&parser);
+    fclose(file);
+}
+
+static void take_environment(sl_options *options) {
+    for (size_t i = 0; i < options->rows; i++) {
+        if (!applies(options, i))
+            continue;
+        char variable[128];
+        int length = snprintf(variable, sizeof variable, "%s_%s",
+                              options->program->environment_prefix, options->program->rows[i].name);
+        for (int k = 0; k < length; k++)
+            variable[k] = variable[k] == '-' ? '_' : (char)toupper((unsigned char)variable[k]);
+        const char *text = getenv(variable);
+        if (text && *text)
+            take(options, i, text, FROM_ENVIRONMENT, variable);
+    }
+}
+
+/* Values of the command line are kept aside until the weaker sources have been taken, because the
+ * configuration file's name is itself an option. */
+typedef struct given {
+    size_t row;
+    const char *text;
+    const char *word; /* as written, for messages */
+} given;
+
+static void read_words(sl_options *options, int count, char **words, given *out, size_t *taken) {
+    const sl_program *program = options->program;
+    bool only_arguments = false;
+    for (int i = 2; i < count; i++) {
+        const char *word = words[i];
+        if (only_arguments || word[0] != '-' || word[1] == '\0') {
+            options->arguments[options->argument_count++] = word;
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            only_arguments = true;
+            continue;
+        }
+        size_t index = SIZE_MAX;
+        const char *text = NULL;
+        if (word[1] == '-') {
+            size_t length = strcspn(word + 2, "=");
+            if (word[2 + length] == '=')
+                text = word + 3 + length;
+            if (length == 6 && memcmp(word + 2, "config", 6) == 0) {
+                if (!text && i + 1 < count)
+                    text = words[++i];
+                free(options->config_path);
+                options->config_path = text ? strdup(text) : NULL;
+                if (!options->config_path)
+                    complain(options, "--config needs a file name");
+                continue;
+            }
+            index = find_row(options, word + 2, length);
+            if (index == SIZE_MAX) {
+                const char *near = nearest_name(program, word + 2, length);
+                complain(options, "%.*s: there is no such option%s%s%s", (int)length + 2, word,
+                         near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+                continue;
+            }
+        } else {
+            for (size_t k = 0; k < options->rows; k++) {
+                if (program->rows[k].letter == word[1])
+                    index = k;
+            }
+            if (index == SIZE_MAX) {
+                complain(options, "-%c: there is no such option", word[1]);
+                continue;
+            }
+            if (word[2])
+                text = word + 2 + (word[2] == '=');
+        }
+        const sl_option_row *row = &program->rows[index];
+        if (!applies(options, index)) {
+            complain(options, "--%s does not belong to %s %s", row->name, program->name,
+                     options->command->name);
+            if (row->kind != SL_OPTION_FLAG && !text)
+                i++; /* its value, so that it is not taken for a source */
+            continue;
+        }
+        if (!text && row->kind == SL_OPTION_FLAG)
+            text = "true";
+        if (!text) {
+            if (i + 1 >= count) {
+                complain(options, "--%s needs a value (%s)", row->name, row->argument);
+                continue;
+            }
+            text = words[++i];
+        }
+        out[(*taken)++] = (given){index, text, word};
+    }
+}
+
+/* ---- help ---- */
+
+static void print_wrapped(FILE *out, const char *text, int indent, int column) {
+    const int width = 96;
+    while (*text) {
+        size_t length = strcspn(text, " \n");
+        if (column > indent && column + 1 + (int)length > width) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, length, out);
+        column += (int)length;
+        text += length;
+        while (*text == ' ')
+            text++;
+        if (*text == '\n') {
+            text++;
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        }
+    }
+    fputc('\n', out);
+}
+
+static void print_row(FILE *out, const sl_option_row *row) {
+    char left[120];
+    int used = row->letter ? snprintf(left, sizeof left, "  -%c, ", row->letter)
+                           : snprintf(left, sizeof left, "      ");
+    snprintf(left + used, sizeof left - (size_t)used, "--%s%s%s", row->name,
+             row->argument ? " " : "", row->argument ? row->argument : "");
+    fprintf(out, "%-34s", left);
+    int column = (int)strlen(left) > 33 ? 0 : 34;
+    if (column == 0)
+        fprintf(out, "\n%34s", "");
+    char help[1200];
+    bool tell = row->fallback && row->kind != SL_OPTION_FLAG;
+    snprintf(help, sizeof help, "%s%s%s%s", row->help, tell ? " (default: " : "",
+             tell ? row->fallback : "", tell ? ")" : "");
+    print_wrapped(out, help, 34, 34);
+}
+
+static void print_command_help(const sl_program *program, const sl_command *command) {
+    printf("usage: %s %s %s\n\n%s\n\n%s\n", program->name, command->name, command->synopsis,
+           command->summary, command->details);
+    const char *group = NULL;
+    for (const sl_option_row *row = program->rows; row->name; row++) {
+        if (!(row->commands & command->bit))
+            continue;
+        if (!group || strcmp(group, row->group) != 0)
+            printf("\n%s:\n", group = row->group);
+        print_row(stdout, row);
+    }
+    printf("\nEverywhere:\n"
+           "      --config FILE               Options from a YAML file: long names as keys.\n"
+           "  -h, --help                      This text.\n"
+           "      --version                   The version.\n\n"
+           "Each option can also come from the environment, as %s_NAME; the command line wins over\n"
+           "the environment, the environment over the file.\n",
+           program->environment_prefix);
+    if (program->epilogue)
+        printf("\n%s\n", program->epilogue);
+}
+
+static void print_program_help(const sl_program *program) {
+    printf("%s %s: %s\n\nusage: %s COMMAND [options] ...\n\nCommands:\n", program->name,
+           program->version, program->summary, program->name);
+    for (const sl_command *command = program->commands; command->name; command++)
+        printf("  %-10s %s\n", command->name, command->summary);
+    printf("\n%s COMMAND --help tells more.\n", program->name);
+    if (program->epilogue)
+        printf("\n%s\n", program->epilogue);
+}
+
+static bool is_help(const char *word) {
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+static bool is_version(const char *word) {
+    return strcmp(word, "--version") == 0;
+}
+
+/* ---- the whole ---- */
+
+sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
+                                   sl_options **result, sl_error *error) {
+    *result = NULL;
+    if (count >= 2 && is_version(words[1])) {
+        printf("%s %s\n", program->name, program->version);
+        return SL_OPTIONS_SHOWN;
+    }
+    if (count >= 2 && is_help(words[1]) && count == 2) {
+        print_program_help(program);
+        return SL_OPTIONS_SHOWN;
+    }
+    const char *verb = count >= 2 ? (is_help(words[1]) ? words[2] : words[1]) : NULL;
+    const sl_command *command = program->commands;
+    while (verb && command->name && strcmp(command->name, verb) != 0)
+        command++;
+    if (!verb || !command->name) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s%s%s; `%s --help` lists the commands",
+                     verb ? "there is no command \"" : "which command?", verb ? verb : "",
+                     verb ? "\"" : "", program->name);
+        return SL_OPTIONS_FAILED;
+    }
+    for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0 ||
+            (i == 1 && is_help(words[1]))) {
+            print_command_help(program, command);
+            return SL_OPTIONS_SHOWN;
+        }
+        if (is_version(words[i])) {
+            printf("%s %s\n", program->name, program->version);
+            return SL_OPTIONS_SHOWN;
+        }
+    }
+
+    given *values = calloc((size_t)count, sizeof *values);
+    sl_options *options = calloc(1, sizeof *options);
+    if (!values || !options)
+        goto no_memory;
+    options->program = program;
+    options->command = command;
+    options->error = error;
+    while (program->rows[options->rows].name)
+        options->rows++;
+    options->values = calloc(options->rows, sizeof *options->values);
+    options->arguments = calloc((size_t)count, sizeof *options->arguments);
+    if (!options->values || !options->arguments)
+        goto no_memory;
+
+    size_t taken = 0;
+    read_words(options, count, words, values, &taken);
+    take_defaults(options);
+    if (options->config_path)
+        take_config(options, options->config_path);
+    take_environment(options);
+    for (size_t i = 0; i < taken; i++) {
+        char where[160];
+        snprintf(where, sizeof where, "--%s", program->rows[values[i].row].name);
+        take(options, values[i].row, values[i].text, FROM_COMMAND_LINE, where);
+    }
+    if (!command->takes_arguments && options->argument_count > 0)
+        complain(options, "%s %s takes no arguments, but there is \"%s\"", program->name,
+                 command->name, options->arguments[0]);
+    free(values);
+    if (options->wrong) {
+        size_t used = strlen(error->message);
+        snprintf(error->message + used, sizeof error->message - used,
+                 "\n`%s %s --help` explains the options", program->name, command->name);
+        sl_options_destroy(options);
+        return SL_OPTIONS_FAILED;
+    }
+    *result = options;
+    return SL_OPTIONS_RUN;
+
+no_memory:
+    free(values);
+    sl_options_destroy(options);
+    sl_error_memory(error, "reading options");
+    return SL_OPTIONS_FAILED;
+}
+
+void sl_options_destroy(sl_options *options) {
+    if (!options)
+        return;
+    for (size_t i = 0; options->values && i < options->rows; i++) {
+        for (size_t k = 0; k < options->values[i].count; k++)
+            free(options->values[i].texts[k]);
+        free(options->values[i].texts);
+    }
+    free(options->values);
+    free(options->arguments);
+    free(options->config_path);
+    free(options);
+}
+
+const sl_command *sl_options_command(const sl_options *options) {
+    return options->command;
+}
+
+size_t sl_options_argument_count(const sl_options *options) {
+    return options->argument_count;
+}
+
+const char *sl_options_argument(const sl_options *options, size_t index) {
+    return options->arguments[index];
+}
+
+static const value *value_of(const sl_options *options, const char *name, unsigned kinds) {
+    size_t index = find_row(options, name, strlen(name));
+    if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind))) {
+        fprintf(stderr, "shardload: internal error: option %s\n", name);
+        abort();
+    }
+    return &options->values[index];
+}
+
+bool sl_option_given(const sl_options *options, const char *name) {
+    return value_of(options, name, ~0u)->from != FROM_DEFAULT;
+}
+
+bool sl_option_flag(const sl_options *options, const char *name) {
+    return value_of(options, name, 1u << SL_OPTION_FLAG)->flag;
+}
+
+const char *sl_option_string(const sl_options *options, const char *name) {
+    const value *found = value_of(options, name, 1u << SL_OPTION_STRING | 1u << SL_OPTION_CHOICE);
+    return found->count ? found->texts[0] : NULL;
+}
+
+uint64_t sl_option_number(const sl_options *options, const char *name) {
+    return value_of(options, name, 1u << SL_OPTION_COUNT | 1u << SL_OPTION_BYTES)->number;
+}
+
+double sl_option_seconds(const sl_options *options, const char *name) {
+    return value_of(options, name, 1u << SL_OPTION_SECONDS)->seconds;
+}
+
+bool sl_option_is_word(const sl_options *options, const char *name, const char *word) {
+    const value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
+    return found->count && strcmp(found->texts[0], word) == 0;
+}
+
+size_t sl_option_list_count(const sl_options *options, const char *name) {
+    return value_of(options, name, 1u << SL_OPTION_LIST)->count;
+}
+
+const char *sl_option_list_item(const sl_options *options, const char *name, size_t index) {
+    return value_of(options, name, 1u << SL_OPTION_LIST)->texts[index];
+}
+
+void sl_options_each(const sl_options *options,
+                     void (*visit)(void *context, const char *name, const char *value,
+                                   const char *origin),
+                     void *context) {
+    for (size_t i = 0; i < options->rows; i++) {
+        if (!applies(options, i))
+            continue;
+        const sl_option_row *row = &options->program->rows[i];
+        const value *found = &options->values[i];
+        const char *origin = origin_names[found->from];
+        if (found->count == 0)
+            visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
+        for (size_t k = 0; k < found->count; k++) {
+            char *redacted = row->secret ? sl_redact_uri(found->texts[k]) : NULL;
+            visit(context, row->name,
+                  row->secret ? (redacted ? redacted : "***") : found->texts[k], origin);
+            free(redacted);
+        }
+    }
+}
+
+int sl_options_main(const sl_program *program, int count, char **words) {
+    sl_options *options;
+    sl_error error = {0};
+    switch (sl_options_parse(program, count, words, &options, &error)) {
+    case SL_OPTIONS_SHOWN:
+        return SL_EXIT_OK;
+    case SL_OPTIONS_FAILED:
+        fprintf(stderr, "%s: %s\n", program->name, error.message);
+        return error.code;
+    case SL_OPTIONS_RUN:
+        break;
+    }
+    int code = sl_options_command(options)->run(options);
+    sl_options_destroy(options);
+    return code;
+}

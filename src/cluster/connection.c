@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection to the server: the driver's pool, the server's own description, and errors in
+ * words a user can act on. */
+#include <shardload/connection.h>
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+struct sl_connection {
+    mongoc_uri_t *uri;
+    mongoc_client_pool_t *pool;
+    char *display_uri;
+    sl_server server;
+};
+
+const char *sl_deployment_name(sl_deployment deployment) {
+    static const char *const names[] = {"standalone", "replica set", "sharded cluster"};
+    return names[deployment];
+}
+
+/* The driver is set up once per process; it cannot be set up again after a clean-up, so that is
+ * left to the end of the process. */
+static void start_driver(void) {
+    static bool started;
+    if (!__atomic_exchange_n(&started, true, __ATOMIC_ACQ_REL)) {
+        mongoc_init();
+        mongoc_log_set_handler(NULL, NULL);
+    }
+}
+
+/* Driver messages carry parts that mean nothing to a user; the table says what to take out. */
+bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error) {
+    static const struct {
+        const char *from;
+        const char *to;
+    } rewrites[] = {
+        {"No suitable servers found: ", "no server answers: "},
+        {"No suitable servers found (`serverSelectionTryOnce` set): ", "no server answers: "},
+        {"No servers yet eligible for rescan", "no server answers"},
+        {"`serverSelectionTimeoutMS` expired: ", ""},
+        {"calling hello on ", ""},
+        {"calling ismaster on ", ""},
+        {"calling isMaster on ", ""},
+        {"Failed to send \"hello\" command with database \"admin\": ", ""},
+        {"Failed to read 4 bytes: ", ""},
+        {"socket error or timeout", "the connection broke or timed out"},
+        {"connection refused", "connection refused"},
+        {"connection timeout", "no answer in time"},
+        {". Topology type: Unknown", ""},
+        {". Topology type: Single", ""},
+        {". Topology type: Sharded", ""},
+        {". Topology type: ReplicaSetNoPrimary", " (the replica set has no primary)"},
+        {". Topology type: ReplicaSetWithPrimary", ""},
+        {"libmongoc ", "driver "},
+    };
+    char text[sizeof driver_error->message * 2];
+    snprintf(text, sizeof text, "%s", driver_error->message);
+    for (size_t i = 0; i < sizeof rewrites / sizeof rewrites[0]; i++) {
+        size_t from = strlen(rewrites[i].from);
+        size_t to = strlen(rewrites[i].to);
+        char *at = text;
+        while ((at = strstr(at, rewrites[i].from)) != NULL) {
+            size_t tail = strlen(at + from) + 1;
+            if ((size_t)(at - text) + to + tail > sizeof text)
+                break;
+            memmove(at + to, at + from, tail);
+            memcpy(at, rewrites[i].to, to);
+            at += to;
+        }
+    }
+    const char *advice = "";
+    if (driver_error->domain == MONGOC_ERROR_SERVER_SELECTION)
+        advice = "; is the server running, and is --uri right?";
+    else if (driver_error->code == 18 || driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)
+        advice = "; check user name, password and authSource in the URI";
+    else if (driver_error->code == 13)
+        advice = "; the user lacks a privilege for this";
+    return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
+}
+
+bool sl_connection_command(sl_connection *connection, const char *database, const bson_t *command,
+                           bson_t *reply, int32_t *server_code, sl_error *error) {
+    bson_error_t driver_error = {0};
+    bson_t own_reply;
+    if (!reply)
+        reply = &own_reply;
+    mongoc_client_t *client = sl_connection_borrow(connection);
+    bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
+    sl_connection_return(connection, client);
+    if (server_code)
+        *server_code = ok ? 0 : (int32_t)driver_error.code;
+    if (!ok) {
+        bson_iter_t iter;
+        char doing[128];
+        bool named = bson_iter_init(&iter, command) && bson_iter_next(&iter);
+        snprintf(doing, sizeof doing, "%s on database %s", named ? bson_iter_key(&iter) : "command",
+                 database);
+        sl_error_from_driver(error, doing, &driver_error);
+    }
+    if (reply == &own_reply)
+        bson_destroy(&own_reply);
+    return ok;
+}
+
+bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
+                        const bson_t *filter, const bson_t *options, bson_t *documents,
+                        sl_error *error) {
+    bson_init(documents);
+    mongoc_client_t *client = sl_connection_borrow(connection);
+    mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, NULL);
+    const bson_t *document;
+    uint32_t index = 0;
+    while (mongoc_cursor_next(cursor, &document)) {
+        const char *key;
+        char room[16];
+        bson_uint32_to_string(index++, &key, room, sizeof room);
+        bson_append_document(documents, key, -1, document);
+    }
+    bson_error_t driver_error;
+    bool ok = !mongoc_cursor_error(cursor, &driver_error);
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(handle);
+    sl_connection_return(connection, client);
+    if (!ok) {
+        char doing[300];
+        snprintf(doing, sizeof doing, "find in %s.%s", database, collection);
+        sl_error_from_driver(error, doing, &driver_error);
+    }
+    return ok;
+}
+
+static int32_t int_of(const bson_t *reply, const char *key, int32_t otherwise) {
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, reply, key) && BSON_ITER_HOLDS_NUMBER(&iter))
+        return (int32_t)bson_iter_as_int64(&iter);
+    return otherwise;
+}
+
+static void string_of(const bson_t *reply, const char *key, char *out, size_t room) {
+    bson_iter_t iter;
+    out[0] = '\0';
+    if (bson_iter_init_find(&iter, reply, key) && BSON_ITER_HOLDS_UTF8(&iter))
+        snprintf(out, room, "%s", bson_iter_utf8(&iter, NULL));
+}
+
+static bool describe_server(sl_connection *connection, sl_error *error) {
+    sl_server *server = &connection->server;
+    bson_t reply;
+    bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
+    bool ok = sl_connection_command(connection, "admin", hello, &reply, NULL, error);
+    bson_destroy(hello);
+    if (ok) {
+        char message[32];
+        string_of(&reply, "msg", message, sizeof message);
+        string_of(&reply, "setName", server->set_name, sizeof server->set_name);
+        server->deployment = strcmp(message, "isdbgrid") == 0 ? SL_SHARDED
+                             : server->set_name[0]            ? SL_REPLICA_SET
+                                                              : SL_STANDALONE;
+        server->max_batch_documents = int_of(&reply, "maxWriteBatchSize", 1000);
+        server->max_message_bytes = int_of(&reply, "maxMessageSizeBytes", 48000000);
+        server->max_document_bytes = int_of(&reply, "maxBsonObjectSize", 16777216);
+    }
+    bson_destroy(&reply);
+    if (!ok)
+        return false;
+
+    bson_t *build_info = BCON_NEW("buildInfo", BCON_INT32(1));
+    ok = sl_connection_command(connection, "admin", build_info, &reply, NULL, error);
+    bson_destroy(build_info);
+    if (ok)
+        string_of(&reply, "version", server->version, sizeof server->version);
+    bson_destroy(&reply);
+
+    for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(connection->uri); host;
+         host = host->next)
+        server->routers++;
+    return ok;
+}
+
+bool sl_connection_open(const char *uri, const char *application, unsigned pool_size,
+                        sl_connection **connection, sl_error *error) {
+    *connection = NULL;
+    start_driver();
+    sl_connection *made = calloc(1, sizeof *made);
+    if (!made)
+        return sl_error_memory(error, "connecting");
+    made->display_uri = sl_redact_uri(uri);
+    if (!made->display_uri) {
+        sl_error_memory(error, "connecting");
+        goto fail;
+    }
+    bson_error_t driver_error;
+    made->uri = mongoc_uri_new_with_error(uri, &driver_error);
+    if (!made->uri) {
+        /* The driver's text may repeat parts of the URI, a password among them: say it ourselves. */
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "--uri %s is not a connection string; expected "
+                     "mongodb://[user:password@]host:port[,host:port...]/[database][?options], with "
+                     "reserved characters in user name and password percent-encoded",
+                     made->display_uri);
+        goto fail;
+    }
+    if (!mongoc_uri_has_option(made->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS))
+        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 10000);
+    if (!mongoc_uri_has_option(made->uri, MONGOC_URI_CONNECTTIMEOUTMS))
+        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_CONNECTTIMEOUTMS, 5000);
+    mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
+
+    made->pool = mongoc_client_pool_new_with_error(made->uri, &driver_error);
+    if (!made->pool) {
+        sl_error_from_driver(error, "connecting", &driver_error);
+        error->code = SL_EXIT_USAGE;
+        goto fail;
+    }
+    mongoc_client_pool_set_error_api(made->pool, MONGOC_ERROR_API_VERSION_2);
+    mongoc_client_pool_set_appname(made->pool, application);
+    if (!describe_server(made, error)) {
+        sl_error_prefix(error, "cannot use %s", made->display_uri);
+        goto fail;
+    }
+    *connection = made;
+    return true;
+
+fail:
+    sl_connection_close(made);
+    return false;
+}
+
+void sl_connection_close(sl_connection *connection) {
+    if (!connection)
+        return;
+    mongoc_client_pool_destroy(connection->pool);
+    mongoc_uri_destroy(connection->uri);
+    free(connection->display_uri);
+    free(connection);
+}
+
+const sl_server *sl_connection_server(const sl_connection *connection) {
+    return &connection->server;
+}
+
+const char *sl_connection_display_uri(const sl_connection *connection) {
+    return connection->display_uri;
+}
+
+mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
+    return mongoc_client_pool_pop(connection->pool);
+}
+
+void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {
+    mongoc_client_pool_push(connection->pool, client);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors as values. */
+#include <shardload/error.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
+    if (!error)
+        return false;
+    error->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool sl_error_prefix(sl_error *error, const char *format, ...) {
+    if (!error)
+        return false;
+    char old[sizeof error->message];
+    memcpy(old, error->message, sizeof old);
+    va_list arguments;
+    va_start(arguments, format);
+    int written = vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    size_t used = written < 0 ? 0 : (size_t)written;
+    if (used < sizeof error->message)
+        snprintf(error->message + used, sizeof error->message - used, ": %s", old);
+    return false;
+}
+
+bool sl_error_memory(sl_error *error, const char *what) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "out of memory while %s; use fewer threads or smaller batches", what);
+}

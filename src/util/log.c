@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log. One lock orders whole lines; the screen hook runs under it, so a progress line can be
+ * wiped before and drawn again after without another thread's line in between. */
+#include <shardload/log.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+    pthread_mutex_t lock;
+    sl_log_level level; /* set before threads start */
+    int file;           /* -1 while there is none; under lock */
+    void (*hook)(bool before, void *context);
+    void *hook_context;
+} logger = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = SL_LOG_INFO, .file = -1};
+
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
+
+void sl_log_set_level(sl_log_level level) {
+    logger.level = level;
+}
+
+bool sl_log_open_file(const char *path, sl_error *error) {
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0)
+        return sl_error_set(error, SL_EXIT_USAGE, "cannot open the log file %s: %s", path,
+                            strerror(errno));
+    pthread_mutex_lock(&logger.lock);
+    if (logger.file >= 0)
+        close(logger.file);
+    logger.file = file;
+    pthread_mutex_unlock(&logger.lock);
+    return true;
+}
+
+void sl_log_close_file(void) {
+    pthread_mutex_lock(&logger.lock);
+    if (logger.file >= 0)
+        close(logger.file);
+    logger.file = -1;
+    pthread_mutex_unlock(&logger.lock);
+}
+
+void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *context) {
+    pthread_mutex_lock(&logger.lock);
+    logger.hook = hook;
+    logger.hook_context = context;
+    pthread_mutex_unlock(&logger.lock);
+}
+
+/* A log line that cannot be written has nowhere to be reported. */
+static void write_all(int file, const char *bytes, size_t length) {
+    while (length > 0) {
+        ssize_t written = write(file, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return;
+        bytes += written;
+        length -= (size_t)written;
+    }
+}
+
+void sl_log(sl_log_level level, const char *format, ...) {
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+
+    char line[2200];
+    pthread_mutex_lock(&logger.lock);
+    if (logger.file >= 0) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        struct tm utc;
+        gmtime_r(&now.tv_sec, &utc);
+        char stamp[32];
+        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
+        int length = snprintf(line, sizeof line, "%s.%03ldZ %s %s\n", stamp,
+                              now.tv_nsec / 1000000, level_names[level], text);
+        if (length > 0)
+            write_all(logger.file, line, (size_t)length);
+    }
+    if (level <= logger.level) {
+        const char *prefix = level == SL_LOG_ERROR     ? "shardload: "
+                             : level == SL_LOG_WARNING ? "warning: "
+                                                       : "";
+        int length = snprintf(line, sizeof line, "%s%s\n", prefix, text);
+        if (logger.hook)
+            logger.hook(true, logger.hook_context);
+        if (length > 0)
+            write_all(STDERR_FILENO, line, (size_t)length);
+        if (logger.hook)
+            logger.hook(false, logger.hook_context);
+    }
+    pthread_mutex_unlock(&logger.lock);
+}

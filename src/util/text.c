@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sized text, checked numbers, figures for people, UTF-8, redaction. */
+#include <shardload/text.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool sl_text_equal_ignoring_case(sl_text a, sl_text b) {
+    if (a.length != b.length)
+        return false;
+    for (size_t i = 0; i < a.length; i++) {
+        if (tolower((unsigned char)a.bytes[i]) != tolower((unsigned char)b.bytes[i]))
+            return false;
+    }
+    return true;
+}
+
+bool sl_text_to_u64(sl_text text, uint64_t *value) {
+    if (text.length == 0)
+        return false;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.bytes[i] - '0';
+        if (digit > 9 || __builtin_mul_overflow(sum, 10u, &sum) ||
+            __builtin_add_overflow(sum, digit, &sum))
+            return false;
+    }
+    *value = sum;
+    return true;
+}
+
+bool sl_text_to_bytes(sl_text text, uint64_t *bytes) {
+    static const struct {
+        const char *suffix;
+        uint64_t factor;
+    } units[] = {
+        {"", 1},           {"b", 1},
+        {"k", 1ull << 10}, {"kib", 1ull << 10}, {"kb", 1000ull},
+        {"m", 1ull << 20}, {"mib", 1ull << 20}, {"mb", 1000000ull},
+        {"g", 1ull << 30}, {"gib", 1ull << 30}, {"gb", 1000000000ull},
+        {"t", 1ull << 40}, {"tib", 1ull << 40}, {"tb", 1000000000000ull},
+    };
+    size_t digits = 0;
+    while (digits < text.length && isdigit((unsigned char)text.bytes[digits]))
+        digits++;
+    sl_text suffix = {text.bytes + digits, text.length - digits};
+    uint64_t number;
+    if (!sl_text_to_u64((sl_text){text.bytes, digits}, &number))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (sl_text_equal_ignoring_case(suffix, sl_text_of(units[i].suffix)))
+            return !__builtin_mul_overflow(number, units[i].factor, bytes);
+    }
+    return false;
+}
+
+bool sl_text_to_seconds(sl_text text, double *seconds) {
+    if (text.length == 0)
+        return false;
+    static const struct {
+        char suffix;
+        double factor;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    double factor = 1;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (text.bytes[text.length - 1] == units[i].suffix) {
+            factor = units[i].factor;
+            text.length--;
+            break;
+        }
+    }
+    uint64_t number;
+    if (!sl_text_to_u64(text, &number))
+        return false;
+    *seconds = (double)number * factor;
+    return true;
+}
+
+bool sl_utf8_valid(const char *bytes, size_t length, size_t *where) {
+    const unsigned char *p = (const unsigned char *)bytes;
+    size_t i = 0;
+    while (i < length) {
+        if (p[i] < 0x80) {
+            i++;
+            continue;
+        }
+        /* Lead byte -> number of continuation bytes and the range of the first of them, which is
+         * what rules out overlong forms, surrogates and values above U+10FFFF. */
+        unsigned more;
+        unsigned char low = 0x80, high = 0xBF;
+        if (p[i] >= 0xC2 && p[i] <= 0xDF) {
+            more = 1;
+        } else if (p[i] >= 0xE0 && p[i] <= 0xEF) {
+            more = 2;
+            if (p[i] == 0xE0)
+                low = 0xA0;
+            if (p[i] == 0xED)
+                high = 0x9F;
+        } else if (p[i] >= 0xF0 && p[i] <= 0xF4) {
+            more = 3;
+            if (p[i] == 0xF0)
+                low = 0x90;
+            if (p[i] == 0xF4)
+                high = 0x8F;
+        } else {
+            goto bad;
+        }
+        if (length - i <= more || p[i + 1] < low || p[i + 1] > high)
+            goto bad;
+        for (unsigned k = 2; k <= more; k++) {
+            if ((p[i + k] & 0xC0) != 0x80)
+                goto bad;
+        }
+        i += more + 1;
+    }
+    return true;
+bad:
+    if (where)
+        *where = i;
+    return false;
+}
+
+size_t sl_text_printable(sl_text text, char *out, size_t room) {
+    static const char hex[] = "0123456789abcdef";
+    if (room == 0)
+        return 0;
+    size_t used = 0;
+    size_t i = 0;
+    while (i < text.length) {
+        unsigned char byte = (unsigned char)text.bytes[i];
+        size_t take = 1;
+        bool plain = byte >= 0x20 && byte < 0x7F;
+        if (byte >= 0xC2) { /* a well-formed sequence is copied whole */
+            for (take = 2; take <= 4 && i + take <= text.length; take++) {
+                if (sl_utf8_valid(text.bytes + i, take, NULL)) {
+                    plain = true;
+                    break;
+                }
+            }
+            if (!plain)
+                take = 1;
+        }
+        size_t need = plain ? take : 4;
+        bool last = i + take >= text.length;
+        if (used + need + (last ? 0 : 3) >= room) { /* keep room to say that it was cut */
+            for (int dots = 0; dots < 3 && used + 1 < room; dots++)
+                out[used++] = '.';
+            break;
+        }
+        if (plain) {
+            memcpy(out + used, text.bytes + i, take);
+        } else {
+            out[used] = '\\';
+            out[used + 1] = 'x';
+            out[used + 2] = hex[byte >> 4];
+            out[used + 3] = hex[byte & 15];
+        }
+        used += need;
+        i += take;
+    }
+    out[used] = '\0';
+    return used;
+}
+
+char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    unsigned unit = 0;
+    while (bytes >= 999.95 && unit + 1 < sizeof units / sizeof units[0]) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(out, SL_HUMAN_ROOM, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    return out;
+}
+
+char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]) {
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    char *to = out;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return out;
+}
+
+char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]) {
+    if (seconds < 9.95) {
+        snprintf(out, SL_HUMAN_ROOM, "%.*f s", seconds < 0.0995 ? 3 : 1, seconds);
+        return out;
+    }
+    uint64_t whole = (uint64_t)(seconds + 0.5);
+    if (whole < 60)
+        snprintf(out, SL_HUMAN_ROOM, "%llu s", (unsigned long long)whole);
+    else if (whole < 3600)
+        snprintf(out, SL_HUMAN_ROOM, "%llu min %02llu s", (unsigned long long)(whole / 60),
+                 (unsigned long long)(whole % 60));
+    else
+        snprintf(out, SL_HUMAN_ROOM, "%llu h %02llu min", (unsigned long long)(whole / 3600),
+                 (unsigned long long)(whole / 60 % 60));
+    return out;
+}
+
+/* Query options whose value is a secret. */
+static const char *const secret_options[] = {"tlsCertificateKeyFilePassword", "sslClientCertificateKeyPassword",
+                                             "authMechanismProperties"};
+
+char *sl_redact_uri(const char *uri) {
+    char *copy = malloc(strlen(uri) + sizeof "***@" + 1);
+    if (!copy)
+        return NULL;
+    const char *rest = strstr(uri, "://");
+    if (!rest)
+        return strcpy(copy, uri);
+    rest += 3;
+    /* The last @ before the path: a careless password may hold an unescaped one. */
+    size_t authority = strcspn(rest, "/?");
+    const char *at = NULL;
+    for (size_t i = 0; i < authority; i++) {
+        if (rest[i] == '@')
+            at = rest + i;
+    }
+    /* A careless password may also hold an unescaped slash; then any later @ ends the secret. */
+    if (!at)
+        at = strrchr(rest, '@');
+    size_t used = (size_t)(rest - uri);
+    memcpy(copy, uri, used);
+    if (at) {
+        memcpy(copy + used, "***", 3);
+        used += 3;
+        rest = at;
+    }
+    strcpy(copy + used, rest);
+    for (size_t i = 0; i < sizeof secret_options / sizeof secret_options[0]; i++) {
+        char *option = strcasestr(copy, secret_options[i]);
+        char *value = option ? strchr(option, '=') : NULL;
+        if (!value)
+            continue;
+        value++;
+        size_t length = strcspn(value, "&");
+        memset(value, '*', length);
+    }
+    return copy;
+}
