@@ -599,6 +599,11 @@ bool sl_option_is_word(const sl_options *options, const char *name, const char *
     return found->count && strcmp(found->texts[0], word) == 0;
 }
 
+bool sl_option_is_percentage(const sl_options *options, const char *name) {
+    const value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
+    return found->count && strchr(found->texts[0], '%');
+}
+
 size_t sl_option_list_count(const sl_options *options, const char *name) {
     return value_of(options, name, 1u << SL_OPTION_LIST)->count;
 }

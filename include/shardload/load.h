@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A load, from sources to a verified collection, and the inspection of sources without a server. */
+#ifndef SHARDLOAD_LOAD_H
+#define SHARDLOAD_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bson/bson.h>
+
+#include <shardload/error.h>
+#include <shardload/format.h>
+
+typedef enum sl_sink_kind {
+    SL_SINK_CLUSTER,
+    SL_SINK_NULL, /* parse and encode, throw away: measures the client alone */
+    SL_SINK_BSON, /* a BSON dump that other tools read */
+} sl_sink_kind;
+
+typedef enum sl_progress_kind {
+    SL_PROGRESS_AUTO, /* a terminal's line on a terminal, else plain lines */
+    SL_PROGRESS_TERMINAL,
+    SL_PROGRESS_PLAIN,
+    SL_PROGRESS_JSON,
+    SL_PROGRESS_NONE,
+} sl_progress_kind;
+
+/* Everything a load needs to know. All borrowed; NULL and 0 where not given. */
+typedef struct sl_load_config {
+    const char *program_version;
+    const bson_t *options; /* the effective configuration, for the record; no secrets */
+
+    const char *const *paths;
+    size_t path_count;
+    const char *include;      /* shell pattern for names of files found in folders */
+    const char *format;       /* name, or "auto" */
+    sl_format_options format_options;
+
+    sl_sink_kind sink;
+    const char *sink_path;    /* for SL_SINK_BSON */
+    const char *uri;
+    const char *database;
+    const char *collection;
+    bool drop;
+    bool again;               /* load sources that have been loaded before */
+    const char *compressor;
+    bool clustered;
+    const bson_t *shard_key;  /* NULL: do not shard */
+    const bson_t *const *indexes;
+    size_t index_count;
+    const char *write_concern; /* "majority" or a number of members */
+
+    unsigned threads;
+    uint32_t batch_documents;
+    size_t batch_bytes;
+
+    const char *work_directory;  /* NULL: a new one with a name of its own */
+    const char *report;          /* also write the run record here */
+    uint64_t rejects_max;        /* UINT64_MAX: no limit */
+    double rejects_max_share;    /* of all records, 0..1; 1: no limit */
+    bool verify;
+    sl_progress_kind progress;
+} sl_load_config;
+
+/* Runs the load and prints what it does. Returns the exit code; problems have been reported. */
+sl_exit sl_load_run(const sl_load_config *config);
+
+/* Prints format, dialect, the first `documents` documents, rejects and estimates of each source.
+ * Uses the config's sources and format only. */
+sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents);
+
+#endif

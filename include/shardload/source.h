@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources: files, folders and pipes, plain or gzipped, handed out as blocks of whole records to any
+ * number of threads at once. Knows nothing of formats: a record is a line.
+ *
+ * A block holds the lines that *begin* in one MiB of a source's uncompressed stream (see
+ * document_id.h), so the cut does not depend on who reads, how many threads there are, or whether
+ * the file is compressed. */
+#ifndef SHARDLOAD_SOURCE_H
+#define SHARDLOAD_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <shardload/error.h>
+#include <shardload/text.h>
+
+typedef enum sl_source_kind {
+    SL_SOURCE_PLAIN, /* a regular file: read at any place by all threads */
+    SL_SOURCE_GZIP,  /* one or more gzip members: read from front to back */
+    SL_SOURCE_PIPE,  /* standard input, a FIFO; gzip is recognised: read from front to back, once */
+} sl_source_kind;
+
+typedef struct sl_source {
+    char *path;            /* as the user would write it; "-" is standard input */
+    sl_source_kind kind;
+    uint64_t stored_bytes; /* on disk; 0 for a pipe */
+    bool named;            /* by the user himself, not found in a folder */
+} sl_source;
+
+typedef struct sl_source_set sl_source_set;
+
+/* Longer lines are cut to this by the reader: no document can be made of them. */
+#define SL_RECORD_BYTES_MAX ((size_t)16 << 20)
+
+/* Finds the sources behind `paths`: folders are searched through, sorted by name, without hidden
+ * files and __MACOSX; `include` (may be NULL) is a shell pattern for the names of files found in
+ * folders. Every path that cannot be used is reported in one error (SL_EXIT_SOURCE). */
+bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
+                          sl_source_set **set, sl_error *error);
+void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
+
+size_t sl_source_set_count(const sl_source_set *set);
+const sl_source *sl_source_set_at(const sl_source_set *set, size_t index);
+uint64_t sl_source_set_stored_bytes(const sl_source_set *set); /* of all that are not left out */
+/* Stored bytes read so far; any thread may ask. */
+uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
+
+/* Leaves a source out of what readers hand out. Before the first block only. */
+void sl_source_set_skip(sl_source_set *set, size_t index);
+
+/* The first bytes of the uncompressed stream, up to `room`, into `head`; `*whole` when that is all
+ * there is. A pipe keeps them for its readers. Before the first block only. */
+bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
+                    bool *whole, sl_error *error);
+
+/* Who a source is: a hash over its name without folders, its size and its first and last 64 KiB,
+ * and its size. A pipe gets one of a kind. */
+#define SL_FINGERPRINT_ROOM 48
+bool sl_source_fingerprint(const sl_source_set *set, size_t index,
+                           char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error);
+
+typedef struct sl_source_block {
+    size_t source;     /* index into the set */
+    uint64_t sequence; /* 0, 1, 2 ... within the source */
+    uint64_t offset;   /* of text.bytes[0] in the uncompressed stream */
+    sl_text text;      /* whole lines; may be empty. SL_SLACK readable bytes follow. The reader's,
+                          until its next call */
+    bool last;         /* exactly one block of each source is its last */
+} sl_source_block;
+
+/* How a reader spent its time, in nanoseconds. */
+typedef struct sl_reader_times {
+    int64_t reading;
+    int64_t inflating; /* and waiting for another thread that inflates the same file */
+} sl_reader_times;
+
+/* A reader is one thread's access to the set: its buffer and its open file. */
+typedef struct sl_reader sl_reader;
+
+bool sl_reader_create(sl_source_set *set, sl_reader **reader, sl_error *error);
+void sl_reader_destroy(sl_reader *reader); /* NULL is fine */
+const sl_reader_times *sl_reader_spent(const sl_reader *reader);
+
+typedef enum sl_read_result { SL_READ_BLOCK, SL_READ_END, SL_READ_FAILED } sl_read_result;
+
+/* The next block that nobody has had yet, from whichever source suits this thread. */
+sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_error *error);
+
+/* The first block of one source, for a look at it. Do not mix with sl_reader_next. */
+bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl_error *error);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shardload: the command line of the loader. One table of options; each command turns them into a
+ * configuration and calls the floor below. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bson/bson.h>
+
+#include <shardload/load.h>
+#include <shardload/log.h>
+#include <shardload/options.h>
+#include <shardload/text.h>
+
+enum { LOAD = 1, INSPECT = 2 };
+
+static const sl_option_row rows[] = {
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD, "Target",
+     "Connection string of the cluster: name all its routers. Also a replica set or a lone mongod.",
+     true},
+    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD, "Target", "Database.", false},
+    {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD, "Target", "Collection.",
+     false},
+    {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
+     "Drop the collection first.", false},
+    {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
+     "Load sources that have been loaded before: their documents keep their ids, so what is there "
+     "stays and what is missing comes back.", false},
+    {"sink", 0, SL_OPTION_STRING, "WHERE", "cluster", NULL, 0, 0, LOAD, "Target",
+     "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
+     "bson:- for standard output).", false},
+
+    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|delimited", 0, 0, LOAD | INSPECT,
+     "Source", "auto looks at each file. mot: MOT vehicle tests. delimited: any file with a header "
+     "or a --schema.", false},
+    {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
+     "Columns and their types for --format delimited, in YAML.", false},
+    {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, LOAD | INSPECT, "Source",
+     "Keys of the documents: short (m) or as published (test_mileage).", false},
+    {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, LOAD | INSPECT,
+     "Source", "What text that is not UTF-8 means: with utf-8 its record is rejected, with latin-1 "
+     "it is read as windows-1252, which contains Latin-1.", false},
+    {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
+     "Cut blanks at both ends of every field.", false},
+    {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
+     "Of the files found in folders, take only those whose name matches.", false},
+    {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
+     "How many documents to show of each source.", false},
+
+    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, LOAD, "Speed",
+     "Worker threads, each with a connection of its own. auto: two per core.", false},
+    {"batch-size", 0, SL_OPTION_COUNT, "N", "10000", NULL, 1, 100000, LOAD, "Speed",
+     "Documents per insert.", false},
+    {"batch-bytes", 0, SL_OPTION_BYTES, "SIZE", "16MiB", NULL, 65536, 47000000, LOAD, "Speed",
+     "Bytes per insert; whichever of the two is reached first.", false},
+
+    {"shard-key", 0, SL_OPTION_STRING, "JSON", "{\"_id\": 1}", NULL, 0, 0, LOAD, "Layout",
+     "On a sharded cluster. {\"_id\": 1} is pre-split so that all shards are busy from the first "
+     "second; none leaves the collection unsharded.", false},
+    {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOAD, "Layout",
+     "Build this index after the load, like {\"v\": 1}. May be given several times.", false},
+    {"compressor", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0, LOAD, "Layout",
+     "Block compressor of the collection, instead of the server's default.", false},
+    {"clustered", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Layout",
+     "Make the collection clustered by _id (server 5.3 and later): no index of _id beside the "
+     "documents, and a faster load.", false},
+
+    {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOAD, "Delivery",
+     "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
+     "journal.", false},
+    {"max-rejects", 0, SL_OPTION_COUNT, "N|P%", "unlimited", "unlimited|P%", 0, 0, LOAD, "Delivery",
+     "Stop when more records than this, or than this percentage, are rejected.", false},
+    {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, LOAD, "Delivery",
+     "Folder for rejects.tsv, the raw rejected records, run.json and the log. Without it, one named "
+     "after target and time is made here.", false},
+    {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
+     "Do not count the documents of each range at the end.", false},
+
+    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, LOAD,
+     "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "
+     "chooses tty on a terminal and plain elsewhere.", false},
+    {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD, "Output",
+     "Write the run record here too.", false},
+    {0},
+};
+
+/* ---- from options to a configuration ---- */
+
+typedef struct load_setup {
+    sl_load_config config;
+    bson_t options;
+    bson_t *shard_key;
+    bson_t **indexes;
+    const char **paths;
+    char *schema_text;
+} load_setup;
+
+static void setup_clear(load_setup *setup) {
+    bson_destroy(&setup->options);
+    bson_destroy(setup->shard_key);
+    for (size_t i = 0; i < setup->config.index_count; i++)
+        bson_destroy(setup->indexes[i]);
+    free(setup->indexes);
+    free(setup->paths);
+    free(setup->schema_text);
+}
+
+static void record_option(void *context, const char *name, const char *value, const char *origin) {
+    (void)origin;
+    bson_t *options = context;
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, options, name)) { /* a list: its items, one after the other */
+        char key[128];
+        snprintf(key, sizeof key, "%s (%u)", name, bson_count_keys(options));
+        BSON_APPEND_UTF8(options, key, value);
+    } else if (value) {
+        BSON_APPEND_UTF8(options, name, value);
+    } else {
+        BSON_APPEND_NULL(options, name);
+    }
+}
+
+static bool add_problem(sl_error *error, const char *text) {
+    size_t used = error->code ? strlen(error->message) : 0;
+    error->code = SL_EXIT_USAGE;
+    snprintf(error->message + used, sizeof error->message - used, "%s%s", used ? "\n" : "", text);
+    return false;
+}
+
+/* An index or shard key: an object with at least one key, whose values are directions or kinds. */
+static bson_t *parse_key(const char *option, const char *text, sl_error *error) {
+    bson_error_t why;
+    char problem[400];
+    bson_t *key = bson_new_from_json((const uint8_t *)text, -1, &why);
+    if (key && bson_count_keys(key) > 0)
+        return key;
+    snprintf(problem, sizeof problem, "--%s: %s is not a key; write it like {\"st\": 1, \"ts\": -1}"
+             " or {\"st\": \"hashed\"}", option, text);
+    add_problem(error, problem);
+    bson_destroy(key);
+    return NULL;
+}
+
+static char *read_text(const char *path, sl_error *error) {
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t used = 0, room = 0;
+    while (file) {
+        if (room - used < 4096) {
+            room = room * 2 + 8192;
+            char *more = realloc(text, room);
+            if (!more)
+                break;
+            text = more;
+        }
+        size_t got = fread(text + used, 1, room - used - 1, file);
+        used += got;
+        if (got == 0)
+            break;
+    }
+    if (text)
+        text[used] = '\0';
+    if (!file || ferror(file)) {
+        char problem[400];
+        snprintf(problem, sizeof problem, "--schema %s: cannot be read", path);
+        add_problem(error, problem);
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static bool set_up_source(load_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    config->path_count = sl_options_argument_count(options);
+    setup->paths = calloc(config->path_count + 1, sizeof *setup->paths);
+    if (!setup->paths)
+        return sl_error_memory(error, "starting");
+    for (size_t i = 0; i < config->path_count; i++)
+        setup->paths[i] = sl_options_argument(options, i);
+    config->paths = setup->paths;
+    if (config->path_count == 0)
+        add_problem(error, "which sources? Name files or folders, or - for standard input");
+    config->include = sl_option_string(options, "include");
+    config->format = sl_option_string(options, "format");
+    config->format_options = (sl_format_options){
+        .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,
+        .latin1 = strcmp(sl_option_string(options, "encoding"), "latin-1") == 0,
+        .trim = sl_option_flag(options, "trim"),
+        .schema_name = sl_option_string(options, "schema"),
+    };
+    if (config->format_options.schema_name) {
+        setup->schema_text = read_text(config->format_options.schema_name, error);
+        config->format_options.schema_text = setup->schema_text;
+        if (strcmp(config->format, "auto") == 0)
+            config->format = "delimited"; /* a schema of one's own is for nothing else */
+    }
+    return true;
+}
+
+static void set_up_sink(load_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    const char *sink = sl_option_string(options, "sink");
+    if (strcmp(sink, "null") == 0) {
+        config->sink = SL_SINK_NULL;
+    } else if (strncmp(sink, "bson:", 5) == 0 && sink[5]) {
+        config->sink = SL_SINK_BSON;
+        config->sink_path = sink + 5;
+    } else if (strcmp(sink, "cluster") != 0) {
+        add_problem(error, "--sink: expected cluster, null or bson:FILE");
+    }
+    if (config->sink != SL_SINK_CLUSTER)
+        return;
+    config->uri = sl_option_string(options, "uri");
+    config->database = sl_option_string(options, "db");
+    config->collection = sl_option_string(options, "collection");
+    if (!config->database || !*config->database)
+        add_problem(error, "--db is missing: which database?");
+    if (!config->collection || !*config->collection)
+        add_problem(error, "--collection is missing: which collection?");
+}
+
+static void set_up_layout(load_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    const char *shard_key = sl_option_string(options, "shard-key");
+    if (strcmp(shard_key, "none") != 0)
+        setup->shard_key = parse_key("shard-key", shard_key, error);
+    config->shard_key = setup->shard_key;
+    size_t count = sl_option_list_count(options, "index");
+    setup->indexes = calloc(count + 1, sizeof *setup->indexes);
+    for (size_t i = 0; setup->indexes && i < count; i++) {
+        bson_t *key = parse_key("index", sl_option_list_item(options, "index", i), error);
+        if (key)
+            setup->indexes[config->index_count++] = key;
+    }
+    config->indexes = (const bson_t *const *)setup->indexes;
+    config->compressor = sl_option_string(options, "compressor");
+    config->clustered = sl_option_flag(options, "clustered");
+}
+
+static sl_progress_kind progress_named(const char *name) {
+    static const char *const names[] = {"auto", "tty", "plain", "json", "none"};
+    unsigned i = 0;
+    while (strcmp(names[i], name) != 0)
+        i++;
+    return (sl_progress_kind)i;
+}
+
+static void set_up_rest(load_setup *setup, const sl_options *options) {
+    sl_load_config *config = &setup->config;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    config->threads = sl_option_is_word(options, "threads", "auto")
+                          ? (unsigned)(cores > 0 ? 2 * cores : 2)
+                          : (unsigned)sl_option_number(options, "threads");
+    /* Parsing alone has nothing to wait for. */
+    if (sl_option_is_word(options, "threads", "auto") && config->sink != SL_SINK_CLUSTER)
+        config->threads = cores > 0 ? (unsigned)cores : 1;
+    config->batch_documents = (uint32_t)sl_option_number(options, "batch-size");
+    config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
+    config->write_concern = "majority";
+    static char number[24];
+    if (!sl_option_is_word(options, "write-concern", "majority")) {
+        snprintf(number, sizeof number, "%llu",
+                 (unsigned long long)sl_option_number(options, "write-concern"));
+        config->write_concern = number;
+    }
+    config->rejects_max = UINT64_MAX;
+    config->rejects_max_share = 1;
+    if (!sl_option_is_word(options, "max-rejects", "unlimited")) {
+        if (sl_option_is_percentage(options, "max-rejects"))
+            config->rejects_max_share =
+                (double)sl_option_number(options, "max-rejects") / 10000;
+        else
+            config->rejects_max = sl_option_number(options, "max-rejects");
+    }
+    config->drop = sl_option_flag(options, "drop");
+    config->again = sl_option_flag(options, "again");
+    config->work_directory = sl_option_string(options, "work-dir");
+    config->report = sl_option_string(options, "report");
+    config->verify = !sl_option_flag(options, "no-verify");
+    config->progress = progress_named(sl_option_string(options, "progress"));
+}
+
+static int run_load(const sl_options *options) {
+    load_setup setup = {.config = {.program_version = SHARDLOAD_VERSION}};
+    sl_error error = {0};
+    bson_init(&setup.options);
+    sl_options_each(options, record_option, &setup.options);
+    setup.config.options = &setup.options;
+    int code;
+    if (set_up_source(&setup, options, &error)) {
+        set_up_sink(&setup, options, &error);
+        set_up_layout(&setup, options, &error);
+        set_up_rest(&setup, options);
+    }
+    if (error.code) {
+        sl_log_error("%s", error.message);
+        code = error.code;
+    } else {
+        code = sl_load_run(&setup.config);
+    }
+    setup_clear(&setup);
+    return code;
+}
+
+static int run_inspect(const sl_options *options) {
+    load_setup setup = {.config = {.program_version = SHARDLOAD_VERSION}};
+    sl_error error = {0};
+    bson_init(&setup.options);
+    int code;
+    if (set_up_source(&setup, options, &error) && !error.code) {
+        code = sl_inspect_run(&setup.config, (unsigned)sl_option_number(options, "documents"));
+    } else {
+        sl_log_error("%s", error.message);
+        code = error.code;
+    }
+    setup_clear(&setup);
+    return code;
+}
+
+/* ---- the program ---- */
+
+static const sl_command commands[] = {
+    {"load", LOAD, "[options] SOURCE...", "Load sources into a cluster.",
+     "A source is a file, plain or gzipped, a folder of such files, or - for standard input. The\n"
+     "collection is made, sharded, pre-split and placed before the load, verified after it.\n\n"
+     "  shardload load --uri mongodb://router1,router2/ -d mot -c tests test_result_2013.txt.gz\n"
+     "  shardload load -d mot -c tests --drop --clustered --compressor zstd --index '{\"v\": 1}' mot/\n"
+     "  zcat *.gz | shardload load -d mot -c tests -\n"
+     "  shardload load --sink null test_result.csv         how fast is the client alone?", true,
+     run_load},
+    {"inspect", INSPECT, "[options] SOURCE...", "Show what sources hold; needs no server.",
+     "Format and dialect, the first documents as Extended JSON, rejects, estimates.\n\n"
+     "  shardload inspect test_result_2013.txt.gz", true, run_inspect},
+    {0},
+};
+
+static const sl_program program = {
+    .name = "shardload",
+    .version = SHARDLOAD_VERSION,
+    .summary = "loads text data sets into MongoDB sharded clusters",
+    .environment_prefix = "SHARDLOAD",
+    .commands = commands,
+    .rows = rows,
+    .epilogue = "Exit codes: 0 all loaded; 1 loaded, with rejects; 2 usage; 3 sources; 4 cluster;\n"
+                "5 verification; 130 interrupted.",
+};
+
+int main(int count, char **words) {
+    return sl_options_main(&program, count, words);
+}

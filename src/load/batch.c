@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches: a buffer of BSON documents for one shard, and where they came from. */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool batch_init(sl_batch *batch, uint32_t shard, size_t room) {
+    memset(batch, 0, sizeof *batch);
+    batch->shard = shard;
+    batch->room = room;
+    batch->bytes = malloc(room + SL_SLACK); /* pages that are never written cost nothing */
+    return batch->bytes != NULL;
+}
+
+void batch_clear(sl_batch *batch) {
+    free(batch->bytes);
+    free(batch->segments);
+    memset(batch, 0, sizeof *batch);
+}
+
+void batch_empty(sl_batch *batch) {
+    batch->documents = 0;
+    batch->used = 0;
+    batch->segment_count = 0;
+}
+
+bool batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id) {
+    if (batch->segment_count == batch->segment_room) {
+        size_t room = batch->segment_room ? batch->segment_room * 2 : 16;
+        sl_batch_segment *segments = realloc(batch->segments, room * sizeof *segments);
+        if (!segments)
+            return false;
+        batch->segments = segments;
+        batch->segment_room = room;
+    }
+    batch->segments[batch->segment_count++] =
+        (sl_batch_segment){.source = source, .sequence = sequence, .first_id = first_id};
+    return true;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the load floor: the state of one load, which its modules share.
+ *
+ * What several threads touch is either atomic, or belongs to one module that locks it itself
+ * (rejects.c, the BSON file in sink.c), or is written before the workers start and after they have
+ * ended only. */
+#ifndef SHARDLOAD_ENGINE_H
+#define SHARDLOAD_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <shardload/cluster.h>
+#include <shardload/document_id.h>
+#include <shardload/histogram.h>
+#include <shardload/load.h>
+#include <shardload/run_record.h>
+#include <shardload/source.h>
+
+#include "rejects.h"
+
+/* What a worker is doing; also what it spent its time on. */
+typedef enum sl_stage {
+    STAGE_READING,
+    STAGE_INFLATING,
+    STAGE_PARSING,
+    STAGE_SENDING,
+    STAGES,
+} sl_stage;
+
+extern const char *const stage_names[STAGES];
+
+/* ---- sources.c: what is known of each source ---- */
+
+typedef struct sl_load_source {
+    const sl_format *format;
+    sl_dialect *dialect;
+    char fingerprint[SL_FINGERPRINT_ROOM];
+    uint32_t number;
+    bool skipped;
+    _Atomic uint64_t accepted; /* documents inserted or already there */
+} sl_load_source;
+
+/* ---- worker.c: counters, written by one worker, read by the progress line ---- */
+
+typedef struct sl_worker_counters {
+    _Alignas(64) _Atomic uint64_t text_bytes;
+    _Atomic uint64_t records;
+    _Atomic uint64_t inserted;
+    _Atomic uint64_t already_there;
+    _Atomic uint64_t parser_rejects;
+    _Atomic uint64_t server_rejects;
+    _Atomic uint64_t bson_bytes;
+    _Atomic uint64_t batches;
+    _Atomic uint64_t retries;
+    _Atomic int64_t stage_ns[STAGES];
+} sl_worker_counters;
+
+/* ---- batch.c: documents on their way to one shard ---- */
+
+/* Which documents of a batch came from which block: segments follow each other in the batch. */
+typedef struct sl_batch_segment {
+    uint32_t source;
+    uint32_t documents;
+    uint64_t sequence; /* of the block */
+    int64_t first_id;  /* of the block: any id in its MiB */
+} sl_batch_segment;
+
+typedef struct sl_batch {
+    uint32_t shard;
+    uint32_t documents;
+    uint8_t *bytes; /* `used` bytes of `room`, then SL_SLACK more */
+    size_t used;
+    size_t room;
+    sl_batch_segment *segments;
+    size_t segment_count;
+    size_t segment_room;
+} sl_batch;
+
+bool batch_init(sl_batch *batch, uint32_t shard, size_t room);
+void batch_clear(sl_batch *batch);
+void batch_empty(sl_batch *batch);
+/* Documents added from now on come from this block. */
+bool batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id);
+
+/* ---- the load ---- */
+
+typedef struct sl_load {
+    const sl_load_config *config;
+    sl_run_record *record;
+    char work_directory[512]; /* "" when there is none */
+
+    sl_source_set *set;
+    sl_load_source *sources; /* one per source of the set */
+    sl_plan *plans[8];    /* one per row of sl_formats; NULL where not used */
+    size_t active;        /* sources that are not skipped */
+
+    sl_connection *connection; /* NULL without a cluster */
+    sl_target target;
+    sl_topology *topology;
+    sl_registry *registry;
+    sl_shard_map *map;
+    uint32_t shards; /* at least 1 */
+    bool by_range;   /* sharded by {_id: 1}: batches are kept apart by shard */
+
+    sl_range *ranges; /* of _id, sorted; what is placed and verified */
+    size_t range_count;
+    _Atomic uint64_t *accepted;       /* per range: documents inserted or already there */
+    _Atomic uint64_t *shard_documents; /* per shard: documents sent there */
+
+    const struct sl_destination *sink;
+    sl_reject_files *rejects;
+
+    sl_worker_counters *counters; /* one per worker */
+    sl_histogram *latencies;   /* one per worker: nanoseconds per batch; read after the end */
+    sl_parse_counts *parsed;   /* one per worker; read after the end */
+
+    _Atomic unsigned working; /* workers that have not ended */
+    _Atomic bool stop;        /* workers end after what they have in hand */
+    pthread_mutex_t failure_lock;
+    sl_error failure; /* the first one; under failure_lock while workers run */
+} sl_load;
+
+/* Keeps the first error and tells all workers to stop. Any thread. */
+void load_fail(sl_load *load, const sl_error *error);
+
+/* The index of the range that holds `id`. */
+size_t load_range_of(const sl_load *load, int64_t id);
+
+/* sources.c */
+bool sources_open(sl_load *load, sl_error *error);
+bool sources_number_offline(sl_load *load, sl_error *error);
+bool sources_number_by_registry(sl_load *load, sl_error *error);
+void sources_close(sl_load *load);
+const sl_plan *sources_plan_of(const sl_load *load, const sl_load_source *source);
+
+/* ranges.c */
+bool ranges_lay_out(sl_load *load, sl_error *error);
+
+/* worker.c: starts the threads and returns when all have ended. `tick` is called about ten times a
+ * second meanwhile. */
+bool workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error);
+
+/* verify_counts.c */
+bool verify_counts(sl_load *load, sl_error *error);
+
+#endif

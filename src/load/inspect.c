@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inspection: what each source is, its first documents, its rejects, and how much it will give;
+ * from the first block, without a server. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#define REJECTS_SHOWN 5
+
+typedef struct sl_look {
+    unsigned documents_wanted;
+    unsigned documents_shown;
+    unsigned rejects_shown;
+    uint8_t *bytes; /* `room` of them, and SL_SLACK more */
+    size_t room;
+    uint64_t bson_bytes;
+} sl_look;
+
+static void show_documents(sl_look *look, const uint8_t *end) {
+    for (const uint8_t *at = look->bytes; at < end;) {
+        uint32_t length;
+        bson_t view;
+        memcpy(&length, at, sizeof length);
+        length = BSON_UINT32_FROM_LE(length);
+        if (look->documents_shown < look->documents_wanted &&
+            bson_init_static(&view, at, length)) {
+            char *json = bson_as_relaxed_extended_json(&view, NULL);
+            printf("  %s\n", json ? json : "(not BSON)");
+            bson_free(json);
+            look->documents_shown++;
+        }
+        at += length;
+    }
+}
+
+static bool on_full(sl_sink *sink, size_t need) {
+    sl_look *look = sink->context;
+    look->bson_bytes += (uint64_t)(sink->cursor - look->bytes);
+    show_documents(look, sink->cursor);
+    if (need > look->room) {
+        uint8_t *bytes = realloc(look->bytes, need + SL_SLACK);
+        if (!bytes)
+            return false;
+        look->bytes = bytes;
+        look->room = need;
+    }
+    sink->cursor = look->bytes;
+    sink->limit = look->bytes + look->room;
+    sink->documents = 0;
+    return true;
+}
+
+static void on_reject(sl_sink *sink, const sl_reject *reject) {
+    sl_look *look = sink->context;
+    if (look->rejects_shown++ >= REJECTS_SHOWN)
+        return;
+    char record[200];
+    sl_text_printable(reject->record, record, sizeof record);
+    printf("  reject: line %u, byte %llu%s%s: %s\n          %s\n", reject->line + 1,
+           (unsigned long long)reject->offset, reject->column ? ", " : "",
+           reject->column ? reject->column : "", reject->reason, record);
+}
+
+static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
+                            const sl_look *look, size_t sample_bytes, uint64_t sample_stored) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    if (counts->documents == 0 || sample_bytes == 0)
+        return;
+    double per_document = (double)look->bson_bytes / (double)counts->documents;
+    printf("  a document has %.0f bytes on average, a record %.0f bytes of text\n", per_document,
+           (double)sample_bytes / (double)counts->records);
+    if (source->kind == SL_SOURCE_PIPE || sample_stored == 0)
+        return;
+    bool whole = sample_stored >= source->stored_bytes;
+    double scale = whole ? 1 : (double)source->stored_bytes / (double)sample_stored;
+    printf("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
+           sl_human_count((uint64_t)((double)counts->documents * scale), a),
+           sl_human_bytes((double)sample_bytes * scale, b),
+           sl_human_bytes((double)look->bson_bytes * scale, c),
+           whole ? "" : " (judged by its beginning)");
+}
+
+static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_look *look,
+                           sl_error *error) {
+    const sl_load_source *source = &load->sources[index];
+    const sl_source *facts = sl_source_set_at(load->set, index);
+    char text[400], bytes[SL_HUMAN_ROOM];
+    sl_source_block block;
+    uint64_t before = sl_source_set_consumed_bytes(load->set);
+    if (!sl_reader_first(reader, index, &block, error))
+        return false;
+    /* What the block took of the file; a stream's buffer makes this coarse for small ones. */
+    uint64_t stored = sl_source_set_consumed_bytes(load->set) - before;
+    if (block.last)
+        stored = facts->stored_bytes;
+    printf("%s (%s%s)\n", facts->path, sl_human_bytes((double)facts->stored_bytes, bytes),
+           facts->kind == SL_SOURCE_GZIP ? ", gzip" : "");
+    printf("  %s, %s, %s\n", source->format->name, source->format->record_kind(source->dialect),
+           source->format->describe(source->dialect, text, sizeof text));
+    sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,
+                    .documents_limit = UINT32_MAX, .full = on_full, .reject = on_reject,
+                    .context = look};
+    sl_block view = {.text = block.text, .offset = block.offset,
+                     .id_base = sl_document_id(source->number, block.offset) &
+                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
+    sl_parse_counts counts = {0};
+    source->format->parse(sources_plan_of(load, source), source->dialect, &view, &sink, &counts);
+    on_full(&sink, 0);
+    if (look->rejects_shown > REJECTS_SHOWN)
+        printf("  ... and %u more rejects in the first block\n",
+               look->rejects_shown - REJECTS_SHOWN);
+    print_estimates(facts, &counts, look, block.text.length, stored);
+    return true;
+}
+
+sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
+    sl_error error = {0};
+    sl_load load = {.config = config};
+    bool ok = sources_open(&load, &error) && sources_number_offline(&load, &error);
+    sl_reader *reader = NULL;
+    sl_look look = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
+    ok = ok && (look.bytes || sl_error_memory(&error, "inspecting")) &&
+         sl_reader_create(load.set, &reader, &error);
+    for (size_t i = 0; ok && i < sl_source_set_count(load.set); i++) {
+        look = (struct sl_look){.documents_wanted = documents, .bytes = look.bytes, .room = look.room};
+        if (!load.sources[i].skipped)
+            ok = inspect_source(&load, i, reader, &look, &error);
+    }
+    sl_reader_destroy(reader);
+    free(look.bytes);
+    if (!ok)
+        sl_log_error("%s", error.message);
+    sources_close(&load);
+    return ok ? SL_EXIT_OK : error.code;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interrupts. The signals are blocked everywhere and awaited by one thread, which may therefore do
+ * what a signal handler may not: speak to the server, write to the log.
+ *
+ * To stop listening, the flag `over` is set and one of the signals is sent to the thread, which
+ * then ends. Signals stay blocked afterwards: what is left of the program is a few lines of
+ * output, and a Ctrl-C in them should not lose the summary. */
+#include "interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    pthread_t thread;
+    bool listening; /* main thread only */
+    _Atomic bool requested;
+    _Atomic bool over;
+    sigset_t signals;
+    void (*first)(void *context);
+    void (*second)(void *context);
+    void *context;
+} state;
+
+static void *listen_for_signals(void *unused) {
+    (void)unused;
+    for (;;) {
+        int signal_number;
+        if (sigwait(&state.signals, &signal_number) != 0)
+            continue;
+        if (atomic_load(&state.over))
+            return NULL;
+        if (!atomic_exchange(&state.requested, true)) {
+            state.first(state.context);
+        } else {
+            state.second(state.context);
+            _exit(SL_EXIT_INTERRUPTED);
+        }
+    }
+}
+
+bool interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
+                      sl_error *error) {
+    state.first = first;
+    state.second = second;
+    state.context = context;
+    atomic_store(&state.requested, false);
+    atomic_store(&state.over, false);
+    sigemptyset(&state.signals);
+    sigaddset(&state.signals, SIGINT);
+    sigaddset(&state.signals, SIGTERM);
+    sigaddset(&state.signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &state.signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int code = pthread_create(&state.thread, NULL, listen_for_signals, NULL);
+    state.listening = code == 0;
+    return code == 0 || sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread: %s",
+                                     strerror(code));
+}
+
+void interrupt_stop_listening(void) {
+    if (!state.listening)
+        return;
+    state.listening = false;
+    atomic_store(&state.over, true);
+    pthread_kill(state.thread, SIGTERM);
+    pthread_join(state.thread, NULL);
+}
+
+bool interrupt_requested(void) {
+    return atomic_load(&state.requested);
+}

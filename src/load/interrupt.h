@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interrupts: Ctrl-C, SIGTERM and SIGHUP once ask the load to finish what is in flight; twice stop
+ * it at once, but not before the balancer has been put back. */
+#ifndef SHARDLOAD_INTERRUPT_H
+#define SHARDLOAD_INTERRUPT_H
+
+#include <stdbool.h>
+
+#include <shardload/error.h>
+
+/* Starts to listen. Call before any other thread is made, so that no other thread gets the signals.
+ * `first` runs on the first signal, `second` on the second, both in a thread of their own; after
+ * `second` the process ends with SL_EXIT_INTERRUPTED. */
+bool interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
+                      sl_error *error);
+/* Stops listening, waiting for a handler that is running. */
+void interrupt_stop_listening(void);
+
+/* Has there been a signal? Any thread. */
+bool interrupt_requested(void);
+
+#endif

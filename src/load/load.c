@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A load from start to end: sources, connect, prepare, load, indexes, balancer, verify, report.
+ *
+ * Whatever ends the load, `sl_load_run` goes through the same last lines, which put the balancer
+ * back. Only a second Ctrl-C takes a shorter way: the interrupt thread puts the balancer back
+ * itself. Both do so through `put_balancer_back`, which lets exactly one of them do it. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#include "interrupt.h"
+#include "progress.h"
+#include "record.h"
+#include "sink.h"
+
+static struct {
+    pthread_mutex_t lock;
+    sl_balancer *balancer; /* NULL once it has been put back */
+    const char *after;     /* how it was left */
+} pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool put_balancer_back(sl_error *error) {
+    bool ok = true;
+    pthread_mutex_lock(&pause_state.lock);
+    if (pause_state.balancer) {
+        ok = sl_balancer_restore(pause_state.balancer, error);
+        pause_state.balancer = NULL;
+    }
+    pthread_mutex_unlock(&pause_state.lock);
+    return ok;
+}
+
+void load_fail(sl_load *load, const sl_error *error) {
+    pthread_mutex_lock(&load->failure_lock);
+    if (!load->failure.code)
+        load->failure = *error;
+    pthread_mutex_unlock(&load->failure_lock);
+    atomic_store(&load->stop, true);
+}
+
+static void on_first_signal(void *context) {
+    sl_load *load = context;
+    sl_log_warning("stopping after the batches in flight; once more to stop at once");
+    atomic_store(&load->stop, true);
+}
+
+static void on_second_signal(void *context) {
+    (void)context;
+    sl_error error = {0};
+    if (!put_balancer_back(&error))
+        sl_log_error("%s", error.message);
+    sl_log_warning("stopped at once; load the same sources again to complete them");
+}
+
+static bool not_interrupted(sl_error *error) {
+    return !interrupt_requested() ||
+           sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before anything was loaded");
+}
+
+/* ---- phases ---- */
+
+typedef bool phase_function(sl_load *load, sl_error *error);
+
+static bool run_phase(sl_load *load, const char *name, phase_function *function, sl_error *error) {
+    int64_t start = sl_clock_ns();
+    bool ok = function(load, error);
+    sl_run_record_phase(load->record, name, sl_seconds_since(start));
+    return ok;
+}
+
+static bool look_at_sources(sl_load *load, sl_error *error) {
+    if (!sources_open(load, error))
+        return false;
+    char bytes[SL_HUMAN_ROOM];
+    const sl_load_source *first = load->sources;
+    while (first->skipped)
+        first++;
+    char dialect[300];
+    sl_log_info("%zu source%s, %s stored: %s, %s%s", load->active, load->active == 1 ? "" : "s",
+                sl_human_bytes((double)sl_source_set_stored_bytes(load->set), bytes),
+                first->format->record_kind(first->dialect),
+                first->format->describe(first->dialect, dialect, sizeof dialect),
+                load->active > 1 ? " (the first of them)" : "");
+    return true;
+}
+
+static bool connect_to_cluster(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, &load->connection,
+                            error))
+        return false;
+    const sl_server *server = sl_connection_server(load->connection);
+    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
+                sl_deployment_name(server->deployment), server->version);
+    if (server->deployment != SL_SHARDED && config->shard_key)
+        sl_log_info("not a sharded cluster: the collection is not sharded");
+    record_server(load);
+    return true;
+}
+
+static bool on_prepare_step(void *context, size_t done, size_t all) {
+    int64_t *told = context;
+    if (sl_seconds_since(*told) > 2) {
+        sl_log_info("placing ranges: %zu of %zu", done, all);
+        *told = sl_clock_ns();
+    }
+    return !interrupt_requested();
+}
+
+static bool prepare(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
+    bool created;
+    load->target = (sl_target){.database = config->database, .collection = config->collection,
+                               .drop = config->drop, .compressor = config->compressor,
+                               .clustered = config->clustered,
+                               .shard_key = sharded ? config->shard_key : NULL};
+    if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
+        !sl_prepare_target(load->connection, &load->target, &created, error) ||
+        !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
+        !sources_number_by_registry(load, error))
+        return false;
+    sl_balancer *balancer = NULL;
+    if (!sl_balancer_pause(load->connection, &load->target, &balancer, error))
+        return false;
+    pthread_mutex_lock(&pause_state.lock);
+    pause_state.balancer = balancer;
+    pthread_mutex_unlock(&pause_state.lock);
+    record_balancer(load, balancer);
+
+    if (!sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
+        return false;
+    load->by_range = sl_shard_map_by_id(load->map);
+    load->shards = (uint32_t)load->topology->count;
+    if (!ranges_lay_out(load, error))
+        return false;
+    if (load->by_range) {
+        int64_t told = sl_clock_ns();
+        if (!sl_prepare_ranges(load->connection, &load->target, load->topology, load->ranges,
+                               load->range_count, on_prepare_step, &told, error))
+            return false;
+        sl_shard_map_destroy(load->map);
+        load->map = NULL;
+        if (!sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
+            return false;
+    }
+    const sl_server *server = sl_connection_server(load->connection);
+    if (sharded)
+        sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
+                    load->by_range     ? "sharded by _id"
+                    : config->shard_key ? "sharded by a key of its own"
+                                        : "not sharded",
+                    load->range_count, load->range_count == 1 ? "" : "s", load->shards);
+    if (config->batch_documents > (uint32_t)server->max_batch_documents)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--batch-size %u is more than the server takes (%d documents)",
+                            config->batch_documents, server->max_batch_documents);
+    return not_interrupted(error);
+}
+
+static bool prepare_offline(sl_load *load, sl_error *error) {
+    load->shards = 1;
+    return sources_number_offline(load, error) && ranges_lay_out(load, error);
+}
+
+static void on_tick(void *context) {
+    progress_tick(context);
+}
+
+static bool load_documents(sl_load *load, sl_error *error) {
+    unsigned threads = load->config->threads;
+    load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
+    load->latencies = calloc(threads, sizeof *load->latencies);
+    load->parsed = calloc(threads, sizeof *load->parsed);
+    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
+    if (!load->counters || !load->latencies || !load->parsed || !load->shard_documents)
+        return sl_error_memory(error, "starting workers");
+    memset(load->counters, 0, threads * sizeof *load->counters);
+    const char *directory = load->work_directory[0] ? load->work_directory : NULL;
+    if (!rejects_open(directory, load->set, &load->rejects, error))
+        return false;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        if (!source->skipped)
+            rejects_set_header(load->rejects, i, source->format->header(source->dialect));
+    }
+    sl_progress *progress = progress_start(load);
+    bool ok = workers_run(load, on_tick, progress, error);
+    progress_end(progress);
+    sl_error closing = {0};
+    if (!rejects_close(load->rejects, NULL, &closing) && ok) {
+        *error = closing;
+        ok = false;
+    }
+    load->rejects = NULL;
+    if (ok && interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                            "interrupted; load the same sources again to complete them (what is "
+                            "there already stays)");
+    return ok;
+}
+
+static bool build_indexes(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    for (size_t i = 0; i < config->index_count; i++) {
+        char *json = bson_as_relaxed_extended_json(config->indexes[i], NULL);
+        sl_log_info("building index %s", json);
+        bson_free(json);
+        if (interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                                "interrupted: everything is loaded, but not every index is built");
+        if (!sl_create_index(load->connection, &load->target, config->indexes[i], error))
+            return false;
+    }
+    return true;
+}
+
+static bool restore_balancer(sl_load *load, sl_error *error) {
+    (void)load;
+    return put_balancer_back(error);
+}
+
+static bool verify(sl_load *load, sl_error *error) {
+    if (load->config->verify && !verify_counts(load, error))
+        return false;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        if (!source->skipped && !sl_registry_finish(load->registry, source->fingerprint,
+                                                    atomic_load(&source->accepted), error))
+            return false;
+    }
+    return true;
+}
+
+/* The limit as a share is judged at the end too, when few records give it a meaning. */
+static bool rejects_within_limit(const sl_load *load, sl_error *error) {
+    sl_load_totals sum = load_sum(load);
+    uint64_t rejects = sum.parser_rejects + sum.server_rejects;
+    const sl_load_config *config = load->config;
+    if (rejects <= config->rejects_max &&
+        (double)rejects <= config->rejects_max_share * (double)sum.records)
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%llu of %llu records rejected: more than --max-rejects allows",
+                        (unsigned long long)rejects, (unsigned long long)sum.records);
+}
+
+static bool run_phases(sl_load *load, sl_error *error) {
+    static const struct {
+        const char *name;
+        phase_function *function;
+        bool cluster_only;
+        bool offline_only;
+    } phases[] = {
+        {"connect", connect_to_cluster, true, false},
+        {"prepare", prepare, true, false},
+        {"prepare", prepare_offline, false, true},
+        {"load", load_documents, false, false},
+        {"indexes", build_indexes, true, false},
+        {"balancer", restore_balancer, true, false},
+        {"verify", verify, true, false},
+    };
+    bool cluster = load->config->sink == SL_SINK_CLUSTER;
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+        if (cluster ? phases[i].offline_only : phases[i].cluster_only)
+            continue;
+        if (!run_phase(load, phases[i].name, phases[i].function, error))
+            return false;
+        if (phases[i].function == load_documents && !rejects_within_limit(load, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the work directory ---- */
+
+static bool make_work_directory(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    if (config->work_directory) {
+        snprintf(load->work_directory, sizeof load->work_directory, "%s", config->work_directory);
+    } else if (config->sink == SL_SINK_NULL) {
+        return true; /* a measurement leaves nothing behind */
+    } else {
+        time_t now = time(NULL);
+        struct tm local;
+        char stamp[32];
+        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+        bool cluster = config->sink == SL_SINK_CLUSTER;
+        snprintf(load->work_directory, sizeof load->work_directory, "shardload-%s%s%s-%s",
+                 cluster ? config->database : "bson", cluster ? "." : "",
+                 cluster ? config->collection : "", stamp);
+    }
+    if (mkdir(load->work_directory, 0700) != 0 && errno != EEXIST) {
+        sl_error_set(error, SL_EXIT_USAGE, "cannot make the work directory %s: %s; name another "
+                     "one with --work-dir", load->work_directory, strerror(errno));
+        load->work_directory[0] = '\0';
+        return false;
+    }
+    char path[600];
+    snprintf(path, sizeof path, "%s/shardload.log", load->work_directory);
+    if (!sl_log_open_file(path, error)) {
+        load->work_directory[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static void load_clear(sl_load *load) {
+    sources_close(load);
+    rejects_close(load->rejects, NULL, NULL);
+    sl_shard_map_destroy(load->map);
+    sl_registry_close(load->registry);
+    sl_topology_destroy(load->topology);
+    sl_connection_close(load->connection);
+    sl_run_record_destroy(load->record);
+    free(load->ranges);
+    free(load->accepted);
+    free(load->shard_documents);
+    free(load->counters);
+    free(load->latencies);
+    free(load->parsed);
+    pthread_mutex_destroy(&load->failure_lock);
+}
+
+static const sl_destination *const sinks[] = {&sink_cluster, &sink_null, &sink_bson};
+
+sl_exit sl_load_run(const sl_load_config *config) {
+    sl_error error = {0};
+    sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1};
+    pthread_mutex_init(&load.failure_lock, NULL);
+    load.record = sl_run_record_create();
+    bool ok = load.record || sl_error_memory(&error, "starting");
+    ok = ok && interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    if (ok)
+        record_start(&load);
+    /* The sources come first: what is wrong with them shows before anything is made anywhere. */
+    ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
+         make_work_directory(&load, &error) && run_phases(&load, &error);
+
+    sl_error restoring = {0};
+    if (!put_balancer_back(&restoring)) {
+        sl_log_error("%s", restoring.message);
+        sl_log_error("the balancer may still be stopped: start it with sh.startBalancer()");
+        if (ok) {
+            error = restoring;
+            ok = false;
+        }
+    }
+    if (!ok)
+        sl_log_error("%s", error.message);
+    sl_exit code = SL_EXIT_USAGE;
+    if (load.record)
+        code = record_end(&load, ok ? SL_EXIT_OK : error.code);
+    interrupt_stop_listening();
+    load_clear(&load);
+    sl_log_close_file();
+    return code;
+}

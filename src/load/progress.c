@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The progress line.
+ *
+ * The time left is judged by bytes of the sources as they are stored, because that is the only
+ * total which is known beforehand, compressed or not; and by the rate of the last half minute, so
+ * that a cluster that slows down shows. For a pipe there is no total, and none is made up. */
+#include "progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#define WINDOW 64 /* past moments kept, half a second apart: the last half minute */
+
+typedef struct sl_moment {
+    double seconds;
+    uint64_t documents, text_bytes, stored_bytes;
+    double stage_seconds[STAGES];
+} sl_moment;
+
+struct sl_progress {
+    sl_load *load;
+    sl_progress_kind kind;
+    int64_t start;
+    double next_draw, next_point, next_moment;
+    sl_moment window[WINDOW];
+    unsigned moments;
+    uint64_t *shard_now;
+    uint64_t *shard_before; /* at the last draw */
+    double shard_before_seconds;
+    double *shard_rate;
+    char line[1024];
+    bool drawn;
+};
+
+sl_load_totals load_sum(const sl_load *load) {
+    sl_load_totals sum = {0};
+    for (unsigned i = 0; load->counters && i < load->config->threads; i++) {
+        const sl_worker_counters *one = &load->counters[i];
+        sum.text_bytes += atomic_load_explicit(&one->text_bytes, memory_order_relaxed);
+        sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
+        sum.inserted += atomic_load_explicit(&one->inserted, memory_order_relaxed);
+        sum.already_there += atomic_load_explicit(&one->already_there, memory_order_relaxed);
+        sum.parser_rejects += atomic_load_explicit(&one->parser_rejects, memory_order_relaxed);
+        sum.server_rejects += atomic_load_explicit(&one->server_rejects, memory_order_relaxed);
+        sum.bson_bytes += atomic_load_explicit(&one->bson_bytes, memory_order_relaxed);
+        sum.batches += atomic_load_explicit(&one->batches, memory_order_relaxed);
+        sum.retries += atomic_load_explicit(&one->retries, memory_order_relaxed);
+        for (unsigned k = 0; k < STAGES; k++)
+            sum.stage_seconds[k] +=
+                (double)atomic_load_explicit(&one->stage_ns[k], memory_order_relaxed) / 1e9;
+    }
+    return sum;
+}
+
+/* Under the log's lock: gets the line out of the way of a message, and draws it again after. */
+static void on_screen(bool before, void *context) {
+    sl_progress *progress = context;
+    if (!progress->drawn)
+        return;
+    if (before)
+        fputs("\r\033[K", stderr);
+    else
+        fputs(progress->line, stderr);
+    fflush(stderr);
+}
+
+sl_progress *progress_start(sl_load *load) {
+    sl_progress *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->load = load;
+    made->kind = load->config->progress;
+    if (made->kind == SL_PROGRESS_AUTO)
+        made->kind = isatty(STDERR_FILENO) ? SL_PROGRESS_TERMINAL : SL_PROGRESS_PLAIN;
+    made->start = sl_clock_ns();
+    made->next_draw = made->kind == SL_PROGRESS_TERMINAL ? 0.25 : 1;
+    made->next_point = 1;
+    made->shard_now = calloc(load->shards, sizeof *made->shard_now);
+    made->shard_before = calloc(load->shards, sizeof *made->shard_before);
+    made->shard_rate = calloc(load->shards, sizeof *made->shard_rate);
+    if (!made->shard_now || !made->shard_before || !made->shard_rate) {
+        progress_end(made);
+        return NULL;
+    }
+    if (made->kind == SL_PROGRESS_TERMINAL)
+        sl_log_set_screen_hook(on_screen, made);
+    return made;
+}
+
+static void append(char *line, size_t room, size_t *used, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void append(char *line, size_t room, size_t *used, const char *format, ...) {
+    if (*used >= room)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    int wrote = vsnprintf(line + *used, room - *used, format, arguments);
+    va_end(arguments);
+    if (wrote > 0)
+        *used += (size_t)wrote;
+}
+
+/* "812", "85.2k", "1.31M": short enough for a line with many of them. */
+static char *short_number(double value, char out[SL_HUMAN_ROOM]) {
+    if (value < 1000)
+        snprintf(out, SL_HUMAN_ROOM, "%.0f", value);
+    else if (value < 999950)
+        snprintf(out, SL_HUMAN_ROOM, "%.1fk", value / 1e3);
+    else
+        snprintf(out, SL_HUMAN_ROOM, "%.2fM", value / 1e6);
+    return out;
+}
+
+typedef struct sl_view {
+    double seconds, rate_now, rate_all, bytes_now, share, left;
+    uint64_t documents, rejects;
+    bool total_known;
+    double stage_share[STAGES];
+} sl_view;
+
+static sl_view look(sl_progress *progress) {
+    sl_load *load = progress->load;
+    sl_load_totals sum = load_sum(load);
+    sl_view seen = {.seconds = sl_seconds_since(progress->start),
+                 .documents = sum.inserted + sum.already_there,
+                 .rejects = sum.parser_rejects + sum.server_rejects};
+    sl_moment now = {seen.seconds, seen.documents, sum.text_bytes,
+                  sl_source_set_consumed_bytes(load->set), {0}};
+    memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
+    unsigned depth = progress->moments < WINDOW ? progress->moments : WINDOW;
+    /* "Now" is the last two seconds; the time left goes by the last half minute. */
+    sl_moment recent = {0}, older = {0};
+    if (depth > 0) {
+        unsigned back = depth < 4 ? depth : 4;
+        recent = progress->window[(progress->moments - back) % WINDOW];
+        older = progress->window[(progress->moments - depth) % WINDOW];
+    }
+    double span = now.seconds - recent.seconds;
+    if (span > 0) {
+        seen.rate_now = (double)(now.documents - recent.documents) / span;
+        seen.bytes_now = (double)(now.text_bytes - recent.text_bytes) / span;
+    }
+    seen.rate_all = seen.seconds > 0 ? (double)seen.documents / seen.seconds : 0;
+    double busy = 0;
+    for (unsigned k = 0; k < STAGES; k++)
+        busy += now.stage_seconds[k] - recent.stage_seconds[k];
+    for (unsigned k = 0; k < STAGES && busy > 0; k++)
+        seen.stage_share[k] = (now.stage_seconds[k] - recent.stage_seconds[k]) / busy;
+    uint64_t total = sl_source_set_stored_bytes(load->set);
+    seen.total_known = total > 0;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
+            seen.total_known = false;
+    }
+    if (seen.total_known) {
+        seen.share = (double)now.stored_bytes / (double)total;
+        double pace = (double)(now.stored_bytes - older.stored_bytes);
+        seen.left = pace > 0 && seen.seconds > 1
+                        ? (double)(total - now.stored_bytes) * (now.seconds - older.seconds) / pace
+                        : -1;
+    }
+    if (now.seconds >= progress->next_moment) {
+        progress->window[progress->moments++ % WINDOW] = now;
+        progress->next_moment = now.seconds + 0.5;
+    }
+    return seen;
+}
+
+static void read_shards(sl_progress *progress, double seconds) {
+    sl_load *load = progress->load;
+    double span = seconds - progress->shard_before_seconds;
+    for (uint32_t i = 0; i < load->shards; i++) {
+        progress->shard_now[i] =
+            atomic_load_explicit(&load->shard_documents[i], memory_order_relaxed);
+        if (span >= 0.9)
+            progress->shard_rate[i] =
+                (double)(progress->shard_now[i] - progress->shard_before[i]) / span;
+    }
+    if (span >= 0.9) {
+        memcpy(progress->shard_before, progress->shard_now,
+               load->shards * sizeof *progress->shard_before);
+        progress->shard_before_seconds = seconds;
+    }
+}
+
+static void compose(sl_progress *progress, const sl_view *seen, char *line, size_t room) {
+    sl_load *load = progress->load;
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    size_t used = 0;
+    if (seen->total_known)
+        append(line, room, &used, "%5.1f %%  ", 100 * seen->share);
+    append(line, room, &used, "%s documents  %s/s now, %s/s overall  %s/s",
+           sl_human_count(seen->documents, a), short_number(seen->rate_now, b),
+           short_number(seen->rate_all, c), sl_human_bytes(seen->bytes_now, (char[SL_HUMAN_ROOM]){0}));
+    if (seen->total_known && seen->left >= 0)
+        append(line, room, &used, "  ETA %s", sl_human_seconds(seen->left, a));
+    if (seen->rejects > 0)
+        append(line, room, &used, "  rejects %s", sl_human_count(seen->rejects, a));
+    unsigned most = 0, second = 1;
+    for (unsigned k = 1; k < STAGES; k++) {
+        if (seen->stage_share[k] > seen->stage_share[most])
+            most = k;
+    }
+    second = most == 0 ? 1 : 0;
+    for (unsigned k = 0; k < STAGES; k++) {
+        if (k != most && seen->stage_share[k] > seen->stage_share[second])
+            second = k;
+    }
+    if (seen->stage_share[most] > 0)
+        append(line, room, &used, "  waits for %s %.0f %%, %s %.0f %%", stage_names[most],
+               100 * seen->stage_share[most], stage_names[second],
+               100 * seen->stage_share[second]);
+    if (load->topology && load->shards > 1) {
+        for (uint32_t i = 0; i < load->shards && i < 16; i++)
+            append(line, room, &used, "  %s %s/s", load->topology->shards[i].name,
+                   short_number(progress->shard_rate[i], a));
+    }
+}
+
+static void draw_terminal(sl_progress *progress, const sl_view *seen) {
+    struct winsize size = {0};
+    unsigned columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+        columns = size.ws_col;
+    char text[900];
+    compose(progress, seen, text, sizeof text);
+    if (strlen(text) >= columns)
+        text[columns - 1] = '\0';
+    snprintf(progress->line, sizeof progress->line, "\r\033[K%s", text);
+    progress->drawn = true;
+    fputs(progress->line, stderr);
+    fflush(stderr);
+}
+
+static void draw_json(sl_progress *progress, const sl_view *seen) {
+    sl_load *load = progress->load;
+    bson_t line, inner;
+    bson_init(&line);
+    BSON_APPEND_DOUBLE(&line, "seconds", seen->seconds);
+    BSON_APPEND_INT64(&line, "documents", (int64_t)seen->documents);
+    BSON_APPEND_DOUBLE(&line, "documentsPerSecond", seen->rate_now);
+    BSON_APPEND_DOUBLE(&line, "documentsPerSecondOverall", seen->rate_all);
+    BSON_APPEND_DOUBLE(&line, "textBytesPerSecond", seen->bytes_now);
+    BSON_APPEND_INT64(&line, "rejects", (int64_t)seen->rejects);
+    if (seen->total_known)
+        BSON_APPEND_DOUBLE(&line, "share", seen->share);
+    if (seen->total_known && seen->left >= 0)
+        BSON_APPEND_DOUBLE(&line, "secondsLeft", seen->left);
+    BSON_APPEND_DOCUMENT_BEGIN(&line, "waitsFor", &inner);
+    for (unsigned k = 0; k < STAGES; k++)
+        BSON_APPEND_DOUBLE(&inner, stage_names[k], seen->stage_share[k]);
+    bson_append_document_end(&line, &inner);
+    BSON_APPEND_DOCUMENT_BEGIN(&line, "shards", &inner);
+    for (uint32_t i = 0; load->topology && i < load->shards; i++)
+        BSON_APPEND_INT64(&inner, load->topology->shards[i].name,
+                          (int64_t)progress->shard_now[i]);
+    bson_append_document_end(&line, &inner);
+    char *text = bson_as_relaxed_extended_json(&line, NULL);
+    if (text)
+        fprintf(stderr, "%s\n", text);
+    bson_free(text);
+    bson_destroy(&line);
+}
+
+static void take_point(sl_progress *progress) {
+    sl_load *load = progress->load;
+    sl_load_totals sum = load_sum(load);
+    sl_run_point point = {.seconds = sl_seconds_since(progress->start),
+                          .documents = sum.inserted + sum.already_there,
+                          .text_bytes = sum.text_bytes,
+                          .bson_bytes = sum.bson_bytes,
+                          .stored_bytes = sl_source_set_consumed_bytes(load->set),
+                          .rejects = sum.parser_rejects + sum.server_rejects};
+    memcpy(point.stage_seconds, sum.stage_seconds, sizeof point.stage_seconds);
+    for (uint32_t i = 0; i < load->shards; i++)
+        progress->shard_now[i] =
+            atomic_load_explicit(&load->shard_documents[i], memory_order_relaxed);
+    sl_run_record_point(load->record, &point, progress->shard_now, load->shards);
+}
+
+void progress_tick(sl_progress *progress) {
+    if (!progress)
+        return;
+    double seconds = sl_seconds_since(progress->start);
+    if (seconds >= progress->next_point) {
+        take_point(progress);
+        progress->next_point += 1;
+    }
+    if (seconds < progress->next_draw) {
+        if (seconds >= progress->next_moment)
+            look(progress);
+        return;
+    }
+    sl_view seen = look(progress);
+    read_shards(progress, seconds);
+    switch (progress->kind) {
+    case SL_PROGRESS_TERMINAL:
+        draw_terminal(progress, &seen);
+        progress->next_draw = seconds + 0.25;
+        break;
+    case SL_PROGRESS_PLAIN: {
+        char text[900];
+        compose(progress, &seen, text, sizeof text);
+        sl_log_info("%s", text);
+        progress->next_draw = seconds < 10 ? seconds + 3 : seconds + 10;
+        break;
+    }
+    case SL_PROGRESS_JSON:
+        draw_json(progress, &seen);
+        progress->next_draw = seconds + 1;
+        break;
+    case SL_PROGRESS_AUTO:
+    case SL_PROGRESS_NONE:
+        progress->next_draw = seconds + 3600;
+        break;
+    }
+}
+
+void progress_end(sl_progress *progress) {
+    if (!progress)
+        return;
+    if (progress->shard_now && progress->shard_rate)
+        take_point(progress);
+    sl_log_set_screen_hook(NULL, NULL);
+    if (progress->drawn) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
+    free(progress->shard_now);
+    free(progress->shard_before);
+    free(progress->shard_rate);
+    free(progress);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Progress: what the load does now, for a terminal, for a log, for a program; and the series of the
+ * run record. Used by the main thread only, while the workers run. */
+#ifndef SHARDLOAD_PROGRESS_H
+#define SHARDLOAD_PROGRESS_H
+
+#include "engine.h"
+
+/* Sums over all workers at one moment. */
+typedef struct sl_load_totals {
+    uint64_t text_bytes, records, inserted, already_there, parser_rejects, server_rejects;
+    uint64_t bson_bytes, batches, retries;
+    double stage_seconds[STAGES];
+} sl_load_totals;
+
+sl_load_totals load_sum(const sl_load *load);
+
+typedef struct sl_progress sl_progress;
+
+sl_progress *progress_start(sl_load *load); /* NULL without memory: then there is no progress line */
+void progress_tick(sl_progress *progress);
+/* Takes the last point of the series and wipes the line. NULL is fine. */
+void progress_end(sl_progress *progress);
+
+#endif

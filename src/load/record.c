@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The account that a load gives of itself. */
+#include "record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#include "progress.h"
+
+#define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
+
+void record_start(sl_load *load) {
+    bson_t *record = sl_run_record_document(load->record);
+    bson_t section;
+    struct utsname host;
+    BSON_APPEND_UTF8(record, "program", "shardload");
+    BSON_APPEND_UTF8(record, "version", load->config->program_version);
+    BSON_APPEND_UTF8(record, "driver", MONGOC_VERSION_S);
+    BSON_APPEND_DATE_TIME(record, "startedAt", sl_wall_clock_ms());
+    if (uname(&host) == 0) {
+        BSON_APPEND_DOCUMENT_BEGIN(record, "client", &section);
+        BSON_APPEND_UTF8(&section, "host", host.nodename);
+        BSON_APPEND_UTF8(&section, "system", host.sysname);
+        BSON_APPEND_UTF8(&section, "release", host.release);
+        INT64(&section, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+        bson_append_document_end(record, &section);
+    }
+    BSON_APPEND_DOCUMENT(record, "options", load->config->options);
+    sl_run_record_name_stages(load->record, stage_names);
+}
+
+void record_server(sl_load *load) {
+    bson_t section;
+    const sl_server *server = sl_connection_server(load->connection);
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_DOCUMENT_BEGIN(record, "server", &section);
+    BSON_APPEND_UTF8(&section, "version", server->version);
+    BSON_APPEND_UTF8(&section, "deployment", sl_deployment_name(server->deployment));
+    BSON_APPEND_INT32(&section, "maxWriteBatchSize", server->max_batch_documents);
+    BSON_APPEND_INT32(&section, "maxMessageSizeBytes", server->max_message_bytes);
+    BSON_APPEND_INT32(&section, "maxBsonObjectSize", server->max_document_bytes);
+    bson_append_document_end(record, &section);
+}
+
+void record_balancer(sl_load *load, const sl_balancer *balancer) {
+    bson_t section;
+    bson_t *record = sl_run_record_document(load->record);
+    if (!balancer)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(record, "balancer", &section);
+    BSON_APPEND_UTF8(&section, "before", sl_balancer_before(balancer));
+    bson_append_document_end(record, &section);
+}
+
+static void record_topology(sl_load *load) {
+    bson_t array, item;
+    if (!load->topology)
+        return;
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_ARRAY_BEGIN(record, "topology", &array);
+    for (uint32_t i = 0; i < load->topology->count; i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_UTF8(&item, "shard", load->topology->shards[i].name);
+        BSON_APPEND_UTF8(&item, "host", load->topology->shards[i].host);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+}
+
+static void record_sources(sl_load *load) {
+    bson_t array, item;
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_ARRAY_BEGIN(record, "sources", &array);
+    for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        const sl_source *facts = sl_source_set_at(load->set, i);
+        char room[16], text[300];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_text_printable(sl_text_of(facts->path), text, sizeof text);
+        BSON_APPEND_UTF8(&item, "path", text);
+        INT64(&item, "storedBytes", facts->stored_bytes);
+        if (source->skipped || !source->format) {
+            BSON_APPEND_BOOL(&item, "leftOut", true);
+        } else {
+            BSON_APPEND_UTF8(&item, "fingerprint", source->fingerprint);
+            BSON_APPEND_UTF8(&item, "format", source->format->name);
+            BSON_APPEND_UTF8(&item, "dialect",
+                             source->format->describe(source->dialect, text, sizeof text));
+            BSON_APPEND_INT32(&item, "number", (int32_t)source->number);
+            INT64(&item, "documents", atomic_load(&source->accepted));
+        }
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+}
+
+static sl_parse_counts sum_parsed(const sl_load *load) {
+    sl_parse_counts sum = {0};
+    for (unsigned i = 0; load->parsed && i < load->config->threads; i++) {
+        sum.lines += load->parsed[i].lines;
+        sum.records += load->parsed[i].records;
+        sum.documents += load->parsed[i].documents;
+        sum.rejects += load->parsed[i].rejects;
+        sum.headers += load->parsed[i].headers;
+        sum.blank_lines += load->parsed[i].blank_lines;
+        sum.repaired += load->parsed[i].repaired;
+        sum.transcoded += load->parsed[i].transcoded;
+    }
+    return sum;
+}
+
+/* records = inserted + already there + rejected by the parser + rejected by the server. */
+static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
+                              const sl_load_totals *totals) {
+    uint64_t fates = totals->inserted + totals->already_there + parsed->rejects +
+                     totals->server_rejects;
+    bson_t section;
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
+    INT64(&section, "records", parsed->records);
+    INT64(&section, "inserted", totals->inserted);
+    INT64(&section, "alreadyThere", totals->already_there);
+    INT64(&section, "rejectedByParser", parsed->rejects);
+    INT64(&section, "rejectedByServer", totals->server_rejects);
+    BSON_APPEND_BOOL(&section, "holds", fates == parsed->records);
+    INT64(&section, "lines", parsed->lines);
+    INT64(&section, "repeatedHeaders", parsed->headers);
+    INT64(&section, "blankLines", parsed->blank_lines);
+    INT64(&section, "repaired", parsed->repaired);
+    INT64(&section, "transcoded", parsed->transcoded);
+    INT64(&section, "textBytes", totals->text_bytes);
+    INT64(&section, "bsonBytes", totals->bson_bytes);
+    INT64(&section, "batches", totals->batches);
+    INT64(&section, "retries", totals->retries);
+    bson_append_document_end(record, &section);
+    return fates == parsed->records;
+}
+
+static void record_times(sl_load *load, const sl_load_totals *totals) {
+    bson_t section;
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_DOCUMENT_BEGIN(record, "workerSeconds", &section);
+    for (unsigned k = 0; k < STAGES; k++)
+        BSON_APPEND_DOUBLE(&section, stage_names[k], totals->stage_seconds[k]);
+    bson_append_document_end(record, &section);
+    sl_histogram *all = calloc(1, sizeof *all);
+    if (!all)
+        return;
+    for (unsigned i = 0; load->latencies && i < load->config->threads; i++)
+        sl_histogram_merge(all, &load->latencies[i]);
+    static const struct {
+        const char *name;
+        double quantile;
+    } rows[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}, {"max", 1}};
+    BSON_APPEND_DOCUMENT_BEGIN(record, "batchMilliseconds", &section);
+    INT64(&section, "batches", all->count);
+    if (all->count > 0)
+        BSON_APPEND_DOUBLE(&section, "mean", (double)all->sum / (double)all->count / 1e6);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        BSON_APPEND_DOUBLE(&section, rows[i].name,
+                           (double)sl_histogram_quantile(all, rows[i].quantile) / 1e6);
+    bson_append_document_end(record, &section);
+    free(all);
+}
+
+/* What each shard holds of the collection now, in the record and as a table. */
+static void record_shards(sl_load *load) {
+    sl_shard_statistics *rows = NULL;
+    size_t count = 0;
+    sl_error error;
+    if (!load->connection || !load->target.database)
+        return;
+    if (!sl_statistics_read(load->connection, &load->target, &rows, &count, &error)) {
+        sl_log_warning("no storage figures: %s", error.message);
+        return;
+    }
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all += rows[i].documents;
+    bson_t array, item;
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_ARRAY_BEGIN(record, "shards", &array);
+    sl_log_info("  %-12s %15s %8s %12s %12s %12s", "shard", "documents", "share", "data", "stored",
+                "indexes");
+    for (size_t i = 0; i < count; i++) {
+        char room[16], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_UTF8(&item, "shard", rows[i].shard);
+        INT64(&item, "documents", rows[i].documents);
+        INT64(&item, "dataBytes", rows[i].data_bytes);
+        INT64(&item, "storageBytes", rows[i].storage_bytes);
+        INT64(&item, "indexBytes", rows[i].index_bytes);
+        bson_append_document_end(&array, &item);
+        sl_log_info("  %-12s %15s %6.1f %% %12s %12s %12s", rows[i].shard,
+                    sl_human_count(rows[i].documents, a),
+                    all ? 100 * (double)rows[i].documents / (double)all : 0,
+                    sl_human_bytes((double)rows[i].data_bytes, b),
+                    sl_human_bytes((double)rows[i].storage_bytes, c),
+                    sl_human_bytes((double)rows[i].index_bytes, d));
+    }
+    bson_append_array_end(record, &array);
+    free(rows);
+}
+
+static void print_account(const sl_load *load, const sl_parse_counts *parsed,
+                          const sl_load_totals *totals, double seconds) {
+    const struct {
+        const char *what;
+        uint64_t number;
+        bool always;
+    } rows[] = {
+        {"records", parsed->records, true},
+        {"= inserted", totals->inserted, true},
+        {"+ already there", totals->already_there, false},
+        {"+ rejected by the parser", parsed->rejects, true},
+        {"+ rejected by the server", totals->server_rejects, false},
+        {"repeated headers dropped", parsed->headers, false},
+        {"blank lines dropped", parsed->blank_lines, false},
+        {"records repaired", parsed->repaired, false},
+        {"records read as windows-1252", parsed->transcoded, false},
+        {"batches sent again", totals->retries, false},
+    };
+    char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].always || rows[i].number > 0)
+            sl_log_info("  %-28s %15s", rows[i].what, sl_human_count(rows[i].number, human));
+    }
+    if (seconds > 0)
+        sl_log_info("  %s documents/s, %s/s of text, %u threads",
+                    sl_human_count((uint64_t)((double)(totals->inserted + totals->already_there) /
+                                              seconds), rate),
+                    sl_human_bytes((double)totals->text_bytes / seconds, bytes),
+                    load->config->threads);
+}
+
+static double phase_seconds(const sl_load_totals *totals, const sl_load *load) {
+    double sum = 0;
+    for (unsigned k = 0; k < STAGES; k++)
+        sum += totals->stage_seconds[k];
+    return sum / load->config->threads;
+}
+
+sl_exit record_end(sl_load *load, sl_exit code) {
+    sl_load_totals totals = load_sum(load);
+    sl_parse_counts parsed = sum_parsed(load);
+    bool began = load->counters != NULL;
+    sl_error error = {0};
+    record_topology(load);
+    record_sources(load);
+    bool holds = record_accounting(load, &parsed, &totals);
+    record_times(load, &totals);
+    if (began) {
+        sl_log_info("%s", "");
+        print_account(load, &parsed, &totals, phase_seconds(&totals, load));
+        sl_log_info("%s", "");
+        record_shards(load);
+        sl_run_record_log_phases(load->record);
+    }
+    /* After a failure some documents were parsed but never delivered, and the error has said so. */
+    bool delivered = code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED;
+    if (began && delivered && !holds) {
+        sl_log_error("the account does not add up: %llu records were read, but they are not all "
+                     "inserted, already there or rejected; do not trust this load",
+                     (unsigned long long)parsed.records);
+        code = SL_EXIT_VERIFICATION;
+    }
+    if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects > 0)
+        code = SL_EXIT_REJECTS;
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
+    BSON_APPEND_INT32(record, "exitCode", code);
+
+    const char *paths[2] = {NULL, load->config->report};
+    char path[600];
+    if (load->work_directory[0]) {
+        snprintf(path, sizeof path, "%s/run.json", load->work_directory);
+        paths[0] = path;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
+            sl_log_error("%s", error.message);
+            if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
+                code = SL_EXIT_USAGE;
+        } else if (paths[i]) {
+            sl_log_info("run record: %s", paths[i]);
+        }
+    }
+    return code;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a load says of itself at its end: the summary on the screen and run.json. */
+#ifndef SHARDLOAD_LOAD_RECORD_H
+#define SHARDLOAD_LOAD_RECORD_H
+
+#include "engine.h"
+
+void record_start(sl_load *load);
+void record_server(sl_load *load);
+void record_balancer(sl_load *load, const sl_balancer *balancer);
+
+/* Checks the accounting, prints the summary, writes the record's files. Takes the exit code so far
+ * and returns the final one. */
+sl_exit record_end(sl_load *load, sl_exit code);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rejects, in order and with line numbers.
+ *
+ * Threads finish blocks in any order, but a line number is known only when all blocks before have
+ * been counted. Blocks are drawn in order, so at any time only as many are out of order as there
+ * are threads: those that are early wait here in a short list. One lock guards everything; it is
+ * taken once per block. */
+#include "rejects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <shardload/log.h>
+
+/* How many rejects are also shown on the screen. */
+#define SHOWN_MAX 5
+
+/* An entry of a reject_list: this, then the reason and the record. */
+typedef struct sl_entry {
+    uint64_t offset;
+    uint32_t line;
+    uint32_t reason_length;
+    size_t record_length;
+    const char *column;
+} sl_entry;
+
+typedef struct sl_early_block {
+    struct sl_early_block *next;
+    uint64_t sequence;
+    uint64_t lines;
+    sl_reject_list list;
+} sl_early_block;
+
+typedef struct sl_source_rejects {
+    uint64_t next_sequence;
+    uint64_t lines; /* of the blocks before next_sequence */
+    sl_early_block *early;
+    sl_text header;
+    FILE *raw; /* opened with the first reject */
+} sl_source_rejects;
+
+struct sl_reject_files {
+    pthread_mutex_t lock;
+    const sl_source_set *set;
+    sl_source_rejects *sources;
+    char *directory; /* NULL: no files */
+    FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder shows early */
+    uint64_t written;
+    uint64_t shown;
+};
+
+bool reject_list_add(sl_reject_list *list, const sl_reject *reject) {
+    sl_entry made = {.offset = reject->offset, .line = reject->line, .column = reject->column,
+                  .reason_length = (uint32_t)strlen(reject->reason),
+                  .record_length = reject->record.length};
+    size_t need = sizeof made + made.reason_length + made.record_length;
+    need = (need + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
+    if (list->room - list->used < need) {
+        size_t room = (list->room + need) * 2;
+        char *bytes = realloc(list->bytes, room);
+        if (!bytes)
+            return false;
+        list->bytes = bytes;
+        list->room = room;
+    }
+    char *at = list->bytes + list->used;
+    memcpy(at, &made, sizeof made);
+    memcpy(at + sizeof made, reject->reason, made.reason_length);
+    if (made.record_length > 0)
+        memcpy(at + sizeof made + made.reason_length, reject->record.bytes, made.record_length);
+    list->used += need;
+    list->count++;
+    return true;
+}
+
+void reject_list_clear(sl_reject_list *list) {
+    free(list->bytes);
+    memset(list, 0, sizeof *list);
+}
+
+static FILE *create_file(const char *path, sl_error *error) {
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *stream = file < 0 ? NULL : fdopen(file, "w");
+    if (!stream) {
+        sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
+        if (file >= 0)
+            close(file);
+    }
+    return stream;
+}
+
+bool rejects_open(const char *directory, const sl_source_set *set, sl_reject_files **result,
+                  sl_error *error) {
+    *result = NULL;
+    sl_reject_files *made = calloc(1, sizeof *made);
+    if (!made)
+        return sl_error_memory(error, "opening the reject file");
+    pthread_mutex_init(&made->lock, NULL);
+    made->set = set;
+    made->sources = calloc(sl_source_set_count(set), sizeof *made->sources);
+    if (!made->sources) {
+        sl_error_memory(error, "opening the reject file");
+        goto fail;
+    }
+    if (directory) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/rejects.tsv", directory);
+        made->directory = strdup(directory);
+        made->table = create_file(path, error);
+        if (!made->table)
+            goto fail;
+        fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
+    }
+    *result = made;
+    return true;
+fail:
+    rejects_close(made, NULL, NULL);
+    return false;
+}
+
+void rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header) {
+    rejects->sources[source].header = header;
+}
+
+/* Text as one cell of a tab-separated file. */
+static void put_cell(FILE *file, sl_text text, char end) {
+    char shown[4096];
+    sl_text_printable(text, shown, sizeof shown);
+    fputs(shown, file);
+    fputc(end, file);
+}
+
+static void put_row(sl_reject_files *rejects, size_t source, uint64_t line, uint64_t offset,
+                    const char *column, sl_text reason, sl_text record) {
+    const char *path = sl_source_set_at(rejects->set, source)->path;
+    rejects->written++;
+    if (rejects->table) {
+        put_cell(rejects->table, sl_text_of(path), '\t');
+        if (line > 0)
+            fprintf(rejects->table, "%llu", (unsigned long long)line);
+        fprintf(rejects->table, "\t%llu\t%s\t", (unsigned long long)offset, column ? column : "");
+        put_cell(rejects->table, reason, '\t');
+        put_cell(rejects->table, record, '\n');
+    }
+    if (rejects->shown < SHOWN_MAX) {
+        char why[400];
+        sl_text_printable(reason, why, sizeof why);
+        char place[64];
+        snprintf(place, sizeof place, line > 0 ? "line %llu" : "byte %llu",
+                 (unsigned long long)(line > 0 ? line : offset));
+        sl_log_warning("%s, %s%s%s: %s; rejected", path, place, column ? ", " : "",
+                       column ? column : "", why);
+        if (++rejects->shown == SHOWN_MAX)
+            sl_log_warning("further rejects are %s",
+                           rejects->table ? "in rejects.tsv only" : "counted only");
+    }
+}
+
+/* The record as it was, so that a mended file can be loaded again. */
+static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_error *error) {
+    sl_source_rejects *state = &rejects->sources[source];
+    if (!rejects->directory)
+        return true;
+    if (!state->raw) {
+        const char *path = sl_source_set_at(rejects->set, source)->path;
+        const char *slash = strrchr(path, '/');
+        char name[1024];
+        snprintf(name, sizeof name, "%s/rejected", rejects->directory);
+        if (mkdir(name, 0700) != 0 && errno != EEXIST)
+            return sl_error_set(error, SL_EXIT_USAGE, "cannot make %s: %s", name, strerror(errno));
+        snprintf(name, sizeof name, "%s/rejected/%06zu-%s.txt", rejects->directory, source + 1,
+                 strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
+        state->raw = create_file(name, error);
+        if (!state->raw)
+            return false;
+        fwrite(state->header.bytes, 1, state->header.length, state->raw);
+    }
+    fwrite(record.bytes, 1, record.length, state->raw);
+    fputc('\n', state->raw);
+    return true;
+}
+
+/* `lines` is the number of lines in front of the block, or UINT64_MAX when that is not known. */
+static bool write_list(sl_reject_files *rejects, size_t source, uint64_t lines, const sl_reject_list *list,
+                       sl_error *error) {
+    for (size_t at = 0; at < list->used;) {
+        sl_entry one;
+        memcpy(&one, list->bytes + at, sizeof one);
+        sl_text reason = {list->bytes + at + sizeof one, one.reason_length};
+        sl_text record = {reason.bytes + reason.length, one.record_length};
+        put_row(rejects, source, lines == UINT64_MAX ? 0 : lines + one.line + 1, one.offset,
+                one.column, reason, record);
+        if (!put_raw(rejects, source, record, error))
+            return false;
+        size_t size = sizeof one + reason.length + record.length;
+        at += (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
+    }
+    return true;
+}
+
+bool rejects_block_done(sl_reject_files *rejects, size_t source, uint64_t sequence, uint64_t lines,
+                        sl_reject_list *list, sl_error *error) {
+    bool ok = true;
+    pthread_mutex_lock(&rejects->lock);
+    sl_source_rejects *state = &rejects->sources[source];
+    if (sequence != state->next_sequence) {
+        sl_early_block *early = malloc(sizeof *early);
+        ok = early != NULL;
+        if (ok) {
+            *early = (sl_early_block){state->early, sequence, lines, *list};
+            state->early = early;
+            memset(list, 0, sizeof *list);
+        } else {
+            sl_error_memory(error, "keeping rejects");
+        }
+    } else {
+        ok = write_list(rejects, source, state->lines, list, error);
+        list->used = list->count = 0; /* its memory serves the next block */
+        state->next_sequence++;
+        state->lines += lines;
+        for (sl_early_block **link = &state->early; ok && *link;) {
+            sl_early_block *early = *link;
+            if (early->sequence != state->next_sequence) {
+                link = &early->next;
+                continue;
+            }
+            ok = write_list(rejects, source, state->lines, &early->list, error);
+            state->next_sequence++;
+            state->lines += early->lines;
+            *link = early->next;
+            reject_list_clear(&early->list);
+            free(early);
+            link = &state->early; /* the next one may stand anywhere */
+        }
+    }
+    pthread_mutex_unlock(&rejects->lock);
+    return ok;
+}
+
+bool rejects_add_refused(sl_reject_files *rejects, size_t source, uint64_t offset, const char *reason,
+                         const char *document, sl_error *error) {
+    (void)error;
+    pthread_mutex_lock(&rejects->lock);
+    put_row(rejects, source, 0, offset, NULL, sl_text_of(reason), sl_text_of(document));
+    pthread_mutex_unlock(&rejects->lock);
+    return true;
+}
+
+static bool close_file(FILE *file, const char *what, sl_error *error) {
+    if (!file)
+        return true;
+    bool bad = ferror(file) != 0;
+    if (fclose(file) != 0 || bad)
+        return sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", what,
+                            errno ? strerror(errno) : "the disk may be full");
+    return true;
+}
+
+bool rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *error) {
+    if (!rejects)
+        return true;
+    bool ok = true;
+    for (size_t i = 0; rejects->sources && i < sl_source_set_count(rejects->set); i++) {
+        sl_source_rejects *state = &rejects->sources[i];
+        /* Blocks that are still early: the load was stopped before those in front of them. Their
+         * rejects count, so they are written, though without line numbers. */
+        while (state->early) {
+            sl_early_block *early = state->early;
+            state->early = early->next;
+            ok = write_list(rejects, i, UINT64_MAX, &early->list, error) && ok;
+            reject_list_clear(&early->list);
+            free(early);
+        }
+        ok = close_file(state->raw, "the raw rejects", error) && ok;
+    }
+    ok = close_file(rejects->table, "rejects.tsv", error) && ok;
+    if (written)
+        *written = rejects->written;
+    pthread_mutex_destroy(&rejects->lock);
+    free(rejects->sources);
+    free(rejects->directory);
+    free(rejects);
+    return ok;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where full batches go: a cluster, a file, or nowhere. A sink is shared; each worker has its own
+ * outlet of it. */
+#ifndef SHARDLOAD_SINK_H
+#define SHARDLOAD_SINK_H
+
+#include "engine.h"
+
+/* What became of a batch: documents = inserted + already_there + rejected. */
+typedef struct sl_batch_result {
+    uint32_t inserted;
+    uint32_t already_there;
+    uint32_t rejected;
+    uint32_t retries;
+} sl_batch_result;
+
+/* One document that the server would not take. */
+typedef void (*refusal_handler)(void *context, uint32_t index, int32_t code, const char *message);
+
+typedef struct sl_outlet sl_outlet;
+
+/* Rows of a table of three. */
+typedef struct sl_destination {
+    const char *name;
+    bool (*open)(sl_load *load, void **shared, sl_error *error);
+    bool (*close)(void *shared, sl_error *error); /* NULL shared is fine */
+    bool (*outlet_create)(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error);
+    void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */
+    /* Sends a batch and waits until it has been acknowledged. For each document counted in
+     * `already_there` or `rejected`, `refused` is called with its index in the batch; code 0 stands
+     * for "already there". False when the batch cannot be delivered: the load ends. */
+    bool (*send)(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                 refusal_handler refused, void *context, sl_error *error);
+} sl_destination;
+
+extern const sl_destination sink_cluster; /* writer.c */
+extern const sl_destination sink_null;    /* sink.c */
+extern const sl_destination sink_bson;    /* sink.c */
+
+#endif

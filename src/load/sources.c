@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sources of a load: found, recognised, told apart, numbered. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+
+static size_t format_index(const sl_format *format) {
+    size_t i = 0;
+    while (sl_formats[i] != format)
+        i++;
+    return i;
+}
+
+const sl_plan *sources_plan_of(const sl_load *load, const sl_load_source *source) {
+    return load->plans[format_index(source->format)];
+}
+
+/* Compiles the plan of a format when it is first wanted. */
+static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *error) {
+    sl_plan **plan = &load->plans[format_index(format)];
+    if (!*plan && !format->plan_create(&load->config->format_options, plan, error))
+        return NULL;
+    return *plan;
+}
+
+/* Finds out how a source is written. With "auto" the formats are asked in turn, and the reason that
+ * the first of them gives is the one that is told. False with SL_EXIT_SOURCE: not recognised. */
+static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) {
+    sl_load_source *source = &load->sources[index];
+    const char *path = sl_source_set_at(load->set, index)->path;
+    size_t length;
+    bool whole;
+    if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, error))
+        return false;
+    sl_text text = {head, length};
+    sl_error first = {0};
+    bool any = strcmp(load->config->format, "auto") == 0;
+    for (size_t i = 0; sl_formats[i]; i++) {
+        const sl_format *format = sl_formats[i];
+        if (!any && strcmp(format->name, load->config->format) != 0)
+            continue;
+        const sl_plan *plan = plan_of(load, format, error);
+        if (!plan)
+            return false;
+        sl_error why = {0};
+        if (format->sniff(plan, path, text, whole, &source->dialect, &why)) {
+            source->format = format;
+            return true;
+        }
+        if (!first.code)
+            first = why;
+    }
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, first.message);
+}
+
+/* A source with the same name, size and content as an earlier one: it is the same file, reached by
+ * another way, and loading it twice would only count its documents twice. */
+static bool is_repeated(const sl_load *load, size_t index) {
+    for (size_t i = 0; i < index; i++) {
+        if (!load->sources[i].skipped &&
+            strcmp(load->sources[i].fingerprint, load->sources[index].fingerprint) == 0) {
+            sl_log_warning("%s is the same file as %s; loaded once",
+                           sl_source_set_at(load->set, index)->path,
+                           sl_source_set_at(load->set, i)->path);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void skip(sl_load *load, size_t index) {
+    load->sources[index].skipped = true;
+    sl_source_set_skip(load->set, index);
+}
+
+/* Records of different kinds do not belong into one collection. */
+static bool check_kinds(sl_load *load, sl_error *error) {
+    const sl_load_source *first = NULL;
+    char list[600] = "";
+    size_t used = 0;
+    bool mixed = false;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        if (source->skipped)
+            continue;
+        const char *kind = source->format->record_kind(source->dialect);
+        const char *before = first ? first->format->record_kind(first->dialect) : kind;
+        mixed = mixed || strcmp(kind, before) != 0;
+        if (used < sizeof list && (!first || strcmp(kind, before) != 0))
+            used += (size_t)snprintf(list + used, sizeof list - used, "\n  %s: %s", kind,
+                                     sl_source_set_at(load->set, i)->path);
+        if (!first)
+            first = source;
+    }
+    return !mixed || sl_error_set(error, SL_EXIT_SOURCE,
+                                  "these sources hold different kinds of records:%s\nLoad each "
+                                  "kind into a collection of its own: name the files, or pick "
+                                  "those of a folder with --include",
+                                  list);
+}
+
+bool sources_open(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    if (!sl_source_set_create(config->paths, config->path_count, config->include, &load->set,
+                              error))
+        return false;
+    size_t count = sl_source_set_count(load->set);
+    load->sources = calloc(count, sizeof *load->sources);
+    char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
+    bool ok = load->sources && head;
+    if (!ok)
+        sl_error_memory(error, "looking at the sources");
+    int64_t told = sl_clock_ns();
+    for (size_t i = 0; ok && i < count; i++) {
+        if (sl_seconds_since(told) > 2) {
+            sl_log_info("looking at the sources: %zu of %zu", i, count);
+            told = sl_clock_ns();
+        }
+        sl_error why = {0};
+        if (!recognise(load, i, head, &why)) {
+            *error = why;
+            ok = why.code == SL_EXIT_SOURCE && !sl_source_set_at(load->set, i)->named;
+            if (ok) {
+                sl_log_warning("%s; left out", why.message);
+                skip(load, i);
+            }
+            continue;
+        }
+        ok = sl_source_fingerprint(load->set, i, load->sources[i].fingerprint, error);
+        if (ok && is_repeated(load, i))
+            skip(load, i);
+    }
+    free(head);
+    if (!ok)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        load->active += !load->sources[i].skipped;
+    if (load->active == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "nothing to load: none of the %zu files found is recognised", count);
+    return check_kinds(load, error);
+}
+
+bool sources_number_offline(sl_load *load, sl_error *error) {
+    uint32_t number = 0;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (!load->sources[i].skipped)
+            load->sources[i].number = ++number;
+    }
+    return number <= SL_SOURCE_NUMBER_MAX ||
+           sl_error_set(error, SL_EXIT_SOURCE, "more than %u sources", SL_SOURCE_NUMBER_MAX);
+}
+
+bool sources_number_by_registry(sl_load *load, sl_error *error) {
+    char refused[800] = "";
+    size_t used = 0, count = 0;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        sl_load_source *source = &load->sources[i];
+        if (source->skipped)
+            continue;
+        sl_source_state state;
+        char when[32];
+        if (!sl_registry_find(load->registry, source->fingerprint, &state, &source->number, when,
+                              error))
+            return false;
+        if (state != SL_SOURCE_LOADED || load->config->again)
+            continue;
+        if (count++ < 5 && used < sizeof refused)
+            used += (size_t)snprintf(refused + used, sizeof refused - used, "\n  %s, on %s",
+                                     sl_source_set_at(load->set, i)->path, when);
+    }
+    if (count > 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%zu of the sources %s been loaded into %s.%s before:%s%s\n"
+                            "--again sends them once more (documents that are there stay as they "
+                            "are); --drop starts anew",
+                            count, count == 1 ? "has" : "have", load->target.database,
+                            load->target.collection, refused, count > 5 ? "\n  ..." : "");
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        sl_load_source *source = &load->sources[i];
+        const sl_source *facts = sl_source_set_at(load->set, i);
+        if (!source->skipped &&
+            !sl_registry_start(load->registry, source->fingerprint, facts->path,
+                               facts->stored_bytes, &source->number, error))
+            return false;
+    }
+    return true;
+}
+
+void sources_close(sl_load *load) {
+    for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
+        if (load->sources[i].format)
+            load->sources[i].format->dialect_destroy(load->sources[i].dialect);
+    }
+    free(load->sources);
+    for (size_t i = 0; sl_formats[i]; i++) {
+        if (load->plans[i])
+            sl_formats[i]->plan_destroy(load->plans[i]);
+    }
+    sl_source_set_destroy(load->set);
+}

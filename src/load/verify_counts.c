@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verification by counting: each range of ids must hold exactly the documents that this load put
+ * there or found there. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#include "interrupt.h"
+
+/* The source that a range belongs to, for messages; the first one when there are several. */
+static const char *source_name(const sl_load *load, const sl_range *range) {
+    uint32_t number = sl_document_id_source(range->minimum);
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (!load->sources[i].skipped && load->sources[i].number == number)
+            return sl_source_set_at(load->set, i)->path;
+    }
+    return "?";
+}
+
+bool verify_counts(sl_load *load, sl_error *error) {
+    bson_t *record = sl_run_record_document(load->record);
+    bson_t section, ranges, item;
+    uint64_t missing = 0, extra = 0;
+    bool ok = true;
+    int64_t told = sl_clock_ns();
+    BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
+    BSON_APPEND_ARRAY_BEGIN(&section, "ranges", &ranges);
+    for (size_t i = 0; ok && i < load->range_count; i++) {
+        const sl_range *range = &load->ranges[i];
+        uint64_t expected = atomic_load(&load->accepted[i]), found = 0;
+        if (interrupt_requested())
+            ok = sl_error_set(error, SL_EXIT_INTERRUPTED, "verification was interrupted");
+        ok = ok && sl_count_range(load->connection, &load->target, range->minimum, range->maximum,
+                                  &found, error);
+        if (!ok)
+            break;
+        if (sl_seconds_since(told) > 3) {
+            sl_log_info("verifying: %zu of %zu ranges", i, load->range_count);
+            told = sl_clock_ns();
+        }
+        if (found < expected)
+            missing += expected - found;
+        else
+            extra += found - expected;
+        if (found != expected)
+            sl_log_error("range %lld to %lld (%s): %llu documents expected, %llu found",
+                         (long long)range->minimum, (long long)range->maximum,
+                         source_name(load, range), (unsigned long long)expected,
+                         (unsigned long long)found);
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&ranges, key, &item);
+        BSON_APPEND_INT64(&item, "minimum", range->minimum);
+        BSON_APPEND_INT64(&item, "maximum", range->maximum);
+        if (load->by_range)
+            BSON_APPEND_UTF8(&item, "shard",
+                             load->topology
+                                 ->shards[sl_shard_map_owner(load->map, range->minimum)]
+                                 .name);
+        BSON_APPEND_INT64(&item, "expected", (int64_t)expected);
+        BSON_APPEND_INT64(&item, "found", (int64_t)found);
+        bson_append_document_end(&ranges, &item);
+    }
+    bson_append_array_end(&section, &ranges);
+    BSON_APPEND_BOOL(&section, "ok", ok && missing == 0 && extra == 0);
+    bson_append_document_end(record, &section);
+    if (ok && missing + extra > 0)
+        return sl_error_set(error, SL_EXIT_VERIFICATION,
+                            "verification failed: %llu documents are missing and %llu are too many "
+                            "(see the ranges above); has something else written to %s.%s?",
+                            (unsigned long long)missing, (unsigned long long)extra,
+                            load->target.database, load->target.collection);
+    return ok;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writer: batches into the cluster, as unordered bulk inserts through the driver.
+ *
+ * The driver's own validation is off, because the encoder has checked everything. A batch whose
+ * fate is unknown (the connection broke, a primary stepped down) is sent again whole: a document
+ * that had arrived then comes back as a duplicate of its own _id, which means that it is there. */
+#include "sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <mongoc/mongoc.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+
+/* How long a batch that cannot be delivered is tried again before the load gives up. */
+#define RETRY_SECONDS 60.0
+#define RETRY_FIRST_MS 50
+#define RETRY_MOST_MS 5000
+
+struct sl_outlet {
+    sl_load *load;
+    mongoc_client_t *client;
+    mongoc_collection_t *collection;
+    bson_t *views;         /* one per document of a batch, over the batch's own bytes */
+    const bson_t **pointers;
+    size_t room;
+    bson_t options;
+    unsigned seed; /* for the jitter */
+};
+
+static bool writer_open(sl_load *load, void **shared, sl_error *error) {
+    (void)error;
+    *shared = load;
+    return true;
+}
+
+static bool writer_close(void *shared, sl_error *error) {
+    (void)shared, (void)error;
+    return true;
+}
+
+static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
+    mongoc_write_concern_t *concern = mongoc_write_concern_new();
+    const char *wanted = load->config->write_concern;
+    bool alone = sl_connection_server(load->connection)->deployment == SL_STANDALONE;
+    if (strcmp(wanted, "majority") != 0) {
+        mongoc_write_concern_set_w(concern, (int32_t)strtol(wanted, NULL, 10));
+    } else if (alone) {
+        /* There is no majority to wait for: durable means in the journal. */
+        mongoc_write_concern_set_w(concern, 1);
+        mongoc_write_concern_set_journal(concern, true);
+    } else {
+        mongoc_write_concern_set_w(concern, MONGOC_WRITE_CONCERN_W_MAJORITY);
+    }
+    return concern;
+}
+
+static void writer_outlet_destroy(sl_outlet *outlet) {
+    if (!outlet)
+        return;
+    mongoc_collection_destroy(outlet->collection);
+    if (outlet->client)
+        sl_connection_return(outlet->load->connection, outlet->client);
+    bson_destroy(&outlet->options);
+    free(outlet->views);
+    free(outlet->pointers);
+    free(outlet);
+}
+
+static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result, sl_error *error) {
+    (void)shared;
+    sl_outlet *made = calloc(1, sizeof *made);
+    *result = made;
+    if (!made)
+        return sl_error_memory(error, "starting writers");
+    made->load = load;
+    made->seed = (unsigned)sl_clock_ns();
+    bson_init(&made->options);
+    BSON_APPEND_BOOL(&made->options, "ordered", false);
+    BSON_APPEND_BOOL(&made->options, "validate", false);
+    made->client = sl_connection_borrow(load->connection);
+    made->collection = mongoc_client_get_collection(made->client, load->target.database,
+                                                    load->target.collection);
+    mongoc_write_concern_t *concern = write_concern_of(load);
+    mongoc_collection_set_write_concern(made->collection, concern);
+    mongoc_write_concern_destroy(concern);
+    return true;
+}
+
+/* Points a bson_t at each document of the batch; they lie one behind the other. */
+static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
+    if (batch->documents > outlet->room) {
+        free(outlet->views);
+        free(outlet->pointers);
+        outlet->room = batch->documents;
+        outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
+        outlet->pointers = malloc(outlet->room * sizeof *outlet->pointers);
+        if (!outlet->views || !outlet->pointers) {
+            outlet->room = 0;
+            return sl_error_memory(error, "sending a batch");
+        }
+        for (size_t i = 0; i < outlet->room; i++)
+            outlet->pointers[i] = &outlet->views[i];
+    }
+    size_t at = 0;
+    for (uint32_t i = 0; i < batch->documents; i++) {
+        uint32_t length;
+        memcpy(&length, batch->bytes + at, sizeof length);
+        length = BSON_UINT32_FROM_LE(length);
+        if (!bson_init_static(&outlet->views[i], batch->bytes + at, length))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "internal error: document %u of a batch is not BSON", i);
+        at += length;
+    }
+    return true;
+}
+
+typedef enum sl_outcome { DELIVERED, SEND_AGAIN, UNDELIVERABLE } sl_outcome;
+
+static uint32_t array_length(const bson_t *reply, const char *key) {
+    bson_iter_t iter, items;
+    uint32_t length = 0;
+    if (bson_iter_init_find(&iter, reply, key) && BSON_ITER_HOLDS_ARRAY(&iter) &&
+        bson_iter_recurse(&iter, &items)) {
+        while (bson_iter_next(&items))
+            length++;
+    }
+    return length;
+}
+
+/* A duplicate of _id itself, not of some other unique index? */
+static bool is_own_duplicate(const bson_iter_t *write_error, const char *message) {
+    bson_iter_t iter, key;
+    if (bson_iter_recurse(write_error, &iter) && bson_iter_find(&iter, "keyPattern") &&
+        BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &key) && bson_iter_next(&key))
+        return strcmp(bson_iter_key(&key), "_id") == 0;
+    return strstr(message, "_id_") || strstr(message, "{ _id:");
+}
+
+static void take_write_errors(const bson_t *reply, const sl_batch *batch, sl_batch_result *result,
+                              refusal_handler refused, void *context) {
+    bson_iter_t iter, items;
+    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
+        return;
+    while (bson_iter_next(&items)) {
+        bson_iter_t field;
+        uint32_t index = 0;
+        int32_t code = 0;
+        const char *message = "";
+        if (bson_iter_recurse(&items, &field)) {
+            while (bson_iter_next(&field)) {
+                const char *key = bson_iter_key(&field);
+                if (strcmp(key, "index") == 0)
+                    index = (uint32_t)bson_iter_as_int64(&field);
+                else if (strcmp(key, "code") == 0)
+                    code = (int32_t)bson_iter_as_int64(&field);
+                else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
+                    message = bson_iter_utf8(&field, NULL);
+            }
+        }
+        if (index >= batch->documents)
+            continue;
+        bool duplicate = code == 11000 && is_own_duplicate(&items, message);
+        if (duplicate)
+            result->already_there++;
+        else
+            result->rejected++;
+        refused(context, index, duplicate ? 0 : (code ? code : -1), message);
+    }
+}
+
+/* Server codes that mean "not now" rather than "not this": elections, shutdowns, stale routing. */
+static bool is_transient(const bson_error_t *error, const bson_t *reply) {
+    static const uint32_t codes[] = {6,   7,   63,   89,    91,    133,   134,   150,  189,
+                                     234, 262, 9001, 10107, 11600, 11602, 13388, 13435, 13436};
+    if (error->domain == MONGOC_ERROR_STREAM || error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+        error->domain == MONGOC_ERROR_WRITE_CONCERN)
+        return true;
+    if (mongoc_error_has_label(reply, "RetryableWriteError"))
+        return true;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (error->code == codes[i])
+            return true;
+    }
+    return false;
+}
+
+static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                         refusal_handler refused, void *context, sl_error *error) {
+    bson_error_t why = {0};
+    bson_t reply;
+    bool ok = mongoc_collection_insert_many(outlet->collection, outlet->pointers,
+                                            batch->documents, &outlet->options, &reply, &why);
+    sl_outcome outcome = DELIVERED;
+    if (!ok) {
+        bson_iter_t iter;
+        uint32_t refusals = array_length(&reply, "writeErrors");
+        uint32_t inserted = 0;
+        if (bson_iter_init_find(&iter, &reply, "insertedCount"))
+            inserted = (uint32_t)bson_iter_as_int64(&iter);
+        /* All documents have a fate: refused ones are told apart, nothing is left to try. */
+        if (inserted + refusals == batch->documents &&
+            array_length(&reply, "writeConcernErrors") == 0) {
+            result->inserted = inserted;
+            take_write_errors(&reply, batch, result, refused, context);
+        } else {
+            sl_error_from_driver(error, "inserting a batch", &why);
+            outcome = is_transient(&why, &reply) || refusals > 0 ? SEND_AGAIN : UNDELIVERABLE;
+        }
+    } else {
+        result->inserted = batch->documents;
+    }
+    bson_destroy(&reply);
+    return outcome;
+}
+
+static void wait_before_retry(sl_outlet *outlet, unsigned attempt) {
+    long most = RETRY_FIRST_MS << (attempt < 7 ? attempt : 7);
+    if (most > RETRY_MOST_MS)
+        most = RETRY_MOST_MS;
+    long ms = most / 2 + (long)rand_r(&outlet->seed) % (most / 2 + 1);
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                        refusal_handler refused, void *context, sl_error *error) {
+    if (!view_documents(outlet, batch, error))
+        return false;
+    int64_t start = sl_clock_ns();
+    for (unsigned attempt = 0;; attempt++) {
+        *result = (sl_batch_result){.retries = attempt};
+        switch (send_once(outlet, batch, result, refused, context, error)) {
+        case DELIVERED:
+            error->code = SL_EXIT_OK;
+            return true;
+        case UNDELIVERABLE:
+            return false;
+        case SEND_AGAIN:
+            if (attempt == 0)
+                sl_log_warning("%s; trying again", error->message);
+            if (sl_seconds_since(start) > RETRY_SECONDS)
+                return sl_error_prefix(error, "gave up after %.0f s", sl_seconds_since(start));
+            wait_before_retry(outlet, attempt);
+        }
+    }
+}
+
+const sl_destination sink_cluster = {
+    .name = "cluster",
+    .open = writer_open,
+    .close = writer_close,
+    .outlet_create = writer_outlet_create,
+    .outlet_destroy = writer_outlet_destroy,
+    .send = writer_send,
+};

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The record of one run. */
+#include <shardload/run_record.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/json.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#define POINTS_MAX 7200
+#define PHASES_MAX 32
+
+typedef struct sl_phase {
+    char name[48];
+    double seconds;
+} sl_phase;
+
+typedef struct sl_point {
+    sl_run_point figures;
+    uint64_t *shard_documents;
+} sl_point;
+
+struct sl_run_record {
+    bson_t document;
+    bool finished;
+    sl_phase phases[PHASES_MAX];
+    size_t phase_count;
+    sl_point *points;
+    size_t point_count;
+    unsigned stride; /* one in so many points is kept */
+    unsigned skipped;
+    size_t shards;
+    const char *const *stages;
+};
+
+sl_run_record *sl_run_record_create(void) {
+    sl_run_record *record = calloc(1, sizeof *record);
+    if (!record)
+        return NULL;
+    record->points = calloc(POINTS_MAX, sizeof *record->points);
+    if (!record->points) {
+        free(record);
+        return NULL;
+    }
+    record->stride = 1;
+    bson_init(&record->document);
+    return record;
+}
+
+void sl_run_record_destroy(sl_run_record *record) {
+    if (!record)
+        return;
+    bson_destroy(&record->document);
+    for (size_t i = 0; i < record->point_count; i++)
+        free(record->points[i].shard_documents);
+    free(record->points);
+    free(record);
+}
+
+bson_t *sl_run_record_document(sl_run_record *record) {
+    return &record->document;
+}
+
+void sl_run_record_phase(sl_run_record *record, const char *name, double seconds) {
+    if (record->phase_count == PHASES_MAX)
+        return;
+    sl_phase *made = &record->phases[record->phase_count++];
+    snprintf(made->name, sizeof made->name, "%s", name);
+    made->seconds = seconds;
+}
+
+void sl_run_record_log_phases(const sl_run_record *record) {
+    double sum = 0;
+    char human[SL_HUMAN_ROOM];
+    for (size_t i = 0; i < record->phase_count; i++)
+        sum += record->phases[i].seconds;
+    for (size_t i = 0; i < record->phase_count; i++)
+        sl_log_info("  %-12s %12s %5.1f %%", record->phases[i].name,
+                    sl_human_seconds(record->phases[i].seconds, human),
+                    sum > 0 ? 100 * record->phases[i].seconds / sum : 0);
+    sl_log_info("  %-12s %12s", "together", sl_human_seconds(sum, human));
+}
+
+void sl_run_record_name_stages(sl_run_record *record, const char *const names[SL_RUN_STAGES]) {
+    record->stages = names;
+}
+
+void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
+                         const uint64_t *shard_documents, size_t shards) {
+    if (++record->skipped < record->stride)
+        return;
+    record->skipped = 0;
+    if (record->point_count == POINTS_MAX) { /* keep every second one from here on */
+        for (size_t i = 0; i < POINTS_MAX; i++) {
+            if (i % 2 == 0)
+                free(record->points[i].shard_documents);
+            else
+                record->points[i / 2] = record->points[i];
+        }
+        record->point_count = POINTS_MAX / 2;
+        record->stride *= 2;
+    }
+    uint64_t *copy = malloc((shards ? shards : 1) * sizeof *copy);
+    if (!copy)
+        return; /* a report with a gap is better than a load that stops */
+    memcpy(copy, shard_documents, shards * sizeof *copy);
+    record->shards = shards;
+    record->points[record->point_count++] = (sl_point){*figures, copy};
+}
+
+/* Two decimals are all that a second or so of a run deserves. */
+static double rounded(double seconds) {
+    return (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
+}
+
+static void finish(sl_run_record *record) {
+    bson_t array, item, inner;
+    char room[16];
+    const char *key;
+    BSON_APPEND_ARRAY_BEGIN(&record->document, "phases", &array);
+    for (uint32_t i = 0; i < record->phase_count; i++) {
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_UTF8(&item, "name", record->phases[i].name);
+        BSON_APPEND_DOUBLE(&item, "seconds", rounded(record->phases[i].seconds));
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(&record->document, &array);
+
+    BSON_APPEND_ARRAY_BEGIN(&record->document, "series", &array);
+    for (uint32_t i = 0; i < record->point_count; i++) {
+        const sl_point *one = &record->points[i];
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_DOUBLE(&item, "seconds", rounded(one->figures.seconds));
+        BSON_APPEND_INT64(&item, "documents", (int64_t)one->figures.documents);
+        BSON_APPEND_INT64(&item, "textBytes", (int64_t)one->figures.text_bytes);
+        BSON_APPEND_INT64(&item, "bsonBytes", (int64_t)one->figures.bson_bytes);
+        BSON_APPEND_INT64(&item, "storedBytes", (int64_t)one->figures.stored_bytes);
+        BSON_APPEND_INT64(&item, "rejects", (int64_t)one->figures.rejects);
+        BSON_APPEND_ARRAY_BEGIN(&item, "shardDocuments", &inner);
+        for (uint32_t k = 0; k < record->shards; k++) {
+            char index[16];
+            const char *name;
+            bson_uint32_to_string(k, &name, index, sizeof index);
+            BSON_APPEND_INT64(&inner, name, (int64_t)one->shard_documents[k]);
+        }
+        bson_append_array_end(&item, &inner);
+        BSON_APPEND_DOCUMENT_BEGIN(&item, "workerSeconds", &inner);
+        for (unsigned k = 0; record->stages && k < SL_RUN_STAGES; k++)
+            BSON_APPEND_DOUBLE(&inner, record->stages[k], rounded(one->figures.stage_seconds[k]));
+        bson_append_document_end(&item, &inner);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(&record->document, &array);
+    record->finished = true;
+}
+
+bool sl_run_record_write(sl_run_record *record, const char *path, sl_error *error) {
+    if (!record->finished)
+        finish(record);
+    return sl_json_write_file(path, &record->document, error);
+}
