@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the house, as docs/architecture.md draws them: floors, and who speaks to the driver."""
+import pathlib
+import re
+import sys
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+
+# What each floor may include, besides itself.
+BELOW = {
+    "util": set(),
+    "bson": {"util"},
+    "source": {"util", "bson"},
+    "format": {"util", "bson"},
+    "report": {"util", "bson"},
+    "cluster": {"util", "bson"},
+    "query": {"util", "bson", "report", "cluster"},
+    "load": {"util", "bson", "source", "format", "report", "cluster"},
+    "trial": {"util", "bson", "source", "format", "report", "cluster", "query", "load"},
+    "cli": {"util", "bson", "source", "format", "report", "cluster", "query", "load", "trial"},
+}
+
+# Public headers and the floor that they are the face of.
+HEADERS = {
+    "bson_writer": "bson", "clock": "util", "cluster": "cluster", "connection": "cluster",
+    "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
+    "error": "util", "format": "format", "histogram": "util", "json": "report", "load": "load",
+    "log": "util", "options": "cli", "query": "query", "run_record": "report",
+    "schema": "format", "source": "source", "text": "util",
+}
+
+# The only places that speak to the driver (BSON as data is no driver).
+DRIVER = re.compile(r"src/cluster/|src/load/writer\.c|src/query/|include/shardload/connection\.h")
+
+
+def sources():
+    return sorted(p for folder in ("src", "include", "tools", "tests")
+                  for p in (TOP / folder).rglob("*") if p.suffix in (".c", ".h"))
+
+
+class House(unittest.TestCase):
+    def test_every_header_belongs_to_a_floor(self):
+        found = {p.stem for p in (TOP / "include/shardload").glob("*.h")}
+        self.assertEqual(found, set(HEADERS), "keep the table in this test true")
+
+    def test_no_floor_reaches_upwards(self):
+        wrong = []
+        for path in (TOP / "src").rglob("*.[ch]"):
+            floor = path.relative_to(TOP / "src").parts[0]
+            for line in path.read_text().splitlines():
+                found = re.match(r'\s*#include <shardload/(\w+)\.h>', line)
+                other = HEADERS[found.group(1)] if found else floor
+                if other != floor and other not in BELOW[floor]:
+                    wrong.append(f"{path.relative_to(TOP)}: {line.strip()}")
+                if re.match(r'\s*#include "(\.\./|[^"]*/)', line):
+                    wrong.append(f"{path.relative_to(TOP)}: {line.strip()} leaves its folder")
+        self.assertEqual(wrong, [])
+
+    def test_only_a_few_places_speak_to_the_driver(self):
+        speakers = [str(p.relative_to(TOP)) for p in sources()
+                    if str(p.relative_to(TOP)).startswith(("src/", "include/"))
+                    and "#include <mongoc/" in p.read_text()]
+        self.assertEqual([p for p in speakers if not DRIVER.search(p)], [])
+
+    def test_every_file_names_its_licence(self):
+        files = [p for p in sources()] + list((TOP / "tests").rglob("*.py"))
+        files += [p for p in (TOP / "tools").iterdir() if p.is_file()]
+        bare = [str(p.relative_to(TOP)) for p in files
+                if "SPDX-License-Identifier: Apache-2.0" not in p.read_text()[:300]]
+        self.assertEqual(bare, [])
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

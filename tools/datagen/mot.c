@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The format of the MOT test results: checks its options and writes its files.
+#include "mot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "output.h"
+#include "report.h"
+
+static const struct mot_dialect *find_dialect(const char *name) {
+    const struct mot_dialect *dialect = mot_dialects;
+    while (dialect->name != NULL && strcasecmp(dialect->name, name) != 0) {
+        dialect++;
+    }
+    return dialect->name != NULL ? dialect : NULL;
+}
+
+static void help(FILE *stream) {
+    fputs("  Dialects of the published files (default B):\n", stream);
+    for (const struct mot_dialect *dialect = mot_dialects; dialect->name != NULL; dialect++) {
+        fprintf(stream, "    %-4s %s\n", dialect->name, dialect->summary);
+    }
+    fputs("  The answers are those of the queries green-ness, pass-rate-by-age, makes and\n"
+          "  worst-models.\n",
+          stream);
+}
+
+static void check(struct options *options, unsigned *problems) {
+    if (options->dialect == NULL) {
+        options->dialect = "B";
+    }
+    const struct mot_dialect *dialect = find_dialect(options->dialect);
+    if (dialect == NULL) {
+        usage_problem(problems, "--dialect: format mot has no dialect '%s'", options->dialect);
+        return;
+    }
+    options->dialect = dialect->name;
+    if (options->year == 0) {
+        options->year = dialect->year;
+    }
+}
+
+// One run. Everything borrowed by the parts lives here.
+struct run {
+    const struct options *options;
+    const struct mot_dialect *dialect;
+    struct mot_fleet *fleet;
+    struct mot_text *text;
+    struct mot_answers *answers; // NULL when nobody asked
+    struct report report;
+};
+
+// The record, counted over all files, that is bad number `n`: spread evenly, and moved off the
+// first line of a file, which tells a loader the dialect. options_parse made sure that there is
+// room.
+static uint64_t bad_position(const struct options *options, uint64_t n) {
+    return n < options->bad ? (2 * n + 1) * options->rows / (2 * options->bad) : UINT64_MAX;
+}
+
+static void note_bad(struct run *run, uint32_t file, uint64_t line, uint64_t offset,
+                     const char *column, const char *kind) {
+    run->report.bad[run->report.bad_count++] =
+        (struct bad_record){file, line, offset, column, kind};
+    run->report.files[file].rejects++;
+}
+
+// Writes the records `first` up to `end` to one file. Returns NULL, or what could not be done.
+static const char *write_rows(struct run *run, struct output *output, uint32_t index,
+                              uint64_t first, uint64_t end) {
+    struct file_report *file = &run->report.files[index];
+    uint64_t lines = 0;
+    if (run->dialect->header) {
+        output_commit(output, mot_text_header(run->text, output_room(output)));
+        lines++;
+    }
+    uint64_t next_bad = bad_position(run->options, run->report.bad_count);
+    struct mot_row row;
+    for (uint64_t i = first; i < end; i++) {
+        if (!mot_draw(run->fleet, &row)) {
+            return "out of memory";
+        }
+        char *p = output_room(output);
+        if (i >= next_bad && i > first) {
+            const char *column;
+            const char *kind;
+            uint64_t offset = output_offset(output);
+            p = mot_text_bad(run->text, &row, run->report.bad_count, p, &column, &kind);
+            note_bad(run, index, lines + 1, offset, column, kind);
+            next_bad = bad_position(run->options, run->report.bad_count);
+        } else {
+            if (row.repeated_header) {
+                p = mot_text_header(run->text, p);
+                file->repeated_headers++;
+                lines++;
+            }
+            p = mot_text_row(run->text, &row, p);
+            file->documents++;
+            if (run->answers != NULL && !mot_answers_add(run->answers, &row)) {
+                return "out of memory";
+            }
+        }
+        lines++;
+        output_commit(output, p);
+        if (output_failed(output)) {
+            break;
+        }
+    }
+    file->rows = end - first;
+    file->bytes = output_offset(output);
+    return NULL;
+}
+
+static bool write_file(struct run *run, uint32_t index, struct failure *failure) {
+    const struct options *options = run->options;
+    const char *path = run->report.files[index].path;
+    struct output *output = output_create(path, options->gzip_level);
+    if (output == NULL) {
+        failure_set(failure, "cannot open %s: %s", path, strerror(errno));
+        return false;
+    }
+    const char *problem = write_rows(run, output, index, options->rows * index / options->files,
+                                     options->rows * (index + 1) / options->files);
+    if (problem == NULL && !output_finish(output)) {
+        problem = strerror(errno);
+    }
+    if (problem != NULL) {
+        failure_set(failure, "cannot write %s: %s", path, problem);
+    }
+    output_destroy(output);
+    return problem == NULL;
+}
+
+static bool write_all(const struct options *options, struct failure *failure) {
+    bool done = false;
+    struct run run = {.options = options, .dialect = find_dialect(options->dialect)};
+    failure_set(failure, "out of memory");
+    if (!report_init(&run.report, options)) {
+        goto cleanup;
+    }
+    run.fleet = mot_fleet_create(options, run.dialect);
+    if (run.fleet == NULL) {
+        goto cleanup;
+    }
+    run.text = mot_text_create(run.dialect, run.fleet);
+    if (run.text == NULL) {
+        goto cleanup;
+    }
+    if (options->answers != NULL) {
+        run.answers = mot_answers_create(run.fleet);
+        if (run.answers == NULL) {
+            goto cleanup;
+        }
+    }
+    for (uint32_t i = 0; i < options->files; i++) {
+        if (!write_file(&run, i, failure)) {
+            goto cleanup;
+        }
+    }
+    if (options->answers != NULL &&
+        !report_write(&run.report, options, mot_answers_print, run.answers)) {
+        failure_set(failure, "cannot write %s: %s", options->answers, strerror(errno));
+        goto cleanup;
+    }
+    done = true;
+
+cleanup:
+    mot_answers_destroy(run.answers);
+    mot_text_destroy(run.text);
+    mot_fleet_destroy(run.fleet);
+    report_clear(&run.report);
+    return done;
+}
+
+const struct format mot_format = {
+    .name = "mot",
+    .summary = "anonymised MOT test results of Great Britain",
+    .help = help,
+    .check = check,
+    .write = write_all,
+};

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MOT test results: the types its parts share. A record is a struct of numbers; texts are numbers
+// of tables, dates are numbers of days. Layouts and frequencies follow the published files of
+// 2005-2025.
+#ifndef DATAGEN_MOT_H
+#define DATAGEN_MOT_H
+
+#include "mot_names.h"
+#include "options.h"
+#include "random.h"
+
+extern const struct format mot_format;
+
+// How a dialect quotes text fields. Inside quotes a quote is written \" and nothing else is
+// escaped.
+enum mot_quoting { QUOTE_NEVER, QUOTE_WHEN_NEEDED, QUOTE_ALL_TEXT };
+
+// The years a dialect's frequencies come from.
+enum mot_era { ERA_2005, ERA_2015, ERA_2021, ERA_2024, ERA_COUNT };
+
+struct mot_dialect {
+    const char *name;
+    const char *summary;
+    int year; // the default
+    char delimiter;
+    bool header;
+    bool original;   // dialect A: one-letter codes, NULL dates and 0 for what is missing
+    bool completed;  // has the 15th column, completed_date
+    bool fuel_words; // some fuels are written out
+    enum mot_quoting quoting;
+    enum mot_era era;
+    uint32_t retests; // tests in 10,000 that are re-tests
+    unsigned bit;     // this dialect in a set of dialects
+};
+
+// Bits of sets of dialects.
+enum {
+    IN_A = 1,
+    IN_B = 2,
+    IN_C1 = 4,
+    IN_C2 = 8,
+    IN_D = 16,
+    IN_E = 32,
+    IN_F = 64,
+    IN_G1 = 128,
+    IN_G2 = 256,
+    IN_TAB = 512,
+    IN_COMMA = IN_C1 | IN_D | IN_E | IN_G1 | IN_G2,
+    IN_NEWER = IN_B | IN_C2 | IN_F | IN_TAB | IN_COMMA // all but A
+};
+
+// The table of dialects, ended by one without a name.
+extern const struct mot_dialect mot_dialects[];
+
+// Column names in order; the 15th only where a dialect has it.
+enum mot_column {
+    COL_TEST_ID,
+    COL_VEHICLE_ID,
+    COL_TEST_DATE,
+    COL_CLASS,
+    COL_TYPE,
+    COL_RESULT,
+    COL_MILEAGE,
+    COL_AREA,
+    COL_MAKE,
+    COL_MODEL,
+    COL_COLOUR,
+    COL_FUEL,
+    COL_CAPACITY,
+    COL_FIRST_USE,
+    COL_COMPLETED,
+    COL_COUNT
+};
+extern const char *const mot_columns[COL_COUNT];
+
+enum mot_type { TYPE_NORMAL, TYPE_RETEST, TYPE_APPEAL, TYPE_COUNT };
+enum mot_result {
+    RESULT_P,
+    RESULT_F,
+    RESULT_PRS,
+    RESULT_ABA,
+    RESULT_ABR,
+    RESULT_ABRVE,
+    RESULT_R,
+    RESULT_COUNT
+};
+extern const char *const mot_results[RESULT_COUNT];
+
+// The code of a test type in a dialect.
+const char *mot_type_code(const struct mot_dialect *dialect, enum mot_type type);
+
+// Fuels. The weights are cars in about 100,000 per era.
+struct mot_fuel {
+    const char *code;     // in the newer dialects
+    const char *original; // in dialect A
+    bool diesel;          // takes a diesel engine's size
+    uint32_t weights[ERA_COUNT];
+};
+enum {
+    FUEL_PETROL = 0,
+    FUEL_DIESEL = 1,
+    FUEL_ELECTRIC = 2,
+    FUEL_HYBRID = 3,
+    FUEL_HYBRID_WORDS = 4,
+    FUEL_COUNT = 15
+};
+extern const struct mot_fuel mot_fuels[FUEL_COUNT];
+
+// The code of a fuel in a dialect.
+const char *mot_fuel_code(const struct mot_dialect *dialect, unsigned fuel);
+
+// Every day from 1900-01-01 to two years after the data, with its text, and after those the two
+// impossible dates that real files hold.
+struct mot_day {
+    char text[12]; // YYYY-MM-DD, not ended
+    uint16_t year;
+};
+struct mot_calendar {
+    struct mot_day *days;
+    int32_t count;      // of ordinary days
+    int32_t year_start; // the first day of the data's year
+    int32_t year_days;
+};
+enum { DAY_MISSING = -1 };
+
+// One test. A missing number or date is -1.
+struct mot_row {
+    uint32_t test_id;
+    uint32_t vehicle_id;
+    int32_t test_day;  // of the calendar
+    int32_t first_use; // of the calendar
+    int32_t mileage;
+    int32_t capacity;
+    uint32_t name;   // of mot_names.models
+    uint32_t second; // of the day, when the test was completed
+    uint8_t class_id;
+    uint8_t type;
+    uint8_t result;
+    uint8_t area;
+    uint8_t colour;
+    uint8_t fuel;
+    bool plain;           // nothing missing, a name of the tables: can be written the short way
+    bool repeated_header; // a stray header line stands before it
+};
+
+// ---- mot_fleet.c and mot_draw.c: draw tests with the published frequencies ----
+
+struct mot_fleet;
+
+struct mot_text_table { // short texts of a table
+    uint32_t count;
+    char (*texts)[24];
+};
+
+// What tests are drawn from, for the dialect, year, seed and dirt asked for; borrows the dialect.
+// NULL when memory ran out.
+struct mot_fleet *mot_fleet_create(const struct options *options,
+                                   const struct mot_dialect *dialect);
+void mot_fleet_destroy(struct mot_fleet *fleet);
+
+// The next test. False when memory ran out.
+bool mot_draw(struct mot_fleet *fleet, struct mot_row *row);
+
+// The tables that the numbers in a record stand for. They live as long as the fleet; the names grow
+// while tests are drawn.
+const struct mot_calendar *mot_fleet_calendar(const struct mot_fleet *fleet);
+const struct mot_names *mot_fleet_names(const struct mot_fleet *fleet);
+const struct mot_text_table *mot_fleet_areas(const struct mot_fleet *fleet);
+const struct mot_text_table *mot_fleet_colours(const struct mot_fleet *fleet);
+
+// ---- mot_dirt.c: the oddities of real files, all of which must load ----
+
+struct mot_dirt {
+    uint32_t any; // threshold of 2^32 below which a record has some oddity
+    uint32_t thresholds[32];
+    const struct mot_dialect *dialect;
+};
+
+void mot_dirt_init(struct mot_dirt *dirt, enum dirt_level level, const struct mot_dialect *dialect);
+
+// Makes `row` odd in the way that `bits`, below dirt->any, selects. False when memory ran out.
+bool mot_dirt_apply(const struct mot_dirt *dirt, uint32_t bits, struct rng *rng,
+                    const struct mot_calendar *calendar, struct mot_names *names,
+                    struct mot_row *row);
+
+// ---- mot_text.c: tests as text ----
+
+struct mot_text;
+
+// Borrows the fleet and the dialect.
+struct mot_text *mot_text_create(const struct mot_dialect *dialect, const struct mot_fleet *fleet);
+void mot_text_destroy(struct mot_text *text);
+
+// Writes a line, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM / 2 bytes.
+char *mot_text_header(const struct mot_text *text, char *p);
+char *mot_text_row(const struct mot_text *text, const struct mot_row *row, char *p);
+
+// Writes `row` spoilt in the way number `which` modulo the number of ways (those of the dialect).
+// Sets the column (NULL: the whole line) and the kind.
+char *mot_text_bad(const struct mot_text *text, const struct mot_row *row, uint64_t which, char *p,
+                   const char **column, const char **kind);
+
+// ---- mot_answers.c: the answers of the queries ----
+
+struct mot_answers;
+
+// Borrows the fleet.
+struct mot_answers *mot_answers_create(const struct mot_fleet *fleet);
+void mot_answers_destroy(struct mot_answers *answers);
+
+// Takes in one document. False when memory ran out.
+bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row);
+
+// Prints the members of the JSON object "answers". For report_write; `context` is the answers.
+// False when memory ran out.
+bool mot_answers_print(FILE *stream, const void *context);
+
+#endif

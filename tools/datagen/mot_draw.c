@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Draws MOT tests with the published frequencies.
+//
+// A test is either the first of a new vehicle or the re-test of one that failed: failed vehicles
+// wait in a pool from which re-tests are taken. Age and mileage come from one number each in 0 ..
+// 2^32-1, read as a rank in the published distribution. The rank of the mileage is that of the age
+// plus noise, reflected at both ends, which keeps every rank equally likely: so both distributions
+// are as published, and yet older vehicles have gone further. The chance to pass is made of the
+// published ones by age and by mileage, with a small fixed difference for each model.
+#include "mot_fleet.h"
+
+enum { OLD_TIMER = 30 }; // years
+
+static uint32_t low32(uint64_t bits) {
+    return (uint32_t)bits;
+}
+
+static uint32_t high32(uint64_t bits) {
+    return (uint32_t)(bits >> 32);
+}
+
+// A rank near `rank`: noise of up to 0.45 of the range either way, reflected at the ends.
+static uint32_t near_rank(uint32_t rank, uint32_t noise) {
+    const int64_t top = INT64_C(1) << 32;
+    int64_t near = (int64_t)rank + ((int64_t)noise - (top >> 1)) * 9 / 10;
+    if (near < 0) {
+        near = -1 - near;
+    } else if (near >= top) {
+        near = 2 * top - 1 - near;
+    }
+    return (uint32_t)near;
+}
+
+static int32_t mileage_at(const struct mot_fleet *fleet, uint32_t rank) {
+    uint32_t step = rank >> 20;
+    int64_t low = fleet->mileage_steps[step];
+    int64_t high = fleet->mileage_steps[step + 1];
+    return (int32_t)(low + (((high - low) * (int64_t)(rank & 0xFFFFF)) >> 20));
+}
+
+// Turns a pass or a fail into the result as published: of the passes some were put right at the
+// station, and of all tests a few were given up.
+static uint8_t result_of(const struct mot_fleet *fleet, bool pass, bool first, uint64_t bits) {
+    uint32_t rare = low32(bits);
+    if (rare < 24500000) { // 0.57 %
+        uint32_t which = scale32(high32(bits), 10000);
+        if (which >= 9997) {
+            return fleet->dialect->era <= ERA_2015 ? RESULT_R : RESULT_ABRVE;
+        }
+        return which < 8950 ? RESULT_ABR : RESULT_ABA;
+    }
+    if (!pass) {
+        return RESULT_F;
+    }
+    uint32_t put_right = first ? 343597384u : 42949673u; // 8 % and 1 % of the passes
+    return high32(bits) < put_right ? RESULT_PRS : RESULT_P;
+}
+
+// The chance to pass, in 10,000. Age and mileage go together, so that each alone already tells much
+// of the other; the two parts make up for that.
+static int pass_chance(const struct mot_fleet *fleet, uint32_t age, int32_t mileage) {
+    int by_age = fleet->age_pass[age] - fleet->published_mean;
+    int by_mileage = fleet->mileage_pass[(mileage + 5000) / 10000] - fleet->published_mean;
+    return fleet->mean_pass + (75 * by_age + 45 * by_mileage) / 100;
+}
+
+// The first test of a new vehicle.
+static void draw_vehicle(struct mot_fleet *fleet, const struct vehicle_class *class, uint64_t bits,
+                         struct mot_row *row) {
+    struct rng *rng = &fleet->rng;
+    const struct group *group = &fleet->groups[class - mot_classes];
+    row->vehicle_id = permutation_at(&fleet->vehicle_ids, fleet->vehicles++);
+    row->class_id = class->id;
+    row->type = TYPE_NORMAL;
+    row->name = group->names[alias_draw(&group->choice, low32(bits))];
+
+    bits = rng_next(rng);
+    row->colour = (uint8_t)alias_draw(&fleet->colour_choice, low32(bits));
+    row->area = (uint8_t)alias_draw(&fleet->area_choice, high32(bits));
+
+    bits = rng_next(rng);
+    unsigned engine = class->engine;
+    if (class->id == 4) {
+        row->fuel = (uint8_t)alias_draw(&fleet->fuel_choice, low32(bits));
+        engine = mot_fuels[row->fuel].diesel ? ENGINE_DIESEL : ENGINE_PETROL;
+    } else {
+        // Nearly every van burns diesel, and no motor cycle does.
+        row->fuel = engine == ENGINE_VAN && low32(bits) > 100000000 ? FUEL_DIESEL : FUEL_PETROL;
+    }
+    row->capacity = fleet->sizes[alias_draw(&fleet->size_choice[engine], high32(bits))];
+
+    bits = rng_next(rng);
+    row->test_day =
+        fleet->calendar.year_start + (int32_t)alias_draw(&fleet->day_choice, low32(bits));
+    uint32_t rank = high32(bits);
+    uint32_t age = fleet->age_starts[rank >> 24];
+    while (age + 1 < AGE_COUNT && rank >= fleet->age_ends[age]) {
+        age++;
+    }
+
+    bits = rng_next(rng);
+    int32_t days = (int32_t)(age * 1461 + 3) / 4 + (int32_t)(((low32(bits) >> 16) * 365) >> 16);
+    row->first_use = row->test_day > days ? row->test_day - days : 0;
+    // Old-timers are driven little, whatever others of their rank have behind them.
+    uint32_t driven = age < OLD_TIMER ? near_rank(rank, high32(bits)) : high32(bits) / 2;
+    int32_t mileage = mileage_at(fleet, driven);
+    int pass = pass_chance(fleet, age, mileage) + class->pass_bonus + fleet->pass_bias[row->name];
+    row->mileage = mileage / class->mileage_divisor + (mileage < class->mileage_divisor);
+    bool passed = (int)(((low32(bits) & 0xFFFF) * 10000) >> 16) < pass;
+    row->result = result_of(fleet, passed, true, rng_next(rng));
+
+    // Nineteen electric cars in twenty have no engine size.
+    row->plain = true;
+    if (row->fuel == FUEL_ELECTRIC && !fleet->dialect->original && (bits >> 32) % 20 != 0) {
+        row->capacity = -1;
+        row->plain = false;
+    }
+}
+
+// The test after a failed one, up to nine days later in the same year.
+static void draw_retest(struct mot_fleet *fleet, uint32_t type_bits, struct mot_row *row) {
+    uint64_t bits = rng_next(&fleet->rng);
+    uint32_t place = scale32(low32(bits), fleet->pool_count);
+    uint32_t test_id = row->test_id;
+    *row = fleet->pool[place];
+    fleet->pool[place] = fleet->pool[--fleet->pool_count];
+    row->test_id = test_id;
+    row->type = type_bits < 8600 ? TYPE_APPEAL : TYPE_RETEST; // two appeals in a million tests
+    int32_t last = fleet->calendar.year_start + fleet->calendar.year_days - 1;
+    row->test_day += (int32_t)(bits >> 40) % 10;
+    row->test_day = row->test_day < last ? row->test_day : last;
+    row->mileage += (int32_t)(bits >> 48) % 25;
+    row->mileage = row->mileage < 999999 ? row->mileage : 999999;
+    row->result = result_of(fleet, bits >> 56 > 15, false, rng_next(&fleet->rng));
+}
+
+bool mot_draw(struct mot_fleet *fleet, struct mot_row *row) {
+    struct rng *rng = &fleet->rng;
+    row->test_id = permutation_at(&fleet->test_ids, fleet->tests++);
+    row->repeated_header = false;
+    uint64_t kind = rng_next(rng);
+    uint64_t type = rng_next(rng);
+    uint32_t retests = (uint32_t)(((uint64_t)fleet->dialect->retests << 32) / 10000);
+    if (high32(type) < retests && fleet->pool_count > 0) {
+        draw_retest(fleet, high32(type), row);
+    } else {
+        draw_vehicle(fleet, &mot_classes[alias_draw(&fleet->class_choice, low32(kind))], type, row);
+    }
+    row->second = 8 * 3600 + scale32(low32(kind) * 2654435761u, 10 * 3600);
+    if (row->result == RESULT_F) {
+        // A full pool forgets one that nobody brought back.
+        uint32_t place =
+            fleet->pool_count < POOL_SIZE ? fleet->pool_count++ : high32(rng_next(rng)) % POOL_SIZE;
+        fleet->pool[place] = *row;
+    }
+    return high32(kind) >= fleet->dirt.any ||
+           mot_dirt_apply(&fleet->dirt, high32(kind), rng, &fleet->calendar, &fleet->names, row);
+}

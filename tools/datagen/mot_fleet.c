@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes the published tables into what tests are drawn from.
+#include "mot_fleet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tables.h"
+
+const struct vehicle_class mot_classes[CLASS_COUNT] = {
+    {4, ENGINE_PETROL, "car", 94490, 0, 1},  {7, ENGINE_VAN, "van", 2780, -400, 1},
+    {2, ENGINE_BIKE, "bike", 1950, 1100, 4}, {1, ENGINE_SMALL, "moped", 620, 600, 6},
+    {5, ENGINE_VAN, "bus", 130, 100, 1},     {3, ENGINE_BIKE, "trike", 30, 600, 3},
+};
+
+static bool is_leap(int year) {
+    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static void day_text(char *text, int year, int month, int day) {
+    char buffer[32];
+    snprintf(buffer, sizeof buffer, "%04d-%02d-%02d", year, month, day);
+    memcpy(text, buffer, 10);
+}
+
+static bool make_calendar(struct mot_calendar *calendar, int data_year) {
+    static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    size_t capacity = (size_t)(data_year + 3 - 1900) * 366 + 2;
+    calendar->days = calloc(capacity, sizeof *calendar->days);
+    if (calendar->days == NULL) {
+        return false;
+    }
+    struct mot_day *day = calendar->days;
+    for (int year = 1900; year < data_year + 3; year++) {
+        if (year == data_year) {
+            calendar->year_start = (int32_t)(day - calendar->days);
+        }
+        for (int month = 1; month <= 12; month++) {
+            int days = month_days[month - 1] + (month == 2 && is_leap(year));
+            for (int d = 1; d <= days; d++, day++) {
+                day_text(day->text, year, month, d);
+                day->year = (uint16_t)year;
+            }
+        }
+    }
+    calendar->count = (int32_t)(day - calendar->days);
+    calendar->year_days = 365 + is_leap(data_year);
+    day_text(day[0].text, 1, 1, 1);
+    day[0].year = 1;
+    day_text(day[1].text, 2913, 2, 6);
+    day[1].year = 2913;
+    return true;
+}
+
+// Tests are booked on working days, some on Saturdays, hardly any on Sundays; none on 1 January,
+// 25 and 26 December. March and September, when new plates come out, are the busiest.
+static bool choose_days(struct mot_fleet *fleet) {
+    static const uint32_t week[] = {100, 104, 103, 104, 106, 52, 4}; // from Monday
+    static const uint32_t months[] = {98, 100, 122, 100, 99, 101, 103, 98, 112, 103, 99, 66};
+    const struct mot_calendar *calendar = &fleet->calendar;
+    uint32_t weights[366];
+    for (int32_t i = 0; i < calendar->year_days; i++) {
+        const char *text = calendar->days[calendar->year_start + i].text;
+        int month = (text[5] - '0') * 10 + text[6] - '0';
+        // 1900-01-01 was a Monday.
+        weights[i] = week[(calendar->year_start + i) % 7] * months[month - 1];
+    }
+    weights[0] = weights[calendar->year_days - 7] = weights[calendar->year_days - 6] = 0;
+    return alias_init(&fleet->day_choice, weights, (uint32_t)calendar->year_days);
+}
+
+// Reads a table of texts and weights; `column` is that of the weights.
+static bool choose_texts(const char *table, size_t column, struct mot_text_table *texts,
+                         struct alias *choice) {
+    bool done = false;
+    uint32_t *weights = calloc(table_lines(table), sizeof *weights);
+    texts->texts = calloc(table_lines(table), sizeof *texts->texts);
+    if (weights == NULL || texts->texts == NULL) {
+        goto cleanup;
+    }
+    struct table_row row;
+    while (table_next(&table, &row)) {
+        snprintf(texts->texts[texts->count], sizeof texts->texts[0], "%.23s", row.cells[0]);
+        weights[texts->count++] = table_number(&row, column);
+    }
+    done = alias_init(choice, weights, texts->count);
+
+cleanup:
+    free(weights);
+    return done;
+}
+
+static bool choose_sizes(struct mot_fleet *fleet) {
+    static uint32_t weights[ENGINE_COUNT][SIZE_COUNT];
+    const char *table = table_find("capacities.txt");
+    struct table_row row;
+    uint32_t count = 0;
+    while (count < SIZE_COUNT && table_next(&table, &row)) {
+        fleet->sizes[count] = (int32_t)table_number(&row, 0);
+        for (size_t engine = 0; engine < ENGINE_COUNT; engine++) {
+            weights[engine][count] = table_number(&row, engine + 1);
+        }
+        count++;
+    }
+    for (int engine = 0; engine < ENGINE_COUNT; engine++) {
+        if (!alias_init(&fleet->size_choice[engine], weights[engine], count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Turns the published counts by age into ranks.
+static void rank_ages(struct mot_fleet *fleet) {
+    struct table_row row;
+    uint64_t counts[AGE_COUNT] = {0};
+    uint64_t total = 0;
+    uint64_t passes = 0;
+    int lines = 0;
+    for (const char *table = table_find("ages.txt"); lines < AGE_COUNT && table_next(&table, &row);
+         lines++) {
+        counts[lines] = table_number(&row, 1);
+        fleet->age_pass[lines] = (int)table_number(&row, 2);
+        total += counts[lines];
+        passes += counts[lines] * (uint64_t)fleet->age_pass[lines];
+    }
+    fleet->published_mean = (int)(passes / total);
+    fleet->mean_pass = fleet->published_mean;
+    uint64_t sum = 0;
+    for (int i = 0; i < AGE_COUNT; i++) {
+        sum += counts[i];
+        fleet->age_ends[i] = (uint32_t)(((sum << 32) - 1) / total);
+    }
+    for (uint32_t i = 0, age = 0; i < 256; i++) {
+        while (i << 24 >= fleet->age_ends[age] && age + 1 < AGE_COUNT) {
+            age++;
+        }
+        fleet->age_starts[i] = (uint8_t)age;
+    }
+}
+
+// Turns the published counts by mileage into ranks: step k is the mileage below which k of
+// RANK_STEPS lie. A line of the table is what rounds to its mileage.
+static void rank_mileages(struct mot_fleet *fleet) {
+    struct table_row row;
+    uint64_t counts[MILEAGE_COUNT] = {0};
+    uint64_t total = 0;
+    int lines = 0;
+    for (const char *table = table_find("mileages.txt");
+         lines < MILEAGE_COUNT && table_next(&table, &row); lines++) {
+        counts[lines] = table_number(&row, 1);
+        fleet->mileage_pass[lines] = (int)table_number(&row, 2);
+        if (lines == 0) {
+            // Most of the first line is readings of zero, which are dirt here.
+            counts[0] /= 5;
+            fleet->mileage_pass[0] = 8800;
+        }
+        total += counts[lines];
+    }
+    int band = 0;
+    uint64_t sum = 0;
+    for (uint64_t k = 0; k <= RANK_STEPS; k++) {
+        uint64_t target = total * k / RANK_STEPS;
+        while (band + 1 < MILEAGE_COUNT && sum + counts[band] < target) {
+            sum += counts[band++];
+        }
+        uint64_t start = band == 0 ? 1 : (uint64_t)band * 10000 - 5000;
+        uint64_t width = band == 0 ? 4999 : 10000;
+        uint64_t inside = counts[band] == 0 ? 0 : (target - sum) * width / counts[band];
+        uint64_t mileage = start + inside;
+        fleet->mileage_steps[k] = (int32_t)(mileage < 999999 ? mileage : 999999);
+    }
+}
+
+// Bends the mileages of 2005-2013 so that they go through the published quantiles of 2021.
+static void bend_mileages(struct mot_fleet *fleet) {
+    static const struct {
+        int step;
+        int32_t mileage;
+    } knots[] = {
+        {0, 1},
+        {RANK_STEPS * 5 / 100, 14512},
+        {RANK_STEPS * 25 / 100, 37676},
+        {RANK_STEPS * 50 / 100, 65725},
+        {RANK_STEPS * 75 / 100, 100920},
+        {RANK_STEPS * 95 / 100, 161815},
+        {RANK_STEPS, 999999},
+    };
+    int32_t old[RANK_STEPS + 1];
+    memcpy(old, fleet->mileage_steps, sizeof old);
+    int knot = 0;
+    for (int k = 0; k <= RANK_STEPS; k++) {
+        while (k > knots[knot + 1].step) {
+            knot++;
+        }
+        int64_t low = old[knots[knot].step];
+        int64_t high = old[knots[knot + 1].step];
+        int64_t rise = knots[knot + 1].mileage - knots[knot].mileage;
+        fleet->mileage_steps[k] =
+            knots[knot].mileage + (int32_t)((old[k] - low) * rise / (high - low));
+    }
+}
+
+// One line of the trims: the words after a model, for a make or (*) for all others.
+struct trim {
+    char make[TABLE_CELL_BYTES];
+    char words[TABLE_CELL_BYTES];
+    uint32_t weight;
+};
+
+// A growing list of models and weights.
+struct model_list {
+    uint32_t *names;
+    uint32_t *weights;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+static bool list_add(struct model_list *list, uint32_t name, uint32_t weight) {
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity == 0 ? 1024 : list->capacity * 2;
+        uint32_t *names = realloc(list->names, capacity * sizeof *names);
+        if (names == NULL) {
+            return false;
+        }
+        list->names = names;
+        uint32_t *weights = realloc(list->weights, capacity * sizeof *weights);
+        if (weights == NULL) {
+            return false;
+        }
+        list->weights = weights;
+        list->capacity = capacity;
+    }
+    list->names[list->count] = name;
+    list->weights[list->count++] = weight;
+    return name != NAME_NONE;
+}
+
+// Adds a model with each trim of its make in turn. A name longer than the 30 bytes of the old files
+// goes without its trim.
+static bool add_trimmed(struct mot_fleet *fleet, struct model_list *list, const struct trim *trims,
+                        size_t trim_count, const struct table_row *row, uint32_t weight) {
+    const char *make = row->cells[1];
+    const char *key = strcmp(row->cells[2], "UNCLASSIFIED") == 0 ? "UNCLASSIFIED" : "*";
+    for (size_t i = 0; i < trim_count; i++) {
+        if (key[0] == '*' && strcmp(trims[i].make, make) == 0) {
+            key = make;
+        }
+    }
+    uint64_t sum = 0;
+    for (size_t i = 0; i < trim_count; i++) {
+        sum += strcmp(trims[i].make, key) == 0 ? trims[i].weight : 0;
+    }
+    for (size_t i = 0; i < trim_count; i++) {
+        if (strcmp(trims[i].make, key) != 0) {
+            continue;
+        }
+        char model[2 * TABLE_CELL_BYTES];
+        int length = snprintf(model, sizeof model, "%s %s", row->cells[2], trims[i].words);
+        if (length > 30 || trims[i].words[0] == '\0') {
+            length = snprintf(model, sizeof model, "%s", row->cells[2]);
+        }
+        // Scaled so that rounding loses no rare model.
+        uint32_t share = (uint32_t)((uint64_t)weight * 64 * trims[i].weight / sum);
+        if (!list_add(list, mot_names_add(&fleet->names, make, strlen(make), model, (size_t)length),
+                      share)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool choose_models(struct mot_fleet *fleet) {
+    bool done = false;
+    const bool original = fleet->dialect->original;
+    struct model_list lists[CLASS_COUNT] = {0};
+    struct table_row row;
+    size_t trim_count = 0;
+    struct trim *trims = calloc(table_lines(table_find("trims.txt")), sizeof *trims);
+    if (trims == NULL) {
+        goto cleanup;
+    }
+    for (const char *table = table_find("trims.txt"); table_next(&table, &row); trim_count++) {
+        memcpy(trims[trim_count].make, row.cells[0], TABLE_CELL_BYTES);
+        memcpy(trims[trim_count].words, row.cells[1], TABLE_CELL_BYTES);
+        trims[trim_count].weight = table_number(&row, 2);
+    }
+    for (const char *table = table_find("models.txt"); table_next(&table, &row);) {
+        uint32_t weight = table_number(&row, original ? 3 : 4);
+        int class = 0;
+        while (class < CLASS_COUNT - 1 && strcmp(mot_classes[class].group, row.cells[0]) != 0) {
+            class ++;
+        }
+        if (weight == 0) {
+            continue;
+        }
+        bool added;
+        if (original && class == 0) {
+            added = add_trimmed(fleet, &lists[class], trims, trim_count, &row, weight);
+        } else {
+            uint32_t name = mot_names_add(&fleet->names, row.cells[1], strlen(row.cells[1]),
+                                          row.cells[2], strlen(row.cells[2]));
+            added = list_add(&lists[class], name, weight);
+        }
+        if (!added) {
+            goto cleanup;
+        }
+    }
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        if (!alias_init(&fleet->groups[i].choice, lists[i].weights, lists[i].count)) {
+            goto cleanup;
+        }
+        fleet->groups[i].names = lists[i].names;
+        lists[i].names = NULL;
+    }
+    // Each model is up to eight in a hundred better or worse than its age tells.
+    fleet->pass_bias = calloc(fleet->names.models.count, sizeof *fleet->pass_bias);
+    if (fleet->pass_bias == NULL) {
+        goto cleanup;
+    }
+    struct rng rng;
+    rng_init(&rng, 20051);
+    for (uint32_t i = 0; i < fleet->names.models.count; i++) {
+        uint64_t bits = rng_next(&rng);
+        fleet->pass_bias[i] = (int16_t)((int)scale32((uint32_t)bits, 801) +
+                                        (int)scale32((uint32_t)(bits >> 32), 801) - 800);
+    }
+    done = true;
+
+cleanup:
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        free(lists[i].names);
+        free(lists[i].weights);
+    }
+    free(trims);
+    return done;
+}
+
+struct mot_fleet *mot_fleet_create(const struct options *options,
+                                   const struct mot_dialect *dialect) {
+    struct mot_fleet *fleet = calloc(1, sizeof *fleet);
+    if (fleet == NULL) {
+        return NULL;
+    }
+    fleet->dialect = dialect;
+    rng_init(&fleet->rng, options->seed);
+    permutation_init(&fleet->test_ids, &fleet->rng, 2000000000);
+    permutation_init(&fleet->vehicle_ids, &fleet->rng, 1500000000);
+    mot_dirt_init(&fleet->dirt, options->dirt, dialect);
+    uint32_t shares[CLASS_COUNT];
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        shares[i] = mot_classes[i].share;
+    }
+    uint32_t fuels[FUEL_COUNT];
+    for (int i = 0; i < FUEL_COUNT; i++) {
+        fuels[i] = mot_fuels[i].weights[dialect->era];
+    }
+    rank_ages(fleet);
+    rank_mileages(fleet);
+    if (!dialect->original) {
+        // In 2021, of the cars of an age and mileage, some nine in a hundred more were passed.
+        bend_mileages(fleet);
+        fleet->mean_pass += 880;
+    }
+    if (!make_calendar(&fleet->calendar, options->year) || !choose_days(fleet) ||
+        !alias_init(&fleet->class_choice, shares, CLASS_COUNT) ||
+        !alias_init(&fleet->fuel_choice, fuels, FUEL_COUNT) ||
+        !choose_texts(table_find("areas.txt"), 1, &fleet->areas, &fleet->area_choice) ||
+        !choose_texts(table_find("colours.txt"), dialect->original ? 1 : 2, &fleet->colours,
+                      &fleet->colour_choice) ||
+        !choose_sizes(fleet) || !choose_models(fleet)) {
+        mot_fleet_destroy(fleet);
+        return NULL;
+    }
+    return fleet;
+}
+
+void mot_fleet_destroy(struct mot_fleet *fleet) {
+    if (fleet == NULL) {
+        return;
+    }
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        free(fleet->groups[i].names);
+        alias_clear(&fleet->groups[i].choice);
+    }
+    for (int i = 0; i < ENGINE_COUNT; i++) {
+        alias_clear(&fleet->size_choice[i]);
+    }
+    alias_clear(&fleet->class_choice);
+    alias_clear(&fleet->area_choice);
+    alias_clear(&fleet->colour_choice);
+    alias_clear(&fleet->fuel_choice);
+    alias_clear(&fleet->day_choice);
+    free(fleet->areas.texts);
+    free(fleet->colours.texts);
+    free(fleet->pass_bias);
+    free(fleet->calendar.days);
+    mot_names_clear(&fleet->names);
+    free(fleet);
+}
+
+const struct mot_calendar *mot_fleet_calendar(const struct mot_fleet *fleet) {
+    return &fleet->calendar;
+}
+
+const struct mot_names *mot_fleet_names(const struct mot_fleet *fleet) {
+    return &fleet->names;
+}
+
+const struct mot_text_table *mot_fleet_areas(const struct mot_fleet *fleet) {
+    return &fleet->areas;
+}
+
+const struct mot_text_table *mot_fleet_colours(const struct mot_fleet *fleet) {
+    return &fleet->colours;
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line: one table of options, from which parsing and help come.
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mot.h"
+
+static const struct format *const formats[] = {&mot_format};
+enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
+
+static const char *const dirt_names[] = {"none", "published", "heavy"};
+
+const char *dirt_level_name(enum dirt_level level) {
+    return dirt_names[level];
+}
+
+void failure_set(struct failure *failure, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(failure->text, sizeof failure->text, format, arguments);
+    va_end(arguments);
+}
+
+void usage_problem(unsigned *problems, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("shardload-datagen: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    ++*problems;
+}
+
+// Reads a whole number from `low` to `high`; k, m and g after it multiply by a thousand, a million
+// and a thousand million. Returns `low` after reporting a problem.
+static uint64_t parse_number(const char *option, const char *value, uint64_t low, uint64_t high,
+                             unsigned *problems) {
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    uint64_t factor = 1;
+    switch (*end) {
+    case 'k':
+        factor = 1000;
+        break;
+    case 'm':
+        factor = 1000000;
+        break;
+    case 'g':
+        factor = 1000000000;
+        break;
+    default:
+        break;
+    }
+    if (factor > 1) {
+        end++;
+    }
+    if (*value < '0' || *value > '9' || *end != '\0' || errno == ERANGE || number > high / factor ||
+        number * factor < low) {
+        usage_problem(problems, "--%s must be a whole number from %llu to %llu, not '%s'", option,
+                      (unsigned long long)low, (unsigned long long)high, value);
+        return low;
+    }
+    return number * factor;
+}
+
+static void set_format(struct options *options, const char *value, unsigned *problems) {
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (strcmp(formats[i]->name, value) == 0) {
+            options->format = formats[i];
+            return;
+        }
+    }
+    usage_problem(problems, "--format: there is no format '%s'", value);
+}
+
+static void set_dialect(struct options *options, const char *value, unsigned *problems) {
+    (void)problems;
+    options->dialect = value;
+}
+
+static void set_year(struct options *options, const char *value, unsigned *problems) {
+    options->year = (int)parse_number("year", value, 1970, 2100, problems);
+}
+
+static void set_rows(struct options *options, const char *value, unsigned *problems) {
+    options->rows = parse_number("rows", value, 0, 1500000000, problems);
+}
+
+static void set_seed(struct options *options, const char *value, unsigned *problems) {
+    options->seed = parse_number("seed", value, 0, UINT64_MAX, problems);
+}
+
+static void set_files(struct options *options, const char *value, unsigned *problems) {
+    options->files = (uint32_t)parse_number("files", value, 1, 100000, problems);
+}
+
+static void set_gzip(struct options *options, const char *value, unsigned *problems) {
+    (void)value;
+    (void)problems;
+    if (options->gzip_level == 0) {
+        options->gzip_level = 6;
+    }
+}
+
+static void set_gzip_level(struct options *options, const char *value, unsigned *problems) {
+    options->gzip_level = (int)parse_number("gzip-level", value, 1, 9, problems);
+}
+
+static void set_dirt(struct options *options, const char *value, unsigned *problems) {
+    for (int i = DIRT_NONE; i <= DIRT_HEAVY; i++) {
+        if (strcmp(dirt_names[i], value) == 0) {
+            options->dirt = (enum dirt_level)i;
+            return;
+        }
+    }
+    usage_problem(problems, "--dirt must be none, published or heavy, not '%s'", value);
+}
+
+static void set_bad(struct options *options, const char *value, unsigned *problems) {
+    options->bad = parse_number("bad", value, 0, 1000000, problems);
+}
+
+static void set_answers(struct options *options, const char *value, unsigned *problems) {
+    (void)problems;
+    options->answers = value;
+}
+
+static const struct option_row {
+    const char *name;
+    const char *argument; // NULL for a switch
+    const char *help;
+    void (*set)(struct options *options, const char *value, unsigned *problems);
+} option_table[] = {
+    {"format", "NAME", "format to write (default mot)", set_format},
+    {"dialect", "NAME", "dialect of the format", set_dialect},
+    {"year", "YYYY", "year the data is of (default: one that fits the dialect)", set_year},
+    {"rows", "N", "records in all files together (default 100k)", set_rows},
+    {"seed", "N", "the same seed and options give the same bytes (default 1)", set_seed},
+    {"files", "N", "split the records evenly over N files (default 1)", set_files},
+    {"gzip", NULL, "compress with gzip", set_gzip},
+    {"gzip-level", "1-9", "compress with gzip at this level (default 6)", set_gzip_level},
+    {"dirt", "LEVEL",
+     "oddities of real files that must load: none, published rates\n"
+     "                       (default), or heavy, so that small files hold all kinds",
+     set_dirt},
+    {"bad", "N", "put in N records that a loader must reject (default 0)", set_bad},
+    {"answers", "FILE", "write counts and the answers of the queries to FILE", set_answers},
+};
+enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
+
+static void print_help(void) {
+    fputs("Usage: shardload-datagen [options] OUTPUT\n"
+          "\n"
+          "Writes made-up data in published formats, with the frequencies of the real data, and\n"
+          "works out on the way what queries over it must answer. OUTPUT is a file, or - for\n"
+          "standard output. With several files, -1, -2 ... go before the first dot of its name.\n"
+          "\n"
+          "Options:\n",
+          stdout);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = &option_table[i];
+        char left[32];
+        snprintf(left, sizeof left, "--%s %s", row->name, row->argument ? row->argument : "");
+        printf("  %-20s %s\n", left, row->help);
+    }
+    fputs("  --help               this text\n"
+          "\n"
+          "Numbers may end in k, m or g for thousands, millions or thousand millions.\n",
+          stdout);
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        printf("\nFormat %s: %s\n", formats[i]->name, formats[i]->summary);
+        formats[i]->help(stdout);
+    }
+    fputs("\n"
+          "Examples:\n"
+          "  A million records of 2015, with the answers to check queries against:\n"
+          "    shardload-datagen --rows 1m --answers answers.json test_result_2015.txt\n"
+          "  Twelve compressed files in the layout of 2021:\n"
+          "    shardload-datagen --dialect E --rows 12m --files 12 --gzip test_result.csv.gz\n"
+          "  A small file with every oddity and 20 records that must be rejected:\n"
+          "    shardload-datagen --dialect D --rows 20k --dirt heavy --bad 20 --answers a.json "
+          "d.csv\n"
+          "  Straight into another program:\n"
+          "    shardload-datagen --rows 10m - | wc -l\n"
+          "\n"
+          "Exit status: 0 done, 1 could not write, 2 wrong options (all are reported at once).\n",
+          stdout);
+}
+
+// The row of an option "--name" or "--name=value"; sets *value to what follows the =, or NULL.
+static const struct option_row *find_option(const char *argument, const char **value) {
+    const char *name = argument + 2;
+    size_t length = strcspn(name, "=");
+    *value = name[length] == '=' ? name + length + 1 : NULL;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (strlen(option_table[i].name) == length &&
+            memcmp(option_table[i].name, name, length) == 0) {
+            return &option_table[i];
+        }
+    }
+    return NULL;
+}
+
+// Checks what no single option can tell.
+static void check_together(const struct options *options, unsigned *problems) {
+    if (options->output == NULL) {
+        usage_problem(problems, "no OUTPUT given");
+    } else if (strcmp(options->output, "-") == 0 && options->files > 1) {
+        usage_problem(problems, "--files %u cannot go to standard output", options->files);
+    }
+    if (options->output != NULL && options->answers != NULL &&
+        strcmp(options->output, options->answers) == 0) {
+        usage_problem(problems, "--answers and OUTPUT are both '%s'", options->answers);
+    }
+    // A bad record is never the first of a file, where it would spoil the guess at the dialect.
+    if (options->bad > 0 &&
+        (options->bad > options->rows / 2 || options->files > options->rows / 2)) {
+        usage_problem(problems,
+                      "--bad needs at least two records per bad record and per file: "
+                      "--rows %llu is too few",
+                      (unsigned long long)options->rows);
+    }
+}
+
+bool options_parse(struct options *options, int argc, char **argv, int *status) {
+    unsigned problems = 0;
+    *options = (struct options){
+        .format = formats[0], .rows = 100000, .seed = 1, .files = 1, .dirt = DIRT_PUBLISHED};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help();
+            *status = 0;
+            return false;
+        }
+    }
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+        if (argument[0] != '-' || argument[1] == '\0') {
+            if (options->output != NULL) {
+                usage_problem(&problems, "more than one OUTPUT: '%s'", argument);
+            }
+            options->output = argument;
+            continue;
+        }
+        const char *value = NULL;
+        const struct option_row *row =
+            strncmp(argument, "--", 2) == 0 ? find_option(argument, &value) : NULL;
+        if (row == NULL) {
+            usage_problem(&problems, "there is no option '%s'", argument);
+        } else if (row->argument == NULL && value != NULL) {
+            usage_problem(&problems, "--%s takes no value", row->name);
+        } else if (row->argument != NULL && value == NULL && i + 1 == argc) {
+            usage_problem(&problems, "--%s needs a value (%s)", row->name, row->argument);
+        } else {
+            if (row->argument != NULL && value == NULL) {
+                value = argv[++i];
+            }
+            row->set(options, value, &problems);
+        }
+    }
+    check_together(options, &problems);
+    options->format->check(options, &problems);
+    if (problems > 0) {
+        fputs("Try --help.\n", stderr);
+        *status = 2;
+        return false;
+    }
+    return true;
+}
+
+char *options_file_path(const struct options *options, uint32_t index) {
+    const char *path = options->output;
+    if (options->files == 1) {
+        return strdup(path);
+    }
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    // A leading dot hides a file; it does not begin its suffix.
+    size_t stem = (size_t)(name - path) + (*name == '.') + strcspn(name + (*name == '.'), ".");
+    int digits = snprintf(NULL, 0, "%u", options->files);
+    size_t size = strlen(path) + (size_t)digits + 2;
+    char *result = malloc(size);
+    if (result != NULL) {
+        snprintf(result, size, "%.*s-%0*u%s", (int)stem, path, digits, index + 1, path + stem);
+    }
+    return result;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the answers file.
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool report_init(struct report *report, const struct options *options) {
+    *report = (struct report){.file_count = options->files};
+    report->files = calloc(options->files, sizeof *report->files);
+    report->bad = calloc(options->bad + 1, sizeof *report->bad);
+    if (report->files == NULL || report->bad == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < options->files; i++) {
+        report->files[i].path = options_file_path(options, i);
+        if (report->files[i].path == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void report_clear(struct report *report) {
+    for (uint32_t i = 0; report->files != NULL && i < report->file_count; i++) {
+        free(report->files[i].path);
+    }
+    free(report->files);
+    free(report->bad);
+    *report = (struct report){0};
+}
+
+void json_string(FILE *stream, const char *text, size_t length) {
+    fputc('"', stream);
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            fprintf(stream, "\\%c", c);
+        } else if (c < 0x20) {
+            fprintf(stream, "\\u%04x", c);
+        } else {
+            fputc(c, stream);
+        }
+    }
+    fputc('"', stream);
+}
+
+static void text_member(FILE *stream, const char *name, const char *text) {
+    fprintf(stream, "\"%s\": ", name);
+    if (text == NULL) {
+        fputs("null", stream);
+    } else {
+        json_string(stream, text, strlen(text));
+    }
+}
+
+static void write_generator(FILE *stream, const struct options *options) {
+    fputs("{\n  \"generator\": {", stream);
+    text_member(stream, "format", options->format->name);
+    fputs(", ", stream);
+    text_member(stream, "dialect", options->dialect);
+    fprintf(stream,
+            ", \"year\": %d, \"rows\": %" PRIu64 ", \"seed\": %" PRIu64
+            ", \"files\": %u, \"gzipLevel\": %d, ",
+            options->year, options->rows, options->seed, options->files, options->gzip_level);
+    text_member(stream, "dirt", dirt_level_name(options->dirt));
+    fprintf(stream, ", \"bad\": %" PRIu64 "},\n", options->bad);
+}
+
+static void write_counts(FILE *stream, const struct file_report *file) {
+    fprintf(stream,
+            "\"bytes\": %" PRIu64 ", \"rows\": %" PRIu64 ", \"documents\": %" PRIu64
+            ", \"repeatedHeaders\": %" PRIu64 ", \"rejects\": %" PRIu64 "}",
+            file->bytes, file->rows, file->documents, file->repeated_headers, file->rejects);
+}
+
+static void write_files(FILE *stream, const struct report *report) {
+    struct file_report totals = {0};
+    fputs("  \"files\": [", stream);
+    for (uint32_t i = 0; i < report->file_count; i++) {
+        const struct file_report *file = &report->files[i];
+        fputs(i == 0 ? "\n    {" : ",\n    {", stream);
+        text_member(stream, "path", file->path);
+        fputs(", ", stream);
+        write_counts(stream, file);
+        totals.bytes += file->bytes;
+        totals.rows += file->rows;
+        totals.documents += file->documents;
+        totals.repeated_headers += file->repeated_headers;
+        totals.rejects += file->rejects;
+    }
+    fputs("\n  ],\n  \"totals\": {", stream);
+    write_counts(stream, &totals);
+    fputs(",\n", stream);
+}
+
+static void write_bad(FILE *stream, const struct report *report) {
+    fputs("  \"bad\": [", stream);
+    for (size_t i = 0; i < report->bad_count; i++) {
+        const struct bad_record *bad = &report->bad[i];
+        fputs(i == 0 ? "\n    {" : ",\n    {", stream);
+        text_member(stream, "file", report->files[bad->file].path);
+        fprintf(stream, ", \"line\": %" PRIu64 ", \"offset\": %" PRIu64 ", ", bad->line,
+                bad->offset);
+        text_member(stream, "column", bad->column);
+        fputs(", ", stream);
+        text_member(stream, "kind", bad->kind);
+        fputc('}', stream);
+    }
+    fputs("\n  ],\n", stream);
+}
+
+bool report_write(const struct report *report, const struct options *options,
+                  bool (*answers)(FILE *stream, const void *context), const void *context) {
+    FILE *stream = fopen(options->answers, "w");
+    if (stream == NULL) {
+        return false;
+    }
+    write_generator(stream, options);
+    write_files(stream, report);
+    write_bad(stream, report);
+    fputs("  \"answers\": {", stream);
+    bool written = answers(stream, context);
+    fputs("}\n}\n", stream);
+    written = written && ferror(stream) == 0;
+    int error = errno;
+    bool closed = fclose(stream) == 0;
+    if (!written) {
+        errno = error;
+    }
+    return written && closed;
+}

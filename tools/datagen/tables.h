@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The built-in tables of published frequencies, data/*.txt: lines of cells divided by '|'. Lines
+// that begin with '#' say what the columns are.
+#ifndef DATAGEN_TABLES_H
+#define DATAGEN_TABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TABLE_COLUMNS = 8, TABLE_CELL_BYTES = 48 };
+
+// One line of a table, cut into cells that end in NUL. A longer cell is cut short.
+struct table_row {
+    size_t count;
+    char cells[TABLE_COLUMNS][TABLE_CELL_BYTES];
+};
+
+// The text of a table by its file name; empty when there is none of that name.
+const char *table_find(const char *name);
+
+// Reads the line at *cursor into `row` and moves the cursor on. False at the end of the table.
+bool table_next(const char **cursor, struct table_row *row);
+
+// The cell as a number; 0 when the cell is missing.
+uint32_t table_number(const struct table_row *row, size_t column);
+
+// At least the number of lines that table_next reads.
+size_t table_lines(const char *table);
+
+#endif
