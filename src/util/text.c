@@ -205,17 +205,15 @@ char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]) {
 }
 
 /* Query options whose value is a secret. */
-static const char *const secret_options[] = {"tlsCertificateKeyFilePassword", "sslClientCertificateKeyPassword",
-                                             "authMechanismProperties"};
+static const char *const secret_options[] = {
+    "tlsCertificateKeyFilePassword", "sslClientCertificateKeyPassword", "authMechanismProperties"};
 
 char *sl_redact_uri(const char *uri) {
     char *copy = malloc(strlen(uri) + sizeof "***@" + 1);
     if (!copy)
         return NULL;
     const char *rest = strstr(uri, "://");
-    if (!rest)
-        return strcpy(copy, uri);
-    rest += 3;
+    rest = rest ? rest + 3 : uri; /* somebody forgot the scheme: still no password */
     /* The last @ before the path: a careless password may hold an unescaped one. */
     size_t authority = strcspn(rest, "/?");
     const char *at = NULL;
