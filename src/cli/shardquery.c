@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shardquery: times aggregations against a collection and checks their answers.
  *
- *   run      src/query/suite.c reads the suites, src/query/run.c runs the queries; this file
- *            chooses which, prints what came out, and keeps the report
+ *   run      src/query/suite.c reads the suites, run.c runs the queries, show.c prints what came
+ *            out; this file chooses which, and keeps the report
  *   compare  src/query/report.c
  *   list     the suites that are built in */
 #include <shardload/options.h>
 #include <shardload/query.h>
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <shardload/clock.h>
@@ -146,23 +144,24 @@ static bool open_answers(session *s, sl_error *error) {
 }
 
 /* The driver gives up on an answer after five minutes. A query over a whole collection may take
- * hours; maxTimeMS is what limits it, if anything does. Free the result. */
-static char *patient_uri(const char *uri) {
-    char *longer = NULL;
+ * hours; maxTimeMS is what limits it, if anything does. So a long time-out is added to the URI, and
+ * taken out of messages again. */
+static bool connect_to(session *s, sl_error *error) {
+    const char *uri = sl_option_string(s->options, "uri");
     const char *host = strstr(uri, "://");
     host = host ? host + 3 : uri;
-    bool set = strcasestr(uri, "socketTimeoutMS=") != NULL;
     const char *joint = strchr(host, '?') ? "&" : strchr(host, '/') ? "?" : "/?";
-    int length = set ? asprintf(&longer, "%s", uri)
-                     : asprintf(&longer, "%s%ssocketTimeoutMS=%d", uri, joint, INT32_MAX);
-    return length < 0 ? NULL : longer;
-}
-
-static bool connect_to(session *s, sl_error *error) {
-    char *uri = patient_uri(sl_option_string(s->options, "uri"));
-    bool ok = uri ? sl_connection_open(uri, "shardquery", 1, &s->connection, error)
-                  : sl_error_memory(error, "connecting");
-    free(uri);
+    char added[64] = "";
+    if (!strcasestr(uri, "socketTimeoutMS="))
+        snprintf(added, sizeof added, "%ssocketTimeoutMS=%d", joint, INT32_MAX);
+    char *patient = NULL;
+    if (asprintf(&patient, "%s%s", uri, added) < 0)
+        return sl_error_memory(error, "connecting");
+    bool ok = sl_connection_open(patient, "shardquery", 1, &s->connection, error);
+    char *at = ok || !*added ? NULL : strstr(error->message, added);
+    if (at)
+        memmove(at, at + strlen(added), strlen(at + strlen(added)) + 1);
+    free(patient);
     return ok;
 }
 
@@ -206,115 +205,11 @@ static bool write_report(const session *s, bool complete, sl_error *error) {
     return ok;
 }
 
-/* ---- on the screen ---- */
-
-/* One unit for a whole table: what suits its longest run. */
-typedef struct unit {
-    const char *name;
-    double per_millisecond;
-} unit;
-
-static unit unit_for(double longest_ms) {
-    if (longest_ms >= 100000)
-        return (unit){"s", 1e-3};
-    return longest_ms < 1 ? (unit){"us", 1e3} : (unit){"ms", 1};
-}
+/* ---- running ---- */
 
 static void show_progress(void *context, unsigned run, unsigned runs) {
     fprintf(stderr, "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
 }
-
-static void print_documents(const session *s, const sl_query *query, const sl_query_run *run) {
-    size_t rows = (size_t)sl_option_number(s->options, "rows");
-    char count[SL_HUMAN_ROOM];
-    printf("%s\n", query->name);
-    if (query->description)
-        printf("  %s\n", query->description);
-    bson_iter_t plan;
-    if (run->explained && bson_iter_init_find(&plan, run->explained, "plans")) {
-        bson_iter_t one;
-        bson_iter_t split;
-        bson_iter_recurse(&plan, &one);
-        while (bson_iter_next(&one)) {
-            bson_iter_t field;
-            bson_iter_recurse(&one, &field);
-            bson_iter_find(&field, "shard");
-            const char *shard = bson_iter_utf8(&field, NULL);
-            bson_iter_find(&field, "plan");
-            printf("  plan%s%s: %s\n", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
-        }
-        bool shared =
-            bson_iter_init_find(&split, run->explained, "split") && bson_iter_bool(&split);
-        printf("  the pipeline is %s\n",
-               shared ? "split: shards do their part, one merges" : "not split over shards");
-    }
-    if (run->answer != SL_ANSWER_NONE) {
-        if (rows > 0 && !sl_table_print_documents(run->documents, rows, stdout, 2))
-            printf("  (no memory to show the documents)\n");
-        printf("  %s document%s%s\n", sl_human_count(run->document_count, count),
-               run->document_count == 1 ? "" : "s",
-               rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
-    }
-    printf("\n");
-}
-
-static bool print_timings(const sl_query_outcome *outcomes, size_t count) {
-    static const char *const figures[] = {"min", "median", "mean", "st.dev.", "max"};
-    double longest = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (outcomes[i].run->count > 0 && outcomes[i].run->sample.maximum > longest)
-            longest = outcomes[i].run->sample.maximum;
-    }
-    unit in = unit_for(longest);
-    sl_table *table = sl_table_create();
-    if (!table)
-        return false;
-    sl_table_column(table, "query", false);
-    sl_table_column(table, "documents", true);
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-        char title[32];
-        snprintf(title, sizeof title, "%s %s", figures[i], in.name);
-        sl_table_column(table, title, true);
-    }
-    sl_table_column(table, "documents/ms", true);
-    sl_table_column(table, "answer", false);
-    for (size_t i = 0; i < count; i++) {
-        const sl_query_run *run = outcomes[i].run;
-        const sl_sample *sample = &run->sample;
-        const double values[] = {sample->minimum, sample->median, sample->mean, sample->deviation,
-                                 sample->maximum};
-        char figure[SL_FIGURE_ROOM];
-        sl_table_cell(table, "%s", outcomes[i].query->name);
-        sl_table_cell(table, "%s",
-                      outcomes[i].documents_known ? sl_human_count(outcomes[i].documents, figure)
-                                                  : "-");
-        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
-            bool known = run->count > (k == 3 ? 1 : 0);
-            sl_table_cell(table, "%s",
-                          known ? sl_table_figure(values[k] * in.per_millisecond, 2, figure) : "-");
-        }
-        double rate = sl_outcome_rate(&outcomes[i]);
-        sl_table_cell(table, "%s",
-                      rate > 0 ? sl_table_figure(rate, rate < 100 ? 2 : 0, figure) : "-");
-        sl_table_cell(table, "%s", sl_answer_text(run->answer));
-    }
-    bool ok = sl_table_print(table, stdout, 0);
-    sl_table_destroy(table);
-    return ok;
-}
-
-static void print_differences(const sl_query_outcome *outcome) {
-    const sl_differences *differences = &outcome->run->differences;
-    if (outcome->run->answer != SL_ANSWER_WRONG)
-        return;
-    printf("\nThe answer of %s is wrong:\n", outcome->query->name);
-    for (uint64_t i = 0; i < differences->count && i < SL_DIFFERENCES_KEPT; i++)
-        printf("  %s\n", differences->text[i]);
-    if (differences->count > SL_DIFFERENCES_KEPT)
-        printf("  and %" PRIu64 " more differences\n", differences->count - SL_DIFFERENCES_KEPT);
-}
-
-/* ---- running ---- */
 
 static void run_query(session *s, const sl_query_outcome *outcome, sl_query_options *options,
                       sl_query_run *run) {
@@ -332,7 +227,7 @@ static void run_query(session *s, const sl_query_outcome *outcome, sl_query_opti
     s->failed = s->failed || !ok;
     s->wrong = s->wrong || run->answer == SL_ANSWER_WRONG;
     if (!quiet)
-        print_documents(s, outcome->query, run);
+        sl_show_run(outcome->query, run, (size_t)sl_option_number(s->options, "rows"));
     fflush(stdout);
 }
 
@@ -398,10 +293,10 @@ static bool run_suite(session *s, const sl_suite *suite, sl_error *error) {
              write_report(s, false, error);
         count++;
     }
-    if (count > 0 && !print_timings(outcomes, count))
+    if (count > 0 && !sl_show_timings(outcomes, count))
         ok = sl_error_memory(error, "printing timings");
     for (size_t i = 0; i < count; i++)
-        print_differences(&outcomes[i]);
+        sl_show_differences(&outcomes[i]);
 done:
     for (size_t i = 0; i < count; i++)
         sl_query_run_clear(&runs[i]);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON files: BSON documents as indented relaxed Extended JSON, and back. Errors are of class
+ * SL_EXIT_USAGE when a file cannot be opened or written, SL_EXIT_SOURCE when its text is wrong. */
+#ifndef SHARDLOAD_JSON_H
+#define SHARDLOAD_JSON_H
+
+#include <stdbool.h>
+
+#include <bson/bson.h>
+
+#include <shardload/error.h>
+
+/* The document as relaxed Extended JSON, indented by 2, ended by a newline. Whatever fits stays on
+ * one line of 100 columns; doubles have as few digits as give the same double back. Free the result
+ * with free(). NULL, with error set, for text that is not UTF-8, nesting deeper than 100 and
+ * missing memory. */
+char *sl_json_text(const bson_t *document, sl_error *error);
+
+/* One value as relaxed Extended JSON on one line, in the same spelling. Free the result with
+ * free(). NULL when it cannot be written. */
+char *sl_json_value(const bson_iter_t *value);
+
+/* Writes the text of sl_json_text to `path`, mode 0600. The file appears whole or not at all: it is
+ * written and synced beside its place and renamed into it. An existing regular file is replaced; a
+ * symbolic link, a directory or a device is refused. */
+bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error);
+
+/* Parses one JSON object or array, with nothing but blanks around it. Destroy the result. NULL with
+ * `wrong` set when it is not that; the message names the position, in bytes from 0, if it can. */
+bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong);
+
+/* Reads a file that holds one JSON document of at most 256 MiB. Destroy `*document`. */
+bool sl_json_read_file(const char *path, bson_t **document, sl_error *error);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run of queries shows on standard output. */
+#include <shardload/query.h>
+
+#include <inttypes.h>
+
+#include <shardload/text.h>
+
+/* One unit for a whole table: what suits its longest run. */
+typedef struct unit {
+    const char *name;
+    double per_millisecond;
+} unit;
+
+static unit unit_for(double longest_ms) {
+    if (longest_ms >= 100000)
+        return (unit){"s", 1e-3};
+    return longest_ms < 1 ? (unit){"us", 1e3} : (unit){"ms", 1};
+}
+
+void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows) {
+    char count[SL_HUMAN_ROOM];
+    printf("%s\n", query->name);
+    if (query->description)
+        printf("  %s\n", query->description);
+    bson_iter_t plan;
+    if (run->explained && bson_iter_init_find(&plan, run->explained, "plans")) {
+        bson_iter_t one;
+        bson_iter_t split;
+        bson_iter_recurse(&plan, &one);
+        while (bson_iter_next(&one)) {
+            bson_iter_t field;
+            bson_iter_recurse(&one, &field);
+            bson_iter_find(&field, "shard");
+            const char *shard = bson_iter_utf8(&field, NULL);
+            bson_iter_find(&field, "plan");
+            printf("  plan%s%s: %s\n", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
+        }
+        bool shared =
+            bson_iter_init_find(&split, run->explained, "split") && bson_iter_bool(&split);
+        printf("  the pipeline is %s\n",
+               shared ? "split: shards do their part, one merges" : "not split over shards");
+    }
+    if (run->answer != SL_ANSWER_NONE) {
+        if (rows > 0 && !sl_table_print_documents(run->documents, rows, stdout, 2))
+            printf("  (no memory to show the documents)\n");
+        printf("  %s document%s%s\n", sl_human_count(run->document_count, count),
+               run->document_count == 1 ? "" : "s",
+               rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
+    }
+    printf("\n");
+}
+
+bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
+    static const char *const figures[] = {"min", "median", "mean", "st.dev.", "max"};
+    double longest = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (outcomes[i].run->count > 0 && outcomes[i].run->sample.maximum > longest)
+            longest = outcomes[i].run->sample.maximum;
+    }
+    unit in = unit_for(longest);
+    sl_table *table = sl_table_create();
+    if (!table)
+        return false;
+    sl_table_column(table, "query", false);
+    sl_table_column(table, "documents", true);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        char title[32];
+        snprintf(title, sizeof title, "%s %s", figures[i], in.name);
+        sl_table_column(table, title, true);
+    }
+    sl_table_column(table, "documents/ms", true);
+    sl_table_column(table, "answer", false);
+    for (size_t i = 0; i < count; i++) {
+        const sl_query_run *run = outcomes[i].run;
+        const sl_sample *sample = &run->sample;
+        const double values[] = {sample->minimum, sample->median, sample->mean, sample->deviation,
+                                 sample->maximum};
+        char figure[SL_FIGURE_ROOM];
+        sl_table_cell(table, "%s", outcomes[i].query->name);
+        sl_table_cell(table, "%s",
+                      outcomes[i].documents_known ? sl_human_count(outcomes[i].documents, figure)
+                                                  : "-");
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+            bool known = run->count > (k == 3 ? 1 : 0);
+            sl_table_cell(table, "%s",
+                          known ? sl_table_figure(values[k] * in.per_millisecond, 2, figure) : "-");
+        }
+        double rate = sl_outcome_rate(&outcomes[i]);
+        sl_table_cell(table, "%s",
+                      rate > 0 ? sl_table_figure(rate, rate < 100 ? 2 : 0, figure) : "-");
+        sl_table_cell(table, "%s", sl_answer_text(run->answer));
+    }
+    bool ok = sl_table_print(table, stdout, 0);
+    sl_table_destroy(table);
+    return ok;
+}
+
+void sl_show_differences(const sl_query_outcome *outcome) {
+    const sl_differences *differences = &outcome->run->differences;
+    if (outcome->run->answer != SL_ANSWER_WRONG)
+        return;
+    printf("\nThe answer of %s is wrong:\n", outcome->query->name);
+    for (uint64_t i = 0; i < differences->count && i < SL_DIFFERENCES_KEPT; i++)
+        printf("  %s\n", differences->text[i]);
+    if (differences->count > SL_DIFFERENCES_KEPT)
+        printf("  and %" PRIu64 " more differences\n", differences->count - SL_DIFFERENCES_KEPT);
+}

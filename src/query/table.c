@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of text: columns as wide as what is in them, figures ending at the right edge. */
+#include <shardload/query.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/json.h>
+#include <shardload/text.h>
+
+#define CELL_ROOM 80
+#define COLUMNS_MAX 64
+
+typedef struct column {
+    char *title;
+    size_t width; /* characters, of the widest cell */
+    bool right;
+} column;
+
+struct sl_table {
+    column columns[COLUMNS_MAX];
+    size_t column_count;
+    char **cells;
+    size_t cell_count;
+    size_t cell_room;
+    bool failed; /* memory went missing */
+};
+
+/* Characters, as opposed to bytes, of UTF-8. */
+static size_t width_of(const char *text) {
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+sl_table *sl_table_create(void) {
+    return calloc(1, sizeof(sl_table));
+}
+
+void sl_table_destroy(sl_table *table) {
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->column_count; i++)
+        free(table->columns[i].title);
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    free(table);
+}
+
+static char *printable(const char *text) {
+    char shown[CELL_ROOM];
+    sl_text_printable(sl_text_of(text), shown, sizeof shown);
+    return strdup(shown);
+}
+
+bool sl_table_column(sl_table *table, const char *title, bool right) {
+    char *shown = table->column_count < COLUMNS_MAX ? printable(title) : NULL;
+    if (!shown) {
+        table->failed = true;
+        return false;
+    }
+    table->columns[table->column_count++] = (column){shown, width_of(shown), right};
+    return true;
+}
+
+bool sl_table_cell(sl_table *table, const char *format, ...) {
+    char *text = NULL;
+    char *shown = NULL;
+    if (table->failed || table->column_count == 0)
+        return false;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        text = NULL;
+    if (table->cell_count == table->cell_room) {
+        size_t room = table->cell_room ? 2 * table->cell_room : 64;
+        char **cells = realloc(table->cells, room * sizeof *cells);
+        if (!cells)
+            goto fail;
+        table->cells = cells;
+        table->cell_room = room;
+    }
+    shown = text ? printable(text) : NULL;
+    if (!shown)
+        goto fail;
+    free(text);
+    column *of = &table->columns[table->cell_count % table->column_count];
+    size_t width = width_of(shown);
+    if (width > of->width)
+        of->width = width;
+    table->cells[table->cell_count++] = shown;
+    return true;
+fail:
+    free(text);
+    table->failed = true;
+    return false;
+}
+
+static void print_cell(FILE *out, const sl_table *table, size_t index, const char *text) {
+    const column *of = &table->columns[index];
+    bool last = index + 1 == table->column_count;
+    int blanks = (int)(of->width - width_of(text));
+    if (of->right)
+        fprintf(out, "%*s%s", blanks, "", text);
+    else
+        fprintf(out, "%s%*s", text, last ? 0 : blanks, "");
+    fputs(last ? "\n" : "  ", out);
+}
+
+bool sl_table_print(const sl_table *table, FILE *out, unsigned indent) {
+    if (table->failed || table->column_count == 0)
+        return !table->failed;
+    static const char rule[CELL_ROOM] = "----------------------------------------"
+                                        "---------------------------------------";
+    fprintf(out, "%*s", (int)indent, "");
+    for (size_t i = 0; i < table->column_count; i++)
+        print_cell(out, table, i, table->columns[i].title);
+    fprintf(out, "%*s", (int)indent, "");
+    for (size_t i = 0; i < table->column_count; i++)
+        fprintf(out, "%.*s%s", (int)table->columns[i].width, rule,
+                i + 1 == table->column_count ? "\n" : "  ");
+    for (size_t i = 0; i < table->cell_count; i++) {
+        if (i % table->column_count == 0)
+            fprintf(out, "%*s", (int)indent, "");
+        print_cell(out, table, i % table->column_count, table->cells[i]);
+    }
+    return true;
+}
+
+char *sl_table_figure(double value, int decimals, char out[SL_FIGURE_ROOM]) {
+    char plain[SL_FIGURE_ROOM];
+    int length = snprintf(plain, sizeof plain, "%.*f", decimals, value);
+    size_t whole = strcspn(plain, ".");
+    size_t first = plain[0] == '-';
+    if (!isfinite(value) || length >= (int)sizeof plain || whole + whole / 3 + 10 > sizeof plain) {
+        snprintf(out, SL_FIGURE_ROOM, "%.6g", value); /* 1e+40 needs no separators */
+        return out;
+    }
+    char *to = out;
+    for (size_t i = 0; i < whole; i++) {
+        if (i > first && (whole - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = plain[i];
+    }
+    snprintf(to, SL_FIGURE_ROOM - (size_t)(to - out), "%s", plain + whole);
+    return out;
+}
+
+/* ---- documents ---- */
+
+#define PATH_ROOM 200
+
+typedef struct field {
+    char path[PATH_ROOM]; /* "_id.make" */
+    bool numbers;         /* nothing but numbers and nulls so far */
+    int decimals;         /* that its doubles need */
+    bson_iter_t value;    /* in the row at hand */
+    bool present;
+} field;
+
+typedef struct fields {
+    field *items; /* COLUMNS_MAX of them */
+    size_t count;
+} fields;
+
+static field *field_at(fields *all, const char *path) {
+    for (size_t i = 0; i < all->count; i++) {
+        if (strcmp(all->items[i].path, path) == 0)
+            return &all->items[i];
+    }
+    if (all->count == COLUMNS_MAX)
+        return NULL; /* more keys than a person can look at: the last ones are not shown */
+    field *added = &all->items[all->count++];
+    *added = (field){.numbers = true};
+    snprintf(added->path, sizeof added->path, "%s", path);
+    return added;
+}
+
+static bool is_number(const bson_iter_t *value) {
+    return BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value) ||
+           BSON_ITER_HOLDS_DOUBLE(value);
+}
+
+/* Two decimals, or as many as give the smallest value two digits. */
+static int decimals_for(double value) {
+    if (value == 0 || !isfinite(value))
+        return 2;
+    int needed = 1 - (int)floor(log10(fabs(value)));
+    return needed < 2 ? 2 : needed > 8 ? 8 : needed;
+}
+
+/* Puts the values of a document into their fields, making those that are new. */
+static void gather(fields *all, const bson_iter_t *document, const char *prefix) {
+    bson_iter_t value;
+    bson_iter_recurse(document, &value);
+    while (bson_iter_next(&value)) {
+        char path[PATH_ROOM];
+        bson_iter_t inside;
+        int length = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "",
+                              bson_iter_key(&value));
+        bool fits = length < (int)sizeof path;
+        if (fits && BSON_ITER_HOLDS_DOCUMENT(&value) && bson_iter_recurse(&value, &inside) &&
+            bson_iter_next(&inside)) {
+            gather(all, &value, path);
+            continue;
+        }
+        field *of = field_at(all, path);
+        if (!of)
+            continue;
+        of->value = value;
+        of->present = true;
+        if (!is_number(&value) && !BSON_ITER_HOLDS_NULL(&value))
+            of->numbers = false;
+        if (BSON_ITER_HOLDS_DOUBLE(&value)) {
+            int decimals = decimals_for(bson_iter_double(&value));
+            of->decimals = decimals > of->decimals ? decimals : of->decimals;
+        }
+    }
+}
+
+static bool put_date(sl_table *table, int64_t milliseconds) {
+    time_t seconds = (time_t)(milliseconds / 1000 - (milliseconds % 1000 < 0));
+    struct tm parts;
+    char text[40];
+    if (!gmtime_r(&seconds, &parts) ||
+        strftime(text, sizeof text, seconds % 86400 ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d", &parts) ==
+            0)
+        return sl_table_cell(table, "%" PRId64 " ms", milliseconds);
+    return sl_table_cell(table, "%s", text);
+}
+
+static bool put_json(sl_table *table, const bson_iter_t *value) {
+    char *json = sl_json_value(value);
+    bool ok = sl_table_cell(table, "%s", json ? json : "?");
+    free(json);
+    return ok;
+}
+
+static bool put_value(sl_table *table, const field *of) {
+    char figure[SL_FIGURE_ROOM];
+    bool name = strcmp(of->path, "_id") == 0 || strncmp(of->path, "_id.", 4) == 0;
+    const bson_iter_t *value = &of->value;
+    if (!of->present)
+        return sl_table_cell(table, "%s", "");
+    switch (bson_iter_type(value)) {
+    case BSON_TYPE_INT32:
+    case BSON_TYPE_INT64: {
+        int64_t number = bson_iter_as_int64(value);
+        if (name)
+            return sl_table_cell(table, "%" PRId64, number);
+        return sl_table_cell(
+            table, "%s%s", number < 0 ? "-" : "",
+            sl_human_count(number < 0 ? -(uint64_t)number : (uint64_t)number, figure));
+    }
+    case BSON_TYPE_DOUBLE:
+        if (name)
+            return sl_table_cell(table, "%.15g", bson_iter_double(value));
+        return sl_table_cell(table, "%s",
+                             sl_table_figure(bson_iter_double(value), of->decimals, figure));
+    case BSON_TYPE_UTF8:
+        return sl_table_cell(table, "%s", bson_iter_utf8(value, NULL));
+    case BSON_TYPE_DATE_TIME:
+        return put_date(table, bson_iter_date_time(value));
+    default:
+        return put_json(table, value);
+    }
+}
+
+bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent) {
+    bool ok = false;
+    sl_table *table = sl_table_create();
+    fields all = {.items = calloc(COLUMNS_MAX, sizeof(field))};
+    if (!table || !all.items)
+        goto done;
+    bson_iter_t row;
+    bson_iter_init(&row, documents);
+    for (size_t i = 0; i < rows && bson_iter_next(&row); i++)
+        gather(&all, &row, "");
+    for (size_t i = 0; i < all.count; i++)
+        sl_table_column(table, all.items[i].path, all.items[i].numbers);
+
+    bson_iter_init(&row, documents);
+    for (size_t i = 0; i < rows && bson_iter_next(&row); i++) {
+        for (size_t k = 0; k < all.count; k++)
+            all.items[k].present = false;
+        gather(&all, &row, "");
+        for (size_t k = 0; k < all.count; k++)
+            put_value(table, &all.items[k]);
+    }
+    ok = sl_table_print(table, out, indent);
+done:
+    free(all.items);
+    sl_table_destroy(table);
+    return ok;
+}

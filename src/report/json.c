@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON files. libbson writes a document as one line; that line is first brought into one spelling
+ * (flatten), then broken where it is too long (indent). */
+#include <shardload/json.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINE_COLUMNS 100
+#define FILE_BYTES_MAX ((off_t)256 << 20)
+
+/* The bytes of the string that begins at `at`, with both quotes. */
+static size_t string_length(const char *at) {
+    size_t length = 1;
+    while (at[length] != '"') {
+        length += at[length] == '\\' ? 2 : 1;
+    }
+    return length + 1;
+}
+
+/* Doubles come with 20 digits: 0.10000000000000000555. */
+static void put_number(FILE *out, const char *digits, size_t length) {
+    char number[64];
+    char shorter[64];
+    if (length >= sizeof number || !memchr(digits, '.', length)) {
+        fwrite(digits, 1, length, out);
+        return;
+    }
+    memcpy(number, digits, length);
+    number[length] = 0;
+    double value = strtod(number, NULL);
+    int precision = 15;
+    do
+        snprintf(shorter, sizeof shorter, "%.*g", precision, value);
+    while (precision++ < 17 && strtod(shorter, NULL) != value);
+    /* It must stay a double for whoever reads it. */
+    fprintf(out, "%s%s", shorter, strpbrk(shorter, ".e") ? "" : ".0");
+}
+
+/* One spelling: {"a": 1, "b": [1.5, 2]} */
+static void flatten(FILE *out, const char *json) {
+    while (*json) {
+        size_t length = 1;
+        if (*json == '"') {
+            length = string_length(json);
+            fwrite(json, 1, length, out);
+        } else if (*json == ',' || *json == ':') {
+            fputc(*json, out);
+            fputc(' ', out);
+        } else if (*json == '-' || (*json >= '0' && *json <= '9')) {
+            length = strspn(json, "+-.0123456789eE");
+            put_number(out, json, length);
+        } else if (*json != ' ' && *json != '\n') {
+            fputc(*json, out);
+        }
+        json += length;
+    }
+}
+
+/* The bytes of the flat container at `at`, or limit + 1 when it has more than `limit`. */
+static size_t container_length(const char *at, size_t limit) {
+    size_t length = 0;
+    unsigned depth = 0;
+    do {
+        if (at[length] == '{' || at[length] == '[')
+            depth++;
+        else if (at[length] == '}' || at[length] == ']')
+            depth--;
+        length += at[length] == '"' ? string_length(at + length) : 1;
+    } while (depth > 0 && length <= limit);
+    return depth > 0 || length > limit ? limit + 1 : length;
+}
+
+/* Breaks a flat line. A container that fits is copied whole, so every bracket, comma and close that
+ * this meets belongs to a container that is broken into lines. */
+static void indent(FILE *out, const char *flat) {
+    size_t depth = 0;
+    size_t column = 0;
+    while (*flat) {
+        size_t length = 1;
+        bool broken = false;
+        if (*flat == '"') {
+            length = string_length(flat);
+        } else if (*flat == '{' || *flat == '[') {
+            size_t room = column < LINE_COLUMNS - 1 ? LINE_COLUMNS - 1 - column : 0;
+            length = container_length(flat, room > 2 ? room : 2); /* {} is never broken */
+            if (length > (room > 2 ? room : 2)) {
+                length = 1;
+                depth++;
+                broken = true;
+            }
+        } else if (*flat == '}' || *flat == ']') {
+            depth--;
+            column = 2 * depth;
+            fprintf(out, "\n%*s", (int)column, "");
+        } else if (*flat == ',') {
+            broken = true;
+        }
+        fwrite(flat, 1, length, out);
+        column += length;
+        flat += length;
+        if (broken) {
+            flat += *flat == ' ';
+            column = 2 * depth;
+            fprintf(out, "\n%*s", (int)column, "");
+        }
+    }
+    fputc('\n', out);
+}
+
+/* The output of `write` on `text` as a malloc'd string, or NULL without memory. */
+static char *written_by(void (*write)(FILE *out, const char *text), const char *text) {
+    char *result = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&result, &size);
+    if (!out)
+        return NULL;
+    write(out, text);
+    bool failed = ferror(out);
+    if (fclose(out) != 0 || failed) {
+        free(result);
+        return NULL;
+    }
+    return result;
+}
+
+char *sl_json_text(const bson_t *document, sl_error *error) {
+    char *json = bson_as_relaxed_extended_json(document, NULL);
+    if (!json) {
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "a document cannot be written as JSON: text that is not UTF-8, or nested "
+                     "too deeply");
+        return NULL;
+    }
+    char *flat = written_by(flatten, json);
+    char *text = flat ? written_by(indent, flat) : NULL;
+    if (!text)
+        sl_error_memory(error, "writing JSON");
+    free(flat);
+    bson_free(json);
+    return text;
+}
+
+char *sl_json_value(const bson_iter_t *value) {
+    bson_t alone = BSON_INITIALIZER;
+    char *json = NULL;
+    char *flat = NULL;
+    if (bson_append_iter(&alone, "", 0, value))
+        json = bson_as_relaxed_extended_json(&alone, NULL);
+    if (json)
+        flat = written_by(flatten, json); /* {"": VALUE} */
+    if (flat) {
+        size_t length = strlen(flat) - strlen("{\"\": }");
+        memmove(flat, flat + strlen("{\"\": "), length);
+        flat[length] = 0;
+    }
+    bson_free(json);
+    bson_destroy(&alone);
+    return flat;
+}
+
+static bool write_all(int file, const char *bytes, size_t length) {
+    while (length > 0) {
+        ssize_t written = write(file, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error) {
+    bool ok = false;
+    int file = -1;
+    char *beside = NULL;
+    char *text = sl_json_text(document, error);
+    if (!text)
+        return sl_error_prefix(error, "%s", path);
+
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "%s: not a regular file, and nothing else is replaced; give another name",
+                     path);
+        goto done;
+    }
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
+        beside = NULL;
+        sl_error_memory(error, "writing JSON");
+        goto done;
+    }
+    file = mkostemp(beside, O_CLOEXEC); /* a new file of mode 0600 */
+    if (file < 0) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+        goto done;
+    }
+    ok = write_all(file, text, strlen(text)) && fsync(file) == 0;
+    int closed = close(file);
+    ok = ok && closed == 0 && rename(beside, path) == 0;
+    if (!ok) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+        unlink(beside);
+    }
+done:
+    free(beside);
+    free(text);
+    return ok;
+}
+
+/* The index of the first byte after the container that `text` begins with. */
+static size_t container_end(const char *text, size_t length) {
+    size_t at = 0;
+    size_t depth = 0;
+    bool in_string = false;
+    do {
+        char byte = text[at];
+        if (in_string && byte == '\\')
+            at++;
+        else if (byte == '"')
+            in_string = !in_string;
+        else if (!in_string && (byte == '{' || byte == '['))
+            depth++;
+        else if (!in_string && (byte == '}' || byte == ']'))
+            depth--;
+        at++;
+    } while (at < length && (depth > 0 || strchr(" \t\r\n", text[at - 1])));
+    return at;
+}
+
+bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong) {
+    bson_t *document = bson_new_from_json((const uint8_t *)text, (ssize_t)length, wrong);
+    if (!document)
+        return NULL;
+    /* libbson takes no notice of an object that follows. */
+    size_t at = container_end(text, length);
+    while (at < length && strchr(" \t\r\n", text[at]))
+        at++;
+    if (at < length) {
+        bson_set_error(wrong, BSON_ERROR_JSON, BSON_JSON_ERROR_READ_CORRUPT_JS,
+                       "Got parse error at \"%c\", position %zu: \"TRAILING_TEXT\"", text[at], at);
+        bson_destroy(document);
+        document = NULL;
+    }
+    return document;
+}
+
+bool sl_json_read_file(const char *path, bson_t **document, sl_error *error) {
+    *document = NULL;
+    char *text = NULL;
+    FILE *in = fopen(path, "rbe");
+    struct stat about;
+    if (!in || fstat(fileno(in), &about) != 0) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
+        goto done;
+    }
+    if (!S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s: expected a regular file of at most 256 MiB", path);
+        goto done;
+    }
+    size_t length = (size_t)about.st_size;
+    text = malloc(length + 1);
+    if (!text) {
+        sl_error_memory(error, "reading JSON");
+        goto done;
+    }
+    if (fread(text, 1, length, in) != length) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be read", path);
+        goto done;
+    }
+    bson_error_t wrong = {0};
+    *document = sl_json_parse(text, length, &wrong);
+    if (!*document)
+        sl_error_set(error, SL_EXIT_SOURCE, "%s: not a JSON document: %s", path, wrong.message);
+done:
+    free(text);
+    if (in)
+        fclose(in);
+    return *document != NULL;
+}

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries against real servers: are the answers right, is a wrong one noticed and told in words,
+and does the report hold what was measured? The answers are computed here, in Python, from the same
+documents that the Python driver inserts."""
+import collections
+import datetime
+import json
+import os
+import random
+import stat
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+QUERIES = ["green-ness", "pass-rate-by-age", "makes", "worst-models"]
+LONG = {"t": "test_id", "v": "vehicle_id", "d": "test_date", "c": "test_class_id", "y": "test_type",
+        "r": "test_result", "m": "test_mileage", "s": "postcode_area", "k": "make", "o": "model",
+        "u": "colour", "f": "fuel_type", "e": "cylinder_capacity", "i": "first_use_date"}
+
+
+def tests(count):
+    """MOT tests as both kinds of file give them: missing values, zeros, codes old and new."""
+    chance = random.Random(8)
+    for number in range(count):
+        document = {
+            "_id": number, "t": number, "v": number // 2,
+            "d": datetime.datetime(2005 + chance.randrange(9), 1 + chance.randrange(12), 3),
+            "c": chance.choice([4, 4, 4, 7]), "y": chance.choice(["N", "NT", "NT", "RT"]),
+            "r": chance.choice(["P", "P", "P", "PRS", "F", "ABA"]),
+            "s": "XX", "k": chance.choice(["FORD", "BMW", "ŠKODA"]),
+            "o": chance.choice(["A", "B"]), "u": "RED", "f": chance.choice(["D", "DI", "P", "PE"]),
+        }
+        if chance.random() < .9:
+            document["m"] = chance.choice([0, chance.randrange(1000000)])
+        if chance.random() < .9:
+            document["e"] = chance.choice([0, 1000, 800, 1333, 2000, chance.randrange(6000)])
+        if chance.random() < .9:
+            document["i"] = datetime.datetime(1995 + chance.randrange(18), 5, 6)
+        yield document
+
+
+def answers_for(documents):
+    documents = list(documents)
+    bands = collections.defaultdict(lambda: [0, 0])
+    ages = collections.defaultdict(lambda: [0, 0])
+    makes = collections.defaultdict(list)
+    models = collections.defaultdict(list)
+    for one in documents:
+        if one.get("e", 0) > 0:
+            size = one["e"] * 1.5 if one["f"] in ("D", "DI") else one["e"]
+            band = bands[max(b for b in (0, 1000, 1200, 1600, 2000, 2500, 3500) if b <= size)]
+            band[0] += 1
+            band[1] += one.get("m", 0)
+        car = one["c"] == 4 and one["y"] in ("N", "NT")
+        if car and "i" in one:
+            age = ages[one["d"].year - one["i"].year]
+            age[0] += 1
+            age[1] += one["r"] in ("P", "PRS")
+        makes[one["k"]].append(one)
+        if car:
+            models[one["k"], one["o"]].append(one)
+
+    def fail_rate(group):
+        return 100 * (sum(one["r"] == "F" for one in group) / len(group))
+
+    def mean_miles(group):
+        miles = [one["m"] for one in group if "m" in one]
+        return sum(miles) / len(miles) if miles else None
+
+    return {
+        "green-ness": [{"_id": band, "count": count, "miles": miles}
+                       for band, (count, miles) in sorted(bands.items())],
+        "pass-rate-by-age": [
+            {"_id": age, "tests": count, "passed": passed, "passRate": 100 * (passed / count)}
+            for age, (count, passed) in sorted(ages.items())],
+        "makes": sorted(({"_id": make, "tests": len(group), "meanMiles": mean_miles(group),
+                          "failRate": fail_rate(group)} for make, group in makes.items()),
+                        key=lambda row: (-row["tests"], row["_id"]))[:20],
+        "worst-models": sorted(
+            ({"_id": {"make": make, "model": model}, "tests": len(group),
+              "failRate": fail_rate(group)}
+             for (make, model), group in models.items() if len(group) >= 100),
+            key=lambda row: (-row["failRate"], -row["tests"], row["_id"]["make"],
+                             row["_id"]["model"]))[:20],
+    }
+
+
+class AnyServer:
+    """What must hold wherever the documents are."""
+
+    count = 1500
+
+    def fill(self, documents):
+        self.database.t.insert_many(documents)
+
+    def setUp(self):
+        super().setUp()
+        self.documents = list(tests(self.count))
+        self.fill(self.documents)
+
+    def answers(self, answers):
+        return self.file("answers.json", json.dumps({"answers": answers}))
+
+    def query(self, *words, code=support.EXIT_OK, collection="t"):
+        outcome = self.run_program("shardquery", "run", *self.target(collection), *words)
+        self.assertEqual(outcome.code, code, outcome.text)
+        return outcome
+
+    def suite(self, text):
+        return self.file("own.yaml", text)
+
+    def test_right_answers(self):
+        answers = answers_for(self.documents)
+        self.assertTrue(all(answers[name] for name in QUERIES), "the data must give every query work")
+        report = self.scratch / "report.json"
+        outcome = self.query("--answers", self.answers(answers), "--report", report, "mot")
+        table = outcome.out[outcome.out.rindex("query "):].splitlines()[2:]
+        self.assertEqual([line.split()[0] for line in table], QUERIES)
+        for line in table:
+            self.assertTrue(line.endswith(" ok"), line)
+            self.assertEqual(line.split()[1], "1,500")
+        self.assertEqual(stat.S_IMODE(report.stat().st_mode), 0o600)
+        written = json.loads(report.read_text("utf-8"))
+        self.assertIs(written["complete"], True)
+        self.assertEqual(written["server"]["version"], self.client.server_info()["version"])
+        self.assertEqual([entry["name"] for entry in written["queries"]], QUERIES)
+        for entry in written["queries"]:
+            self.assertEqual(entry["answer"], "ok")
+            self.assertEqual(entry["documents"], self.count)
+            self.assertEqual(entry["resultCount"], len(answers[entry["name"]]))
+            self.assertEqual([row["_id"] for row in entry["results"]],
+                             [row["_id"] for row in answers[entry["name"]]])
+            timings = sorted(entry["timingsMs"])
+            self.assertEqual(len(timings), 5)
+            self.assertEqual([entry["minMs"], entry["medianMs"], entry["maxMs"]],
+                             [timings[0], timings[2], timings[4]])
+            self.assertAlmostEqual(entry["documentsPerMs"], self.count / timings[2])
+
+    def test_long_names_give_the_same_answers(self):
+        self.database.long.insert_many(
+            {LONG.get(key, key): value for key, value in document.items()}
+            for document in self.documents)
+        answers = self.answers(answers_for(self.documents))
+        self.query("--answers", answers, "--repeat", 1, "mot-long", collection="long")
+
+    def test_a_wrong_answer_is_told_in_words(self):
+        answers = answers_for(self.documents)
+        answers["makes"][1]["tests"] += 1
+        answers["makes"][2]["failRate"] *= 1.0001
+        del answers["green-ness"][-1]
+        report = self.scratch / "report.json"
+        outcome = self.query("--answers", self.answers(answers), "--report", report, "mot",
+                             code=support.EXIT_VERIFICATION)
+        tests_wanted = answers["makes"][1]["tests"]
+        self.assertIn("The answer of makes is wrong:\n"
+                      f"  row 2, tests: expected {tests_wanted}, got {tests_wanted - 1}\n"
+                      "  row 3, failRate: expected ", outcome.out)
+        self.assertIn("  got 1 row too many, the first of them row 7: {\"_id\": 3500, ", outcome.out)
+        self.assertNotIn("The answer of worst-models", outcome.out)
+        verdicts = {entry["name"]: entry["answer"]
+                    for entry in json.loads(report.read_text("utf-8"))["queries"]}
+        self.assertEqual(verdicts, {"green-ness": "WRONG", "pass-rate-by-age": "ok",
+                                    "makes": "WRONG", "worst-models": "ok"})
+
+    def test_every_document_of_every_batch_is_read(self):
+        suite = self.suite("name: own\nqueries:\n"
+                           "  - {name: all, pipeline: '[{\"$sort\": {\"_id\": 1}}]'}\n")
+        report = self.scratch / "report.json"
+        outcome = self.query("--report", report, "--repeat", 1, "--rows", 2, suite)
+        self.assertIn("1,500 documents, the first ones shown", outcome.out)
+        entry = json.loads(report.read_text("utf-8"))["queries"][0]
+        self.assertEqual([row["_id"] for row in entry["results"]], list(range(self.count)))
+
+    def test_a_query_that_fails_does_not_take_the_others_along(self):
+        suite = self.suite(
+            "name: own\nqueries:\n"
+            "  - {name: bad, pipeline: '[{\"$project\": {\"x\": {\"$nothing\": 1}}}]'}\n"
+            "  - {name: good, pipeline: '[{\"$count\": \"n\"}]', expect: '[{\"n\": 1500}]'}\n")
+        report = self.scratch / "report.json"
+        outcome = self.query("--report", report, suite, code=support.EXIT_CLUSTER)
+        self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
+        self.assertIn("bad: ", outcome.err)
+        self.assertIn("$nothing", outcome.err)
+        bad, good = json.loads(report.read_text("utf-8"))["queries"]
+        self.assertEqual((bad["answer"], bad["timingsMs"]), ("FAILED", []))
+        self.assertIn("$nothing", bad["error"])
+        self.assertEqual((good["answer"], len(good["timingsMs"])), ("ok", 5))
+
+    def test_only_the_queries_that_were_named(self):
+        outcome = self.query("--query", "makes", "--query", "green-ness", "--quiet", "mot")
+        table = outcome.out[outcome.out.rindex("query "):].splitlines()[2:]
+        self.assertEqual([line.split()[0] for line in table], ["green-ness", "makes"])
+        outcome = self.query("--query", "speed", "mot", code=support.EXIT_USAGE)
+        self.assertIn("speed", outcome.err)
+        self.assertIn("green-ness, pass-rate-by-age, makes, worst-models", outcome.err)
+
+    def test_a_collection_that_is_not_there(self):
+        outcome = self.query("mot", collection="missing", code=support.EXIT_CLUSTER)
+        self.assertEqual(outcome.err, "shardquery: there is no collection "
+                         f"{self.database_name}.missing\n")
+
+    def test_two_reports_compared(self):
+        for name in ("old.json", "new.json"):
+            self.query("--report", self.scratch / name, "--quiet", "mot")
+        outcome = self.run_program("shardquery", "compare", "old.json", "new.json")
+        self.assertEqual(outcome.code, 0, outcome.text)
+        for name in QUERIES:
+            self.assertIn(f"mot/{name} ", outcome.out)
+        new = json.loads((self.scratch / "new.json").read_text("utf-8"))
+        new["queries"][0]["timingsMs"] = [9e6, 9.1e6, 9.2e6, 9.3e6, 9.4e6]
+        new["queries"][1]["timingsMs"] = [1e-6, 1.1e-6, 1.2e-6, 1.3e-6]
+        new["queries"][2]["timingsMs"] = [1e-6, 1.1e-6]
+        new["queries"][3]["documents"] = 7
+        self.file("new.json", json.dumps(new))
+        outcome = self.run_program("shardquery", "compare", "old.json", "new.json")
+        rows = {line.split()[0]: line for line in outcome.out.splitlines() if line[:4] == "mot/"}
+        self.assertTrue(rows["mot/green-ness"].endswith("  slower"), outcome.out)
+        self.assertTrue(rows["mot/pass-rate-by-age"].endswith("  faster"), outcome.out)
+        self.assertTrue(rows["mot/makes"].endswith("  cannot be told apart"), outcome.out)
+        self.assertIn("mot/makes: 5 and 2 timings are too few", outcome.out)
+        self.assertIn("mot/worst-models: the collections had 1500 and 7 documents", outcome.out)
+
+
+class OnOneServer(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_the_server_sees_as_many_runs_as_asked_for(self):
+        self.database.command("profile", 2)
+        self.query("--repeat", 3, "--warm-up", 2, "--query", "makes", "mot")
+        self.database.command("profile", 0)
+        seen = self.database["system.profile"].count_documents(
+            {"command.aggregate": "t", "command.pipeline.0.$group._id": "$k"})
+        self.assertEqual(seen, 5)
+
+    def test_options_of_a_query_reach_the_server(self):
+        self.database.t.create_index("m")
+        self.database.command("profile", 2)
+        self.query(self.suite("name: own\nqueries:\n"
+                              "  - name: hinted\n"
+                              "    options: {hint: '{\"m\": 1}', maxTimeMS: 7000, "
+                              "allowDiskUse: true, readPreference: primaryPreferred}\n"
+                              "    pipeline: |\n"
+                              "      [{\"$match\": {\"m\": {\"$gt\": 5}}}, {\"$count\": \"n\"}]\n"))
+        self.database.command("profile", 0)
+        seen = self.database["system.profile"].find_one({"command.pipeline.1.$count": "n"})
+        self.assertEqual(seen["command"]["hint"], {"m": 1})
+        self.assertEqual(seen["command"]["maxTimeMS"], 7000)
+        self.assertIs(seen["command"]["allowDiskUse"], True)
+        self.assertIn("{ m: 1 }", seen["planSummary"])
+
+    def test_the_plan(self):
+        report = self.scratch / "report.json"
+        outcome = self.query("--explain", "--report", report, "--query", "makes", "mot")
+        self.assertIn("  plan: COLLSCAN -> ", outcome.out)
+        explain = json.loads(report.read_text("utf-8"))["queries"][0]["explain"]
+        self.assertIs(explain["split"], False)
+
+    def test_a_view_runs_but_has_no_count(self):
+        self.database.create_collection("v", viewOn="t", pipeline=[{"$match": {"c": 4}}])
+        outcome = self.query("--query", "makes", "mot", collection="v")
+        row = outcome.out.splitlines()[-1].split()
+        self.assertEqual((row[0], row[1]), ("makes", "-"))
+
+    def test_a_report_is_refused_before_anything_runs(self):
+        self.file("precious", "kept")
+        (self.scratch / "link.json").symlink_to("precious")
+        outcome = self.query("--report", "link.json", "mot", code=support.EXIT_USAGE)
+        self.assertIn("link.json", outcome.err)
+        self.assertEqual(outcome.out, "")
+        self.assertEqual((self.scratch / "precious").read_text(), "kept")
+
+    def test_a_password_is_never_shown(self):
+        uri = self.uri.replace("mongodb://", "mongodb://joe:sesame@")
+        outcome = self.run_program("shardquery", "run", "--uri", uri, "-d", "d", "-c", "c", "mot")
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.assertNotIn("sesame", outcome.text)
+
+
+class OnShards(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def fill(self, documents):
+        self.client.admin.command("shardCollection", f"{self.database_name}.t",
+                                  key={"_id": "hashed"}, numInitialChunks=4)
+        super().fill(documents)
+
+    def test_the_plan(self):
+        report = self.scratch / "report.json"
+        outcome = self.query("--explain", "--report", report, "--query", "makes", "mot")
+        self.assertIn("the pipeline is split", outcome.out)
+        explain = json.loads(report.read_text("utf-8"))["queries"][0]["explain"]
+        self.assertIs(explain["split"], True)
+        self.assertEqual(len({plan["shard"] for plan in explain["plans"]}), 2, explain)
+
+
+class WithoutServer(support.Case):
+    def fails(self, code, *words):
+        outcome = self.run_program("shardquery", "run", *words)
+        self.assertEqual(outcome.code, code, outcome.text)
+        self.assertEqual(outcome.out, "")
+        return outcome.err
+
+    def test_what_is_built_in(self):
+        outcome = self.run_program("shardquery", "list")
+        self.assertEqual(outcome.code, 0)
+        for name in ["mot\n", "mot-long\n", *QUERIES]:
+            self.assertIn(name, outcome.out)
+
+    def test_wrong_options(self):
+        self.assertIn("suite", self.fails(support.EXIT_USAGE, "-d", "d", "-c", "c"))
+        self.assertIn("--db", self.fails(support.EXIT_USAGE, "-c", "c", "mot"))
+        self.assertIn("repeat", self.fails(support.EXIT_USAGE, "--repeat", "0", "mot"))
+        outcome = self.run_program("shardquery", "compare", "only-one.json")
+        self.assertEqual(outcome.code, support.EXIT_USAGE)
+
+    def test_wrong_files(self):
+        target = ["-d", "d", "-c", "c"]
+        self.assertIn("nosuite.yaml", self.fails(support.EXIT_SOURCE, *target, "nosuite.yaml"))
+        self.file("bad.yaml", "name: bad\nqueries:\n  - name: q\n    pipeline: |\n      [{]\n")
+        self.assertIn("bad.yaml:5:", self.fails(support.EXIT_SOURCE, *target, "bad.yaml"))
+        self.file("answers.json", "{\"results\": {}}")
+        self.assertIn("\"answers\"", self.fails(support.EXIT_SOURCE, *target, "--answers",
+                                                "answers.json", "mot"))
+        self.file("report.json", "{\"queries\": [{\"name\": \"x\"}]}")
+        outcome = self.run_program("shardquery", "compare", "report.json", "report.json")
+        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        self.assertIn("old file is not a report", outcome.err)
+
+    def test_nobody_listens(self):
+        uri = f"mongodb://joe:sesame@{support.HOST}:{support.free_port()}/" \
+              "?serverSelectionTimeoutMS=500"
+        message = self.fails(support.EXIT_CLUSTER, "--uri", uri, "-d", "d", "-c", "c", "mot")
+        self.assertEqual(len(message.splitlines()), 1, message)
+        self.assertNotIn("sesame", message)
+        self.assertNotIn("socketTimeoutMS", message, "an option that the user did not give")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

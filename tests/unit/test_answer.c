@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers: which ones pass, and whether the words about a wrong one say what is wrong. And the
+ * statistics of timings, and the verdict about two sets of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/query.h>
+
+static void assert_near(double value, double expected, double tolerance) {
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static bson_t *json(const char *text) {
+    bson_error_t wrong;
+    bson_t *array = bson_new_from_json((const uint8_t *)text, -1, &wrong);
+    if (!array)
+        fail_msg("%s: %s", text, wrong.message);
+    return array;
+}
+
+static bool compare(const char *expected, const char *got, sl_differences *differences) {
+    bson_t *wanted = json(expected);
+    bson_t *actual = json(got);
+    bool equal = sl_answer_compare(wanted, actual, differences);
+    bson_destroy(wanted);
+    bson_destroy(actual);
+    return equal;
+}
+
+static void equal_answers(void **state) {
+    (void)state;
+    static const struct {
+        const char *expected;
+        const char *got;
+    } pairs[] = {
+        {"[]", "[]"},
+        {"[{\"_id\": 1, \"n\": 2}]", "[{\"n\": 2, \"_id\": 1}]"},
+        {"[{\"n\": 5}]", "[{\"n\": 5.0}]"},
+        {"[{\"n\": 5}]", "[{\"n\": {\"$numberLong\": \"5\"}}]"},
+        {"[{\"n\": 5}]", "[{\"n\": {\"$numberDecimal\": \"5.0\"}}]"},
+        {"[{\"n\": 33.333333333333336}]", "[{\"n\": 33.33333333333334}]"},
+        {"[{\"n\": 1e300}]", "[{\"n\": 1.0000000000001e300}]"},
+        {"[{\"n\": {\"$numberDouble\": \"NaN\"}}]", "[{\"n\": {\"$numberDouble\": \"NaN\"}}]"},
+        {"[{\"n\": {\"$numberDouble\": \"Infinity\"}}]",
+         "[{\"n\": {\"$numberDouble\": \"Infinity\"}}]"},
+        {"[{\"a\": {\"x\": 1, \"y\": [1, {\"z\": null}]}}]",
+         "[{\"a\": {\"y\": [1.0, {\"z\": null}], \"x\": 1}}]"},
+        {"[{\"d\": {\"$date\": \"2020-01-01T00:00:00Z\"}, \"b\": true, \"s\": \"x\"}]",
+         "[{\"b\": true, \"s\": \"x\", \"d\": {\"$date\": \"2020-01-01T00:00:00Z\"}}]"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        sl_differences differences;
+        if (!compare(pairs[i].expected, pairs[i].got, &differences))
+            fail_msg("%s against %s: %s", pairs[i].expected, pairs[i].got, differences.text[0]);
+        assert_int_equal(differences.count, 0);
+    }
+}
+
+static void wrong_answers(void **state) {
+    (void)state;
+    static const struct {
+        const char *expected;
+        const char *got;
+        const char *words;
+    } pairs[] = {
+        {"[{\"n\": 5}]", "[{\"n\": 6}]", "row 1, n: expected 5, got 6"},
+        /* Counts are exact, however large. */
+        {"[{\"n\": 10000000001}]", "[{\"n\": 10000000002}]",
+         "row 1, n: expected 10000000001, got 10000000002"},
+        {"[{\"n\": 1.5}]", "[{\"n\": 1.50001}]", "row 1, n: expected 1.5, got 1.50001"},
+        {"[{\"n\": 0}]", "[{\"n\": 1e-12}]", "row 1, n: expected 0, got 1e-12"},
+        {"[{\"n\": 1}]", "[{\"n\": {\"$numberDouble\": \"NaN\"}}]",
+         "row 1, n: expected 1, got {\"$numberDouble\": \"NaN\"}"},
+        {"[{\"n\": 1}]", "[{\"n\": {\"$numberDouble\": \"Infinity\"}}]",
+         "row 1, n: expected 1, got {\"$numberDouble\": \"Infinity\"}"},
+        {"[{\"k\": \"FORD\"}]", "[{\"k\": \"BMW\"}]", "row 1, k: expected \"FORD\", got \"BMW\""},
+        {"[{\"k\": \"1\"}]", "[{\"k\": 1}]", "row 1, k: expected \"1\", got 1"},
+        {"[{\"k\": null}]", "[{}]", "row 1, k: missing, expected null"},
+        {"[{}]", "[{\"k\": null}]", "row 1, k: got null, expected no such key"},
+        {"[{\"k\": {}}]", "[{\"k\": []}]", "row 1, k: expected {}, got []"},
+        {"[{\"_id\": {\"make\": \"A\"}}]", "[{\"_id\": {\"make\": \"B\"}}]",
+         "row 1, _id.make: expected \"A\", got \"B\""},
+        {"[{\"a\": [1, 2]}]", "[{\"a\": [2, 1]}]", "row 1, a.0: expected 1, got 2"},
+        /* The order of rows counts. */
+        {"[{\"_id\": 1}, {\"_id\": 2}]", "[{\"_id\": 2}, {\"_id\": 1}]",
+         "row 1, _id: expected 1, got 2"},
+        {"[{\"_id\": 1}, {\"_id\": 2}, {\"_id\": 3}]", "[{\"_id\": 1}]",
+         "expected 2 more rows, the first of them row 2: {\"_id\": 2}"},
+        {"[]", "[{\"_id\": 7}]", "got 1 row too many, the first of them row 1: {\"_id\": 7}"},
+        /* What comes from a server may not reach the terminal as it is. */
+        {"[{\"k\": \"a\"}]", "[{\"k\": \"\\u001b[2J\"}]",
+         "row 1, k: expected \"a\", got \"\\u001b[2J\""},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        sl_differences differences;
+        assert_false(compare(pairs[i].expected, pairs[i].got, &differences));
+        assert_string_equal(differences.text[0], pairs[i].words);
+    }
+}
+
+static void only_the_first_differences_are_kept(void **state) {
+    (void)state;
+    sl_differences differences;
+    assert_false(compare("[{\"a\":1,\"b\":1,\"c\":1,\"d\":1},{\"a\":1,\"b\":1,\"c\":1,\"d\":1}]",
+                         "[{\"a\":2,\"b\":2,\"c\":2,\"d\":2},{\"a\":2,\"b\":2,\"c\":2,\"d\":1}]",
+                         &differences));
+    assert_int_equal(differences.count, 7);
+    assert_string_equal(differences.text[0], "row 1, a: expected 1, got 2");
+    assert_string_equal(differences.text[4], "row 2, a: expected 1, got 2");
+}
+
+static void sample(void **state) {
+    (void)state;
+    double values[] = {9, 2, 4, 4, 5, 7, 5, 4};
+    sl_sample figures = sl_sample_of(values, 8);
+    assert_near(figures.minimum, 2, 0);
+    assert_near(figures.maximum, 9, 0);
+    assert_near(figures.median, 4.5, 1e-12);
+    assert_near(figures.mean, 5, 1e-12);
+    assert_near(figures.deviation, 2.1380899352993950, 1e-12); /* of a sample: n - 1 */
+    double one[] = {3};
+    figures = sl_sample_of(one, 1);
+    assert_near(figures.median, 3, 0);
+    assert_near(figures.deviation, 0, 0);
+}
+
+/* Exact tables of the Mann-Whitney test: with 5 and 5 values U <= 2 is among the rarest 2.5 % (4 of
+ * 252 orders at each end), so the interval goes from the 3rd to the 23rd of the 25 ratios. */
+static void ratio_of_five(void **state) {
+    (void)state;
+    const double old_values[] = {1, 1, 1, 1, 1};
+    const double new_values[] = {2, 3, 4, 5, 6};
+    sl_ratio ratio;
+    assert_true(sl_ratio_of(old_values, 5, new_values, 5, &ratio));
+    assert_near(ratio.confidence, 1 - 8.0 / 252, 1e-12);
+    assert_near(ratio.estimate, 4, 1e-12);
+    assert_near(ratio.low, 2, 1e-12);  /* 2 2 2 2 2 3 ... */
+    assert_near(ratio.high, 6, 1e-12); /* ... 5 6 6 6 6 6 */
+    assert_int_equal(ratio.verdict, SL_SLOWER);
+    assert_true(sl_ratio_of(new_values, 5, old_values, 5, &ratio));
+    assert_int_equal(ratio.verdict, SL_FASTER);
+}
+
+static void verdicts_need_evidence(void **state) {
+    (void)state;
+    sl_ratio ratio;
+    /* Three against three: the clearest order of all comes by chance once in ten. */
+    const double fast[] = {1, 1.1, 1.2, 1.3};
+    const double slow[] = {9, 9.1, 9.2, 9.3};
+    assert_true(sl_ratio_of(slow, 3, fast, 3, &ratio));
+    assert_near(ratio.confidence, 0.9, 1e-12);
+    assert_int_equal(ratio.verdict, SL_NOT_TOLD_APART);
+    assert_true(sl_ratio_of(slow, 4, fast, 4, &ratio));
+    assert_int_equal(ratio.verdict, SL_FASTER);
+    assert_true(sl_ratio_of(fast, 4, fast, 4, &ratio));
+    assert_int_equal(ratio.verdict, SL_NOT_TOLD_APART);
+    assert_true(ratio.low < 1 && ratio.high > 1);
+    /* One outlier does not make a difference. */
+    const double steady[] = {10, 10.1, 10.2, 10.3, 10.4};
+    const double jolted[] = {10, 10.1, 10.2, 10.3, 500};
+    assert_true(sl_ratio_of(steady, 5, jolted, 5, &ratio));
+    assert_int_equal(ratio.verdict, SL_NOT_TOLD_APART);
+    assert_false(sl_ratio_of(steady, 0, jolted, 5, &ratio));
+}
+
+/* Where the exact count ends and the normal approximation begins, they must agree. */
+static void exact_and_approximate_meet(void **state) {
+    (void)state;
+    double values[21];
+    for (int i = 0; i < 21; i++)
+        values[i] = exp(i / 10.0);
+    sl_ratio exact;
+    sl_ratio approximate;
+    assert_true(sl_ratio_of(values, 20, values, 20, &exact));
+    assert_true(sl_ratio_of(values, 21, values, 21, &approximate));
+    assert_true(exact.confidence >= 0.95 && exact.confidence < 0.96);
+    assert_true(approximate.confidence >= 0.95 && approximate.confidence < 0.96);
+    assert_near(log(exact.high), log(approximate.high), 0.11);
+    assert_near(log(exact.low), -log(exact.high), 1e-9);
+}
+
+static void figures(void **state) {
+    (void)state;
+    char out[SL_FIGURE_ROOM];
+    assert_string_equal(sl_table_figure(0, 2, out), "0.00");
+    assert_string_equal(sl_table_figure(999.994, 2, out), "999.99");
+    assert_string_equal(sl_table_figure(1234567.891, 2, out), "1,234,567.89");
+    assert_string_equal(sl_table_figure(-123456, 0, out), "-123,456");
+    assert_string_equal(sl_table_figure(-1234, 0, out), "-1,234");
+    assert_string_equal(sl_table_figure(1e300, 2, out), "1e+300");
+    assert_string_equal(sl_table_figure(NAN, 2, out), "nan");
+}
+
+static void documents_as_a_table(void **state) {
+    (void)state;
+    bson_t *documents =
+        json("[{\"_id\": {\"y\": 2005, \"m\": \"\\u00c9A\"}, \"n\": 1234567, \"r\": 0.5},"
+             " {\"_id\": {\"y\": 2006, \"m\": \"B\"}, \"r\": 12.25, \"d\": {\"$date\": 0}},"
+             " {\"_id\": {\"y\": 2007, \"m\": \"\\u001b\"}, \"n\": null, \"l\": [1, \"x\"]},"
+             " {\"_id\": \"not shown\"}]");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_true(sl_table_print_documents(documents, 3, out, 1));
+    fclose(out);
+    bson_destroy(documents);
+    assert_string_equal(text, " _id.y  _id.m          n      r  d           l\n"
+                              " -----  -----  ---------  -----  ----------  --------\n"
+                              "  2005  \xc3\x89"
+                              "A     1,234,567   0.50              \n"
+                              "  2006  B                 12.25  1970-01-01  \n"
+                              "  2007  \\x1b        null                     [1, \"x\"]\n");
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_answers),
+        cmocka_unit_test(wrong_answers),
+        cmocka_unit_test(only_the_first_differences_are_kept),
+        cmocka_unit_test(sample),
+        cmocka_unit_test(ratio_of_five),
+        cmocka_unit_test(verdicts_need_evidence),
+        cmocka_unit_test(exact_and_approximate_meet),
+        cmocka_unit_test(figures),
+        cmocka_unit_test(documents_as_a_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

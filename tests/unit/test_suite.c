@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Query suites: what a correct one means, and whether the message about a wrong one leads its
+ * author to the place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/embedded.h>
+#include <shardload/query.h>
+
+static bool parse(const char *text, sl_suite **suite, sl_error *error) {
+    return sl_suite_parse(text, strlen(text), "s.yaml", suite, error);
+}
+
+static void full_suite(void **state) {
+    (void)state;
+    sl_error error = {0};
+    sl_suite *suite;
+    assert_true(
+        parse("name: trips\n"
+              "description: All about trips.\n"
+              "defaults: {repeat: 7, warm-up: 0, database: d, collection: c}\n"
+              "queries:\n"
+              "  - name: long\n"
+              "    description: The long ones.\n"
+              "    options:\n"
+              "      allowDiskUse: true\n"
+              "      hint: '{\"km\": 1}'\n"
+              "      maxTimeMS: 500\n"
+              "      readPreference: secondaryPreferred\n"
+              "    pipeline: |\n"
+              "      [{\"$match\": {\"at\": {\"$gte\": {\"$date\": \"2020-01-01T00:00:00Z\"}}}}]\n"
+              "    expect: |\n"
+              "      [{\"_id\": 1}, {\"_id\": 2}]\n"
+              "  - name: all\n"
+              "    pipeline: \"[]\"\n",
+              &suite, &error));
+    assert_string_equal(suite->name, "trips");
+    assert_string_equal(suite->description, "All about trips.");
+    assert_string_equal(suite->database, "d");
+    assert_string_equal(suite->collection, "c");
+    assert_int_equal(suite->repeat, 7);
+    assert_int_equal(suite->warm_up, 0);
+    assert_int_equal(suite->count, 2);
+
+    const sl_query *query = &suite->queries[0];
+    assert_string_equal(query->name, "long");
+    assert_string_equal(query->description, "The long ones.");
+    assert_string_equal(query->read_preference, "secondaryPreferred");
+    assert_int_equal(bson_count_keys(query->expected), 2);
+    bson_iter_t iter;
+    bson_iter_t field;
+    assert_true(bson_iter_init_find(&iter, query->options, "allowDiskUse"));
+    assert_true(bson_iter_bool(&iter));
+    assert_true(bson_iter_init_find(&iter, query->options, "maxTimeMS"));
+    assert_int_equal(bson_iter_as_int64(&iter), 500);
+    assert_true(bson_iter_init(&iter, query->options));
+    assert_true(bson_iter_find_descendant(&iter, "hint.km", &field));
+    /* Extended JSON: a date is a date, not a document. */
+    assert_true(bson_iter_init(&iter, query->pipeline));
+    assert_true(bson_iter_find_descendant(&iter, "0.$match.at.$gte", &field));
+    assert_true(BSON_ITER_HOLDS_DATE_TIME(&field));
+    assert_int_equal(bson_iter_date_time(&field), 1577836800000);
+
+    assert_null(suite->queries[1].expected);
+    assert_null(suite->queries[1].read_preference);
+    assert_true(bson_empty(suite->queries[1].pipeline));
+    sl_suite_destroy(suite);
+}
+
+static void defaults(void **state) {
+    (void)state;
+    sl_error error = {0};
+    sl_suite *suite;
+    assert_true(parse("name: s\nqueries: [{name: q, pipeline: '[]', options: {hint: km_1}}]\n",
+                      &suite, &error));
+    assert_int_equal(suite->repeat, 5);
+    assert_int_equal(suite->warm_up, 1);
+    assert_null(suite->database);
+    bson_iter_t iter;
+    assert_true(bson_iter_init_find(&iter, suite->queries[0].options, "hint"));
+    assert_string_equal(bson_iter_utf8(&iter, NULL), "km_1");
+    sl_suite_destroy(suite);
+}
+
+#define START "name: s\nqueries:\n  - name: q\n"
+
+/* Each wrong suite, and where and how it must be told. */
+static const struct {
+    const char *text;
+    const char *place; /* the message's beginning */
+    const char *part;  /* something it must also say */
+} wrong[] = {
+    {"", "s.yaml: ", "holds no suite"},
+    {"- a\n", "s.yaml:1:1: ", "found a list"},
+    {"name: s\n", "s.yaml:1:1: ", "\"queries\" is missing"},
+    {"queries: [{name: q, pipeline: '[]'}]\n", "s.yaml:1:1: ", "\"name\" is missing"},
+    {"name: s\nquerys: []\n", "s.yaml:2:1: ", "name, description, defaults, queries"},
+    {"name: s\nname: t\n", "s.yaml:2:1: ", "comes twice"},
+    {"name: [a]\n", "s.yaml:1:7: ", "found a list"},
+    {"name: s\nqueries: []\n", "s.yaml:2:10: ", "found an empty one"},
+    {"name: s\nqueries: nothing\n", "s.yaml:2:10: ", "found \"nothing\""},
+    {"name: s\ndefaults: {repeat: 0}\n", "s.yaml:2:20: ", "from 1 to 1000000, found \"0\""},
+    {"name: s\ndefaults: {warm-up: many}\n", "s.yaml:2:21: ", "whole number"},
+    {"name: s\nqueries:\n  - {pipeline: '[]'}\n", "s.yaml:3:5: ", "\"name\" is missing"},
+    {START, "s.yaml:3:5: ", "\"pipeline\" is missing"},
+    {START "    pipeline: '[]'\n  - name: q\n    pipeline: '[]'\n",
+     "s.yaml:5:5: ", "a second query is called \"q\""},
+    {START "    pipeline: '[]'\n    options: {sort: 1}\n", "s.yaml:5:15: ", "allowDiskUse"},
+    {START "    pipeline: '[]'\n    options: {allowDiskUse: maybe}\n",
+     "s.yaml:5:29: ", "true or false"},
+    {START "    pipeline: '[]'\n    options: {maxTimeMS: 0}\n", "s.yaml:5:26: ", "whole number"},
+    {START "    pipeline: '[]'\n    options: {hint: '{x}'}\n", "s.yaml:5:23: ", "double quotes"},
+    {START "    pipeline: '[]'\n    options: {readPreference: near}\n", "s.yaml:5:31: ", "nearest"},
+    /* A pipeline written as YAML instead of JSON text. */
+    {START "    pipeline: [{\"$match\": {}}]\n", "s.yaml:4:15: ", "write \"pipeline: |\""},
+    {START "    pipeline: |\n      {\"$match\": {}}\n", "s.yaml:5:7: ", "expected ["},
+    /* Errors inside a block are told by the line and column of the file. */
+    {START "    pipeline: |\n      [\n        {\"$match\": {\"a\" 1}}\n      ]\n",
+     "s.yaml:6:25: ", ""},
+    {START "    pipeline: |\n      [\n        {\"$limit\": 3},\n      ]\n",
+     "s.yaml:7:7: ", "a comma before a closing bracket"},
+    {START "    pipeline: |\n      [\n        {\"$limit\": 3}\n",
+     "s.yaml:6:22: ", "closing bracket or quote is missing"},
+    {START "    pipeline: |\r\n      [\r\n        {$limit: 3}\r\n      ]\r\n",
+     "s.yaml:6:10: ", "double quotes"},
+    {START "    pipeline: '[{\"$limit\" 3}]'\n", "s.yaml:4:27: ", ""},
+    {START "    pipeline: '[]'\n    options: {hint: '{\"a\": 1} {}'}\n",
+     "s.yaml:5:31: ", "text after the end"},
+    {START "    pipeline: '[1]'\n", "s.yaml:4:16: ", "element 1 of the array is not a document"},
+    {START "    pipeline: '[{}]'\n", "s.yaml:4:15: ", "stage 1"},
+    {START "    pipeline: '[{\"match\": {}}]'\n", "s.yaml:4:15: ", "stage 1"},
+    {START "    pipeline: '[{\"$a\": 1, \"$b\": 1}]'\n", "s.yaml:4:15: ", "a second key, \"$b\""},
+    {START "    pipeline: '[{\"$match\": {}}, {\"$out\": \"x\"}]'\n",
+     "s.yaml:4:15: ", "stage 2: $out writes"},
+    {START "    pipeline: '[{\"$merge\": \"x\"}]'\n", "s.yaml:4:15: ", "$merge writes"},
+    {START "    pipeline: '[]'\n    expect: '[1]'\n", "s.yaml:5:14: ", "not a document"},
+    {"name: s\nqueries: [\n", "s.yaml:3:1: ", ""},
+    {"name: \"a\\0b\"\n", "s.yaml:1:7: ", "one line"},
+    {"name: s\ndescription: \"a\\0b\"\n", "s.yaml:2:14: ", "expected text"},
+    {"name: \"a\\nb\"\n", "s.yaml:1:7: ", "one line"},
+    {"name: \xff\n", "s.yaml: byte 6: ", ""},
+    {START "    pipeline: '[]'\n---\nname: t\n", "s.yaml:6:1: ", "second document"},
+};
+
+static void wrong_suites(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        sl_error error = {0};
+        sl_suite *suite;
+        if (parse(wrong[i].text, &suite, &error))
+            fail_msg("accepted:\n%s", wrong[i].text);
+        if (strncmp(error.message, wrong[i].place, strlen(wrong[i].place)) != 0 ||
+            !strstr(error.message, wrong[i].part))
+            fail_msg("expected %s... %s, got %s for\n%s", wrong[i].place, wrong[i].part,
+                     error.message, wrong[i].text);
+        assert_null(suite);
+        assert_int_equal(error.code, SL_EXIT_SOURCE);
+    }
+}
+
+/* A pipeline of `queries/` that cannot be read would only show after installation. */
+static void built_in_suites(void **state) {
+    (void)state;
+    static const char *const names[] = {"mot", "mot-long"};
+    static const char *const queries[] = {"green-ness", "pass-rate-by-age", "makes",
+                                          "worst-models"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        sl_error error = {0};
+        sl_suite *suite;
+        if (!sl_suite_open(names[i], &suite, &error))
+            fail_msg("%s", error.message);
+        assert_string_equal(suite->name, names[i]);
+        assert_int_equal(suite->count, 4);
+        for (size_t k = 0; k < 4; k++)
+            assert_string_equal(suite->queries[k].name, queries[k]);
+        sl_suite_destroy(suite);
+    }
+    for (const sl_embedded *file = sl_embedded_queries; file->name; file++) {
+        sl_error error = {0};
+        sl_suite *suite;
+        if (!sl_suite_parse(file->text, file->length, file->name, &suite, &error))
+            fail_msg("%s", error.message);
+        sl_suite_destroy(suite);
+    }
+}
+
+static void files(void **state) {
+    (void)state;
+    char folder[] = "/tmp/shardload-suite-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    char path[64];
+    snprintf(path, sizeof path, "%s/own.yaml", folder);
+    sl_error error = {0};
+    sl_suite *suite;
+    assert_false(sl_suite_open(path, &suite, &error));
+    assert_int_equal(error.code, SL_EXIT_SOURCE);
+    assert_non_null(strstr(error.message, path));
+    assert_false(sl_suite_open(folder, &suite, &error));
+    assert_non_null(strstr(error.message, "regular file"));
+
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("name: own\nqueries: [{name: q, pipeline: '[]'}]\n", file);
+    assert_int_equal(fclose(file), 0);
+    bool opened = sl_suite_open(path, &suite, &error);
+    unlink(path);
+    rmdir(folder);
+    assert_true(opened);
+    assert_string_equal(suite->name, "own");
+    sl_suite_destroy(suite);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_suite),   cmocka_unit_test(defaults),
+        cmocka_unit_test(wrong_suites), cmocka_unit_test(built_in_suites),
+        cmocka_unit_test(files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
