@@ -20,7 +20,8 @@ typedef enum sl_option_kind {
     SL_OPTION_FLAG,    /* --drop; in files and environment true/false/yes/no/1/0 */
     SL_OPTION_STRING,
     SL_OPTION_LIST,    /* may be given several times; a YAML sequence */
-    SL_OPTION_COUNT,   /* a whole number from minimum to maximum, or one of the words in choices */
+    SL_OPTION_COUNT,   /* a whole number from minimum to maximum, or one of the words in choices,
+                          among which "P%" stands for any percentage */
     SL_OPTION_BYTES,   /* 64MiB; from minimum to maximum */
     SL_OPTION_SECONDS, /* 90s, 4h */
     SL_OPTION_CHOICE,  /* one of the words in choices */
@@ -86,8 +87,11 @@ bool sl_option_flag(const sl_options *options, const char *name);
 const char *sl_option_string(const sl_options *options, const char *name); /* also CHOICE; or NULL */
 uint64_t sl_option_number(const sl_options *options, const char *name); /* COUNT, BYTES */
 double sl_option_seconds(const sl_options *options, const char *name);
-/* A COUNT option that was given as one of its words ("auto", "5%")? */
+/* Was a COUNT option given as this one of its words ("auto")? */
 bool sl_option_is_word(const sl_options *options, const char *name, const char *word);
+/* Was a COUNT option that allows "P%" given as a percentage? Its number is then in hundredths of a
+ * percent. */
+bool sl_option_is_percentage(const sl_options *options, const char *name);
 size_t sl_option_list_count(const sl_options *options, const char *name);
 const char *sl_option_list_item(const sl_options *options, const char *name, size_t index);
 

@@ -99,6 +99,8 @@ typedef struct sl_load {
     sl_target target;
     sl_topology *topology;
     sl_registry *registry;
+    char balancer_before[16]; /* "full", "off", or "" when there is none */
+    bool balancer_restored;
     sl_shard_map *map;
     uint32_t shards; /* at least 1 */
     bool by_range;   /* sharded by {_id: 1}: batches are kept apart by shard */

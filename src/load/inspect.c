@@ -100,7 +100,7 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
         stored = facts->stored_bytes;
     printf("%s (%s%s)\n", facts->path, sl_human_bytes((double)facts->stored_bytes, bytes),
            facts->kind == SL_SOURCE_GZIP ? ", gzip" : "");
-    printf("  %s, %s, %s\n", source->format->name, source->format->record_kind(source->dialect),
+    printf("  %s: %s\n", source->format->name,
            source->format->describe(source->dialect, text, sizeof text));
     sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,
                     .documents_limit = UINT32_MAX, .full = on_full, .reject = on_reject,

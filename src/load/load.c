@@ -25,7 +25,6 @@
 static struct {
     pthread_mutex_t lock;
     sl_balancer *balancer; /* NULL once it has been put back */
-    const char *after;     /* how it was left */
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool put_balancer_back(sl_error *error) {
@@ -85,9 +84,8 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     while (first->skipped)
         first++;
     char dialect[300];
-    sl_log_info("%zu source%s, %s stored: %s, %s%s", load->active, load->active == 1 ? "" : "s",
+    sl_log_info("%zu source%s, %s stored: %s%s", load->active, load->active == 1 ? "" : "s",
                 sl_human_bytes((double)sl_source_set_stored_bytes(load->set), bytes),
-                first->format->record_kind(first->dialect),
                 first->format->describe(first->dialect, dialect, sizeof dialect),
                 load->active > 1 ? " (the first of them)" : "");
     return true;
@@ -135,7 +133,9 @@ static bool prepare(sl_load *load, sl_error *error) {
     pthread_mutex_lock(&pause_state.lock);
     pause_state.balancer = balancer;
     pthread_mutex_unlock(&pause_state.lock);
-    record_balancer(load, balancer);
+    if (balancer)
+        snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
+                 sl_balancer_before(balancer));
 
     if (!sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
@@ -225,8 +225,8 @@ static bool build_indexes(sl_load *load, sl_error *error) {
 }
 
 static bool restore_balancer(sl_load *load, sl_error *error) {
-    (void)load;
-    return put_balancer_back(error);
+    load->balancer_restored = put_balancer_back(error);
+    return load->balancer_restored;
 }
 
 static bool verify(sl_load *load, sl_error *error) {
@@ -349,7 +349,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
          make_work_directory(&load, &error) && run_phases(&load, &error);
 
     sl_error restoring = {0};
-    if (!put_balancer_back(&restoring)) {
+    if (!load.balancer_restored && !restore_balancer(&load, &restoring)) {
         sl_log_error("%s", restoring.message);
         sl_log_error("the balancer may still be stopped: start it with sh.startBalancer()");
         if (ok) {

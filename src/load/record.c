@@ -49,13 +49,14 @@ void record_server(sl_load *load) {
     bson_append_document_end(record, &section);
 }
 
-void record_balancer(sl_load *load, const sl_balancer *balancer) {
+static void record_balancer(sl_load *load) {
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
-    if (!balancer)
+    if (!load->balancer_before[0])
         return;
     BSON_APPEND_DOCUMENT_BEGIN(record, "balancer", &section);
-    BSON_APPEND_UTF8(&section, "before", sl_balancer_before(balancer));
+    BSON_APPEND_UTF8(&section, "before", load->balancer_before);
+    BSON_APPEND_UTF8(&section, "after", load->balancer_restored ? load->balancer_before : "off");
     bson_append_document_end(record, &section);
 }
 
@@ -260,6 +261,7 @@ sl_exit record_end(sl_load *load, sl_exit code) {
     bool began = load->counters != NULL;
     sl_error error = {0};
     record_topology(load);
+    record_balancer(load);
     record_sources(load);
     bool holds = record_accounting(load, &parsed, &totals);
     record_times(load, &totals);

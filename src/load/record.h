@@ -7,7 +7,6 @@
 
 void record_start(sl_load *load);
 void record_server(sl_load *load);
-void record_balancer(sl_load *load, const sl_balancer *balancer);
 
 /* Checks the accounting, prints the summary, writes the record's files. Takes the exit code so far
  * and returns the final one. */

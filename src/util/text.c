@@ -126,8 +126,11 @@ size_t sl_text_printable(sl_text text, char *out, size_t room) {
     if (room == 0)
         return 0;
     size_t used = 0;
+    size_t cut = 0; /* the last place where "..." would still fit */
     size_t i = 0;
     while (i < text.length) {
+        if (used + 4 <= room)
+            cut = used;
         unsigned char byte = (unsigned char)text.bytes[i];
         size_t take = 1;
         bool plain = byte >= 0x20 && byte < 0x7F;
@@ -142,8 +145,8 @@ size_t sl_text_printable(sl_text text, char *out, size_t room) {
                 take = 1;
         }
         size_t need = plain ? take : 4;
-        bool last = i + take >= text.length;
-        if (used + need + (last ? 0 : 3) >= room) { /* keep room to say that it was cut */
+        if (used + need >= room) {
+            used = cut;
             for (int dots = 0; dots < 3 && used + 1 < room; dots++)
                 out[used++] = '.';
             break;
