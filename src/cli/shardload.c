@@ -7,6 +7,7 @@
 
 #include <bson/bson.h>
 
+#include <shardload/json.h>
 #include <shardload/load.h>
 #include <shardload/log.h>
 #include <shardload/options.h>
@@ -131,7 +132,7 @@ static bool add_problem(sl_error *error, const char *text) {
 static bson_t *parse_key(const char *option, const char *text, sl_error *error) {
     bson_error_t why;
     char problem[400];
-    bson_t *key = bson_new_from_json((const uint8_t *)text, -1, &why);
+    bson_t *key = sl_json_parse(text, strlen(text), &why);
     if (key && bson_count_keys(key) > 0)
         return key;
     snprintf(problem, sizeof problem, "--%s: %s is not a key; write it like {\"st\": 1, \"ts\": -1}"

@@ -143,28 +143,6 @@ static bool open_answers(session *s, sl_error *error) {
     return true;
 }
 
-/* The driver gives up on an answer after five minutes. A query over a whole collection may take
- * hours; maxTimeMS is what limits it, if anything does. So a long time-out is added to the URI, and
- * taken out of messages again. */
-static bool connect_to(session *s, sl_error *error) {
-    const char *uri = sl_option_string(s->options, "uri");
-    const char *host = strstr(uri, "://");
-    host = host ? host + 3 : uri;
-    const char *joint = strchr(host, '?') ? "&" : strchr(host, '/') ? "?" : "/?";
-    char added[64] = "";
-    if (!strcasestr(uri, "socketTimeoutMS="))
-        snprintf(added, sizeof added, "%ssocketTimeoutMS=%d", joint, INT32_MAX);
-    char *patient = NULL;
-    if (asprintf(&patient, "%s%s", uri, added) < 0)
-        return sl_error_memory(error, "connecting");
-    bool ok = sl_connection_open(patient, "shardquery", 1, &s->connection, error);
-    char *at = ok || !*added ? NULL : strstr(error->message, added);
-    if (at)
-        memmove(at, at + strlen(added), strlen(at + strlen(added)) + 1);
-    free(patient);
-    return ok;
-}
-
 /* ---- the report ---- */
 
 static void append_option(void *context, const char *name, const char *value, const char *origin) {
@@ -309,7 +287,8 @@ static int run(const sl_options *options) {
     sl_error error = {0};
     session s = {.options = options, .queries = bson_new()};
     bool ok = open_suites(&s, &error) && check_selection(&s, &error) &&
-              check_namespaces(&s, &error) && open_answers(&s, &error) && connect_to(&s, &error) &&
+              check_namespaces(&s, &error) && open_answers(&s, &error) && sl_connection_open(sl_option_string(options, "uri"), "shardquery", 1, &s.connection,
+                                 &error) &&
               write_report(&s, false, &error);
     for (size_t i = 0; ok && i < s.suite_count; i++) {
         if (i > 0)

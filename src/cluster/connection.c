@@ -208,6 +208,9 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
         mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 10000);
     if (!mongoc_uri_has_option(made->uri, MONGOC_URI_CONNECTTIMEOUTMS))
         mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_CONNECTTIMEOUTMS, 5000);
+    /* Index builds and aggregations take as long as they take; a dead host is found by keep-alive. */
+    if (!mongoc_uri_has_option(made->uri, MONGOC_URI_SOCKETTIMEOUTMS))
+        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
 
     made->pool = mongoc_client_pool_new_with_error(made->uri, &driver_error);
