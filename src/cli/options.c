@@ -2,8 +2,6 @@
 /* Options: parsing by table. Words of the command line, environment variables and the keys of a
  * configuration file all end in `take`, which checks one value against its row; what is wrong is
  * collected, and reported when everything has been looked at. */
-#include <shardload/options.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -14,30 +12,7 @@
 
 #include <shardload/text.h>
 
-typedef enum value_origin { FROM_DEFAULT, FROM_CONFIG, FROM_ENVIRONMENT, FROM_COMMAND_LINE } value_origin;
-
-static const char *const origin_names[] = {"default", "config", "environment", "command line"};
-
-typedef struct value {
-    char **texts; /* as given; one, or several for a list */
-    size_t count;
-    bool flag;
-    uint64_t number;
-    double seconds;
-    value_origin from;
-} value;
-
-struct sl_options {
-    const sl_program *program;
-    const sl_command *command;
-    value *values; /* one per row */
-    size_t rows;
-    const char **arguments;
-    size_t argument_count;
-    char *config_path;
-    sl_error *error; /* while parsing: what is wrong so far */
-    bool wrong;
-};
+#include "options_internal.h"
 
 /* ---- collecting what is wrong ---- */
 
@@ -101,7 +76,7 @@ static bool word_in(const char *choices, const char *word) {
     return false;
 }
 
-static bool keep_text(value *into, const char *text, bool append) {
+static bool keep_text(sl_option_value *into, const char *text, bool append) {
     if (!append) {
         for (size_t i = 0; i < into->count; i++)
             free(into->texts[i]);
@@ -132,10 +107,10 @@ static bool in_range(const sl_option_row *row, uint64_t number) {
     return number >= row->minimum && (row->maximum == 0 || number <= row->maximum);
 }
 
-static void take(sl_options *options, size_t index, const char *text, value_origin from,
+static void take(sl_options *options, size_t index, const char *text, sl_option_origin from,
                  const char *where) {
     const sl_option_row *row = &options->program->rows[index];
-    value *into = &options->values[index];
+    sl_option_value *into = &options->values[index];
     const char *shown = row->secret ? "***" : text;
     switch (row->kind) {
     case SL_OPTION_FLAG: {
@@ -202,7 +177,7 @@ static void take(sl_options *options, size_t index, const char *text, value_orig
 
 /* ---- the sources of values, from the weakest to the strongest ---- */
 
-static size_t find_row(const sl_options *options, const char *name, size_t length) {
+size_t sl_options_row(const sl_options *options, const char *name, size_t length) {
     for (size_t i = 0; i < options->rows; i++) {
         const char *row = options->program->rows[i].name;
         if (strlen(row) == length && memcmp(row, name, length) == 0)
@@ -211,14 +186,10 @@ static size_t find_row(const sl_options *options, const char *name, size_t lengt
     return SIZE_MAX;
 }
 
-static bool applies(const sl_options *options, size_t index) {
-    return options->program->rows[index].commands & options->command->bit;
-}
-
 static void take_defaults(sl_options *options) {
     for (size_t i = 0; i < options->rows; i++) {
         const sl_option_row *row = &options->program->rows[i];
-        if (row->fallback && applies(options, i))
+        if (row->fallback && sl_options_applies(options, i))
             take(options, i, row->fallback, FROM_DEFAULT, row->name);
     }
 }
@@ -253,12 +224,12 @@ static void take_config(sl_options *options, const char *path) {
         char where[400];
         const char *name = key->type == YAML_SCALAR_NODE ? (char *)key->data.scalar.value : "?";
         snprintf(where, sizeof where, "%s:%zu: %s", path, key->start_mark.line + 1, name);
-        size_t index = find_row(options, name, strlen(name));
+        size_t index = sl_options_row(options, name, strlen(name));
         if (index == SIZE_MAX) {
             const char *near = nearest_name(options->program, name, strlen(name));
             complain(options, "%s is not an option%s%s%s", where, near ? "; did you mean " : "",
                      near ? near : "", near ? "?" : "");
-        } else if (!applies(options, index)) {
+        } else if (!sl_options_applies(options, index)) {
             continue;
         } else if (item->type == YAML_SCALAR_NODE) {
             take(options, index, (char *)item->data.scalar.value, FROM_CONFIG, where);
@@ -284,7 +255,7 @@ done:
 
 static void take_environment(sl_options *options) {
     for (size_t i = 0; i < options->rows; i++) {
-        if (!applies(options, i))
+        if (!sl_options_applies(options, i))
             continue;
         char variable[128];
         int length = snprintf(variable, sizeof variable, "%s_%s",
@@ -333,7 +304,7 @@ static void read_words(sl_options *options, int count, char **words, given *out,
                     complain(options, "--config needs a file name");
                 continue;
             }
-            index = find_row(options, word + 2, length);
+            index = sl_options_row(options, word + 2, length);
             if (index == SIZE_MAX) {
                 const char *near = nearest_name(program, word + 2, length);
                 complain(options, "%.*s: there is no such option%s%s%s", (int)length + 2, word,
@@ -353,7 +324,7 @@ static void read_words(sl_options *options, int count, char **words, given *out,
                 text = word + 2 + (word[2] == '=');
         }
         const sl_option_row *row = &program->rows[index];
-        if (!applies(options, index)) {
+        if (!sl_options_applies(options, index)) {
             complain(options, "--%s does not belong to %s %s", row->name, program->name,
                      options->command->name);
             if (row->kind != SL_OPTION_FLAG && !text)
@@ -373,81 +344,7 @@ static void read_words(sl_options *options, int count, char **words, given *out,
     }
 }
 
-/* ---- help ---- */
-
-static void print_wrapped(FILE *out, const char *text, int indent, int column) {
-    const int width = 96;
-    while (*text) {
-        size_t length = strcspn(text, " \n");
-        if (column > indent && column + 1 + (int)length > width) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            fputc(' ', out);
-            column++;
-        }
-        fwrite(text, 1, length, out);
-        column += (int)length;
-        text += length;
-        while (*text == ' ')
-            text++;
-        if (*text == '\n') {
-            text++;
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        }
-    }
-    fputc('\n', out);
-}
-
-static void print_row(FILE *out, const sl_option_row *row) {
-    char left[120];
-    int used = row->letter ? snprintf(left, sizeof left, "  -%c, ", row->letter)
-                           : snprintf(left, sizeof left, "      ");
-    snprintf(left + used, sizeof left - (size_t)used, "--%s%s%s", row->name,
-             row->argument ? " " : "", row->argument ? row->argument : "");
-    fprintf(out, "%-34s", left);
-    int column = (int)strlen(left) > 33 ? 0 : 34;
-    if (column == 0)
-        fprintf(out, "\n%34s", "");
-    char help[1200];
-    bool tell = row->fallback && row->kind != SL_OPTION_FLAG;
-    snprintf(help, sizeof help, "%s%s%s%s", row->help, tell ? " (default: " : "",
-             tell ? row->fallback : "", tell ? ")" : "");
-    print_wrapped(out, help, 34, 34);
-}
-
-static void print_command_help(const sl_program *program, const sl_command *command) {
-    printf("usage: %s %s %s\n\n%s\n\n%s\n", program->name, command->name, command->synopsis,
-           command->summary, command->details);
-    const char *group = NULL;
-    for (const sl_option_row *row = program->rows; row->name; row++) {
-        if (!(row->commands & command->bit))
-            continue;
-        if (!group || strcmp(group, row->group) != 0)
-            printf("\n%s:\n", group = row->group);
-        print_row(stdout, row);
-    }
-    printf("\nEverywhere:\n"
-           "      --config FILE               Options from a YAML file: long names as keys.\n"
-           "  -h, --help                      This text.\n"
-           "      --version                   The version.\n\n"
-           "Each option can also come from the environment, as %s_NAME; the command line wins over\n"
-           "the environment, the environment over the file.\n",
-           program->environment_prefix);
-    if (program->epilogue)
-        printf("\n%s\n", program->epilogue);
-}
-
-static void print_program_help(const sl_program *program) {
-    printf("%s %s: %s\n\nusage: %s COMMAND [options] ...\n\nCommands:\n", program->name,
-           program->version, program->summary, program->name);
-    for (const sl_command *command = program->commands; command->name; command++)
-        printf("  %-10s %s\n", command->name, command->summary);
-    printf("\n%s COMMAND --help tells more.\n", program->name);
-    if (program->epilogue)
-        printf("\n%s\n", program->epilogue);
-}
+/* ---- the whole ---- */
 
 static bool is_help(const char *word) {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
@@ -457,8 +354,6 @@ static bool is_version(const char *word) {
     return strcmp(word, "--version") == 0;
 }
 
-/* ---- the whole ---- */
-
 sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
                                    sl_options **result, sl_error *error) {
     *result = NULL;
@@ -467,7 +362,7 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
         return SL_OPTIONS_SHOWN;
     }
     if (count >= 2 && is_help(words[1]) && count == 2) {
-        print_program_help(program);
+        sl_print_program_help(program);
         return SL_OPTIONS_SHOWN;
     }
     const char *verb = count >= 2 ? (is_help(words[1]) ? words[2] : words[1]) : NULL;
@@ -483,7 +378,7 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
     for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
         if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0 ||
             (i == 1 && is_help(words[1]))) {
-            print_command_help(program, command);
+            sl_print_command_help(program, command);
             return SL_OPTIONS_SHOWN;
         }
         if (is_version(words[i])) {
@@ -550,87 +445,6 @@ void sl_options_destroy(sl_options *options) {
     free(options->arguments);
     free(options->config_path);
     free(options);
-}
-
-const sl_command *sl_options_command(const sl_options *options) {
-    return options->command;
-}
-
-size_t sl_options_argument_count(const sl_options *options) {
-    return options->argument_count;
-}
-
-const char *sl_options_argument(const sl_options *options, size_t index) {
-    return options->arguments[index];
-}
-
-static const value *value_of(const sl_options *options, const char *name, unsigned kinds) {
-    size_t index = find_row(options, name, strlen(name));
-    if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind))) {
-        fprintf(stderr, "shardload: internal error: option %s\n", name);
-        abort();
-    }
-    return &options->values[index];
-}
-
-bool sl_option_given(const sl_options *options, const char *name) {
-    return value_of(options, name, ~0u)->from != FROM_DEFAULT;
-}
-
-bool sl_option_flag(const sl_options *options, const char *name) {
-    return value_of(options, name, 1u << SL_OPTION_FLAG)->flag;
-}
-
-const char *sl_option_string(const sl_options *options, const char *name) {
-    const value *found = value_of(options, name, 1u << SL_OPTION_STRING | 1u << SL_OPTION_CHOICE);
-    return found->count ? found->texts[0] : NULL;
-}
-
-uint64_t sl_option_number(const sl_options *options, const char *name) {
-    return value_of(options, name, 1u << SL_OPTION_COUNT | 1u << SL_OPTION_BYTES)->number;
-}
-
-double sl_option_seconds(const sl_options *options, const char *name) {
-    return value_of(options, name, 1u << SL_OPTION_SECONDS)->seconds;
-}
-
-bool sl_option_is_word(const sl_options *options, const char *name, const char *word) {
-    const value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
-    return found->count && strcmp(found->texts[0], word) == 0;
-}
-
-bool sl_option_is_percentage(const sl_options *options, const char *name) {
-    const value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
-    return found->count && strchr(found->texts[0], '%');
-}
-
-size_t sl_option_list_count(const sl_options *options, const char *name) {
-    return value_of(options, name, 1u << SL_OPTION_LIST)->count;
-}
-
-const char *sl_option_list_item(const sl_options *options, const char *name, size_t index) {
-    return value_of(options, name, 1u << SL_OPTION_LIST)->texts[index];
-}
-
-void sl_options_each(const sl_options *options,
-                     void (*visit)(void *context, const char *name, const char *value,
-                                   const char *origin),
-                     void *context) {
-    for (size_t i = 0; i < options->rows; i++) {
-        if (!applies(options, i))
-            continue;
-        const sl_option_row *row = &options->program->rows[i];
-        const value *found = &options->values[i];
-        const char *origin = origin_names[found->from];
-        if (found->count == 0)
-            visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
-        for (size_t k = 0; k < found->count; k++) {
-            char *redacted = row->secret ? sl_redact_uri(found->texts[k]) : NULL;
-            visit(context, row->name,
-                  row->secret ? (redacted ? redacted : "***") : found->texts[k], origin);
-            free(redacted);
-        }
-    }
 }
 
 int sl_options_main(const sl_program *program, int count, char **words) {

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: --help, written from the tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "options_internal.h"
+
+static void print_wrapped(FILE *out, const char *text, int indent, int column) {
+    const int width = 96;
+    while (*text) {
+        size_t length = strcspn(text, " \n");
+        if (column > indent && column + 1 + (int)length > width) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, length, out);
+        column += (int)length;
+        text += length;
+        while (*text == ' ')
+            text++;
+        if (*text == '\n') {
+            text++;
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        }
+    }
+    fputc('\n', out);
+}
+
+static void print_row(FILE *out, const sl_option_row *row) {
+    char left[120];
+    int used = row->letter ? snprintf(left, sizeof left, "  -%c, ", row->letter)
+                           : snprintf(left, sizeof left, "      ");
+    snprintf(left + used, sizeof left - (size_t)used, "--%s%s%s", row->name,
+             row->argument ? " " : "", row->argument ? row->argument : "");
+    fprintf(out, "%-34s", left);
+    int column = (int)strlen(left) > 33 ? 0 : 34;
+    if (column == 0)
+        fprintf(out, "\n%34s", "");
+    char help[1200];
+    bool tell = row->fallback && row->kind != SL_OPTION_FLAG;
+    snprintf(help, sizeof help, "%s%s%s%s", row->help, tell ? " (default: " : "",
+             tell ? row->fallback : "", tell ? ")" : "");
+    print_wrapped(out, help, 34, 34);
+}
+
+void sl_print_command_help(const sl_program *program, const sl_command *command) {
+    printf("usage: %s %s %s\n\n%s\n\n%s\n", program->name, command->name, command->synopsis,
+           command->summary, command->details);
+    const char *group = NULL;
+    for (const sl_option_row *row = program->rows; row->name; row++) {
+        if (!(row->commands & command->bit))
+            continue;
+        if (!group || strcmp(group, row->group) != 0)
+            printf("\n%s:\n", group = row->group);
+        print_row(stdout, row);
+    }
+    printf("\nEverywhere:\n"
+           "      --config FILE               Options from a YAML file: long names as keys.\n"
+           "  -h, --help                      This text.\n"
+           "      --version                   The version.\n\n"
+           "Each option can also come from the environment, as %s_NAME; the command line wins over\n"
+           "the environment, the environment over the file.\n",
+           program->environment_prefix);
+    if (program->epilogue)
+        printf("\n%s\n", program->epilogue);
+}
+
+void sl_print_program_help(const sl_program *program) {
+    printf("%s %s: %s\n\nusage: %s COMMAND [options] ...\n\nCommands:\n", program->name,
+           program->version, program->summary, program->name);
+    for (const sl_command *command = program->commands; command->name; command++)
+        printf("  %-10s %s\n", command->name, command->summary);
+    printf("\n%s COMMAND --help tells more.\n", program->name);
+    if (program->epilogue)
+        printf("\n%s\n", program->epilogue);
+}

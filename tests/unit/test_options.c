@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: what wins over what, and that a user hears of all mistakes at once, in words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/options.h>
+
+enum { EAT = 1, DRINK = 2 };
+
+static const sl_option_row rows[] = {
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.", true},
+    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 64, EAT | DRINK, "A", "How many.",
+     false},
+    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false},
+    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false},
+    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false},
+    {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false},
+    {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false},
+    {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false},
+    {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false},
+    {0},
+};
+
+static int nothing(const sl_options *options) {
+    (void)options;
+    return 0;
+}
+
+static const sl_command commands[] = {
+    {"eat", EAT, "[options] DISH...", "Eat.", "Details.", true, nothing},
+    {"drink", DRINK, "[options]", "Drink.", "Details.", false, nothing},
+    {0},
+};
+
+static const sl_program program = {"meal", "1.0", "a meal", "MEAL", commands, rows, NULL};
+
+static sl_error error;
+
+static sl_options *parse(const char *line) {
+    static char copy[1024];
+    char *words[32];
+    int count = 0;
+    snprintf(copy, sizeof copy, "meal %s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        words[count++] = word;
+    sl_options *options = NULL;
+    error = (sl_error){0};
+    sl_options_result result = sl_options_parse(&program, count, words, &options, &error);
+    assert_true(result == SL_OPTIONS_RUN ? options != NULL : options == NULL);
+    return options;
+}
+
+static void values_in_all_spellings(void **state) {
+    (void)state;
+    sl_options *options =
+        parse("eat -j4 --size=64k --kind green --limit 0.5% --index {a:1} --index {b:1} -d "
+              "--wait 15m soup -- -fish");
+    assert_non_null(options);
+    assert_int_equal(sl_option_number(options, "threads"), 4);
+    assert_false(sl_option_is_word(options, "threads", "auto"));
+    assert_int_equal(sl_option_number(options, "size"), 65536);
+    assert_string_equal(sl_option_string(options, "kind"), "green");
+    assert_true(sl_option_is_percentage(options, "limit"));
+    assert_int_equal(sl_option_number(options, "limit"), 50);
+    assert_int_equal(sl_option_list_count(options, "index"), 2);
+    assert_string_equal(sl_option_list_item(options, "index", 1), "{b:1}");
+    assert_true(sl_option_flag(options, "drop"));
+    assert_true(sl_option_seconds(options, "wait") == 900);
+    assert_int_equal(sl_options_argument_count(options), 2);
+    assert_string_equal(sl_options_argument(options, 1), "-fish");
+    assert_false(sl_option_given(options, "uri"));
+    sl_options_destroy(options);
+}
+
+static void all_mistakes_are_told_together(void **state) {
+    (void)state;
+    assert_null(parse("eat --thread 4 -j 0 --size 12parsecs --kind blue --glass x --limit 101% "
+                      "--wait soon -z"));
+    static const char *const parts[] = {
+        "--thread: there is no such option; did you mean --threads?",
+        "--threads: \"0\" is not a whole number from 1 to 64, nor one of auto",
+        "--size: \"12parsecs\" is not a size",
+        "--kind: \"blue\" is not one of red|green",
+        "--glass does not belong to meal eat",
+        "--limit: \"101%\"",
+        "--wait: \"soon\" is not a time",
+        "-z: there is no such option",
+    };
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!strstr(error.message, parts[i]))
+            fail_msg("not told: %s\nin: %s", parts[i], error.message);
+    }
+}
+
+static void a_missing_value_and_a_missing_command(void **state) {
+    (void)state;
+    assert_null(parse("eat --size"));
+    assert_non_null(strstr(error.message, "--size needs a value (SIZE)"));
+    assert_null(parse("dance"));
+    assert_non_null(strstr(error.message, "there is no command \"dance\""));
+    assert_null(parse(""));
+    assert_non_null(strstr(error.message, "which command?"));
+    assert_null(parse("drink water"));
+    assert_non_null(strstr(error.message, "takes no arguments"));
+}
+
+static char *write_config(const char *text) {
+    static char path[] = "/tmp/shardload-options-XXXXXX";
+    strcpy(path + strlen(path) - 6, "XXXXXX");
+    int file = mkstemp(path);
+    assert_int_equal(write(file, text, strlen(text)), (long)strlen(text));
+    close(file);
+    return path;
+}
+
+static sl_options *parse_with_config(const char *text, const char *rest) {
+    char line[400];
+    char *path = write_config(text);
+    snprintf(line, sizeof line, "eat --config %s %s", path, rest);
+    sl_options *options = parse(line);
+    unlink(path);
+    return options;
+}
+
+static void command_line_over_environment_over_file_over_default(void **state) {
+    (void)state;
+    static const char config[] = "threads: 2\nsize: 2MiB\nkind: green\nindex: [x, y]\nglass: tall\n";
+    setenv("MEAL_SIZE", "3MiB", 1);
+    setenv("MEAL_THREADS", "3", 1);
+    sl_options *options = parse_with_config(config, "-j 4");
+    assert_non_null(options);
+    assert_int_equal(sl_option_number(options, "threads"), 4);        /* command line */
+    assert_int_equal(sl_option_number(options, "size"), 3 << 20);     /* environment */
+    assert_string_equal(sl_option_string(options, "kind"), "green");  /* file */
+    assert_string_equal(sl_option_string(options, "uri"), "mongodb://localhost/"); /* default */
+    assert_int_equal(sl_option_list_count(options, "index"), 2);
+    sl_options_destroy(options);
+    options = parse_with_config(config, "--index z"); /* a stronger list replaces a weaker one */
+    assert_int_equal(sl_option_list_count(options, "index"), 1);
+    sl_options_destroy(options);
+    unsetenv("MEAL_SIZE");
+    unsetenv("MEAL_THREADS");
+}
+
+static void config_mistakes_name_file_and_line(void **state) {
+    (void)state;
+    assert_null(parse_with_config("threads: 2\nsiz: 5\nkind: blue\n", ""));
+    assert_non_null(strstr(error.message, ":2: siz is not an option; did you mean size?"));
+    assert_non_null(strstr(error.message, ":3: kind: \"blue\" is not one of red|green"));
+    assert_null(parse_with_config("threads: [1\n", ""));
+    assert_non_null(strstr(error.message, "/tmp/shardload-options-"));
+    assert_null(parse_with_config("- threads\n", ""));
+    assert_non_null(strstr(error.message, "expected a mapping"));
+    assert_null(parse("eat --config /nowhere.yaml"));
+    assert_non_null(strstr(error.message, "/nowhere.yaml"));
+}
+
+static void check_shown(void *context, const char *name, const char *value, const char *origin) {
+    unsigned *seen = context;
+    *seen += 1;
+    assert_null(value ? strstr(value, "secret") : NULL);
+    if (strcmp(name, "uri") == 0)
+        assert_string_equal(value, "mongodb://***@host/");
+    if (strcmp(name, "threads") == 0)
+        assert_string_equal(origin, "default");
+}
+
+static void what_is_recorded_holds_no_secret(void **state) {
+    (void)state;
+    sl_options *options = parse("eat --uri mongodb://ann:secret@host/ soup");
+    unsigned seen = 0;
+    sl_options_each(options, check_shown, &seen);
+    assert_int_equal(seen, 8);
+    sl_options_destroy(options);
+    assert_null(parse("eat --size secret --uri mongodb://ann:secret@host/ --kind blue"));
+    assert_null(strstr(error.message, "ann:"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_in_all_spellings),
+        cmocka_unit_test(all_mistakes_are_told_together),
+        cmocka_unit_test(a_missing_value_and_a_missing_command),
+        cmocka_unit_test(command_line_over_environment_over_file_over_default),
+        cmocka_unit_test(config_mistakes_name_file_and_line),
+        cmocka_unit_test(what_is_recorded_holds_no_secret),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
