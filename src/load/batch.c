@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool batch_init(sl_batch *batch, uint32_t shard, size_t room) {
+bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room) {
     memset(batch, 0, sizeof *batch);
     batch->shard = shard;
     batch->room = room;
@@ -13,19 +13,19 @@ bool batch_init(sl_batch *batch, uint32_t shard, size_t room) {
     return batch->bytes != NULL;
 }
 
-void batch_clear(sl_batch *batch) {
+void sl_batch_clear(sl_batch *batch) {
     free(batch->bytes);
     free(batch->segments);
     memset(batch, 0, sizeof *batch);
 }
 
-void batch_empty(sl_batch *batch) {
+void sl_batch_empty(sl_batch *batch) {
     batch->documents = 0;
     batch->used = 0;
     batch->segment_count = 0;
 }
 
-bool batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id) {
+bool sl_batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id) {
     if (batch->segment_count == batch->segment_room) {
         size_t room = batch->segment_room ? batch->segment_room * 2 : 16;
         sl_batch_segment *segments = realloc(batch->segments, room * sizeof *segments);

@@ -28,7 +28,7 @@ typedef enum sl_stage {
     STAGES,
 } sl_stage;
 
-extern const char *const stage_names[STAGES];
+extern const char *const sl_stage_names[STAGES];
 
 /* ---- sources.c: what is known of each source ---- */
 
@@ -77,11 +77,11 @@ typedef struct sl_batch {
     size_t segment_room;
 } sl_batch;
 
-bool batch_init(sl_batch *batch, uint32_t shard, size_t room);
-void batch_clear(sl_batch *batch);
-void batch_empty(sl_batch *batch);
+bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room);
+void sl_batch_clear(sl_batch *batch);
+void sl_batch_empty(sl_batch *batch);
 /* Documents added from now on come from this block. */
-bool batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id);
+bool sl_batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id);
 
 /* ---- the load ---- */
 
@@ -124,26 +124,26 @@ typedef struct sl_load {
 } sl_load;
 
 /* Keeps the first error and tells all workers to stop. Any thread. */
-void load_fail(sl_load *load, const sl_error *error);
+void sl_load_fail(sl_load *load, const sl_error *error);
 
 /* The index of the range that holds `id`. */
-size_t load_range_of(const sl_load *load, int64_t id);
+size_t sl_load_range_of(const sl_load *load, int64_t id);
 
 /* sources.c */
-bool sources_open(sl_load *load, sl_error *error);
-bool sources_number_offline(sl_load *load, sl_error *error);
-bool sources_number_by_registry(sl_load *load, sl_error *error);
-void sources_close(sl_load *load);
-const sl_plan *sources_plan_of(const sl_load *load, const sl_load_source *source);
+bool sl_sources_open(sl_load *load, sl_error *error);
+bool sl_sources_number_offline(sl_load *load, sl_error *error);
+bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
+void sl_sources_close(sl_load *load);
+const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *source);
 
 /* ranges.c */
-bool ranges_lay_out(sl_load *load, sl_error *error);
+bool sl_ranges_lay_out(sl_load *load, sl_error *error);
 
 /* worker.c: starts the threads and returns when all have ended. `tick` is called about ten times a
  * second meanwhile. */
-bool workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error);
+bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error);
 
-/* verify_counts.c */
-bool verify_counts(sl_load *load, sl_error *error);
+/* sl_verify_counts.c */
+bool sl_verify_counts(sl_load *load, sl_error *error);
 
 #endif

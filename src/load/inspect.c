@@ -109,7 +109,7 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
                      .id_base = sl_document_id(source->number, block.offset) &
                                 ~(int64_t)(SL_BLOCK_BYTES - 1)};
     sl_parse_counts counts = {0};
-    source->format->parse(sources_plan_of(load, source), source->dialect, &view, &sink, &counts);
+    source->format->parse(sl_sources_plan_of(load, source), source->dialect, &view, &sink, &counts);
     on_full(&sink, 0);
     if (look->rejects_shown > REJECTS_SHOWN)
         printf("  ... and %u more rejects in the first block\n",
@@ -121,7 +121,7 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     sl_error error = {0};
     sl_load load = {.config = config};
-    bool ok = sources_open(&load, &error) && sources_number_offline(&load, &error);
+    bool ok = sl_sources_open(&load, &error) && sl_sources_number_offline(&load, &error);
     sl_reader *reader = NULL;
     sl_look look = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
     ok = ok && (look.bytes || sl_error_memory(&error, "inspecting")) &&
@@ -135,6 +135,6 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     free(look.bytes);
     if (!ok)
         sl_log_error("%s", error.message);
-    sources_close(&load);
+    sl_sources_close(&load);
     return ok ? SL_EXIT_OK : error.code;
 }

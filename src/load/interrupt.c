@@ -41,7 +41,7 @@ static void *listen_for_signals(void *unused) {
     }
 }
 
-bool interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
+bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
                       sl_error *error) {
     state.first = first;
     state.second = second;
@@ -60,7 +60,7 @@ bool interrupt_listen(void (*first)(void *context), void (*second)(void *context
                                      strerror(code));
 }
 
-void interrupt_stop_listening(void) {
+void sl_interrupt_stop_listening(void) {
     if (!state.listening)
         return;
     state.listening = false;
@@ -69,6 +69,6 @@ void interrupt_stop_listening(void) {
     pthread_join(state.thread, NULL);
 }
 
-bool interrupt_requested(void) {
+bool sl_interrupt_requested(void) {
     return atomic_load(&state.requested);
 }

@@ -11,12 +11,12 @@
 /* Starts to listen. Call before any other thread is made, so that no other thread gets the signals.
  * `first` runs on the first signal, `second` on the second, both in a thread of their own; after
  * `second` the process ends with SL_EXIT_INTERRUPTED. */
-bool interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
+bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
                       sl_error *error);
 /* Stops listening, waiting for a handler that is running. */
-void interrupt_stop_listening(void);
+void sl_interrupt_stop_listening(void);
 
 /* Has there been a signal? Any thread. */
-bool interrupt_requested(void);
+bool sl_interrupt_requested(void);
 
 #endif

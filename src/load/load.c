@@ -38,7 +38,7 @@ static bool put_balancer_back(sl_error *error) {
     return ok;
 }
 
-void load_fail(sl_load *load, const sl_error *error) {
+void sl_load_fail(sl_load *load, const sl_error *error) {
     pthread_mutex_lock(&load->failure_lock);
     if (!load->failure.code)
         load->failure = *error;
@@ -61,7 +61,7 @@ static void on_second_signal(void *context) {
 }
 
 static bool not_interrupted(sl_error *error) {
-    return !interrupt_requested() ||
+    return !sl_interrupt_requested() ||
            sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before anything was loaded");
 }
 
@@ -77,7 +77,7 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 }
 
 static bool look_at_sources(sl_load *load, sl_error *error) {
-    if (!sources_open(load, error))
+    if (!sl_sources_open(load, error))
         return false;
     char bytes[SL_HUMAN_ROOM];
     const sl_load_source *first = load->sources;
@@ -101,7 +101,7 @@ static bool connect_to_cluster(sl_load *load, sl_error *error) {
                 sl_deployment_name(server->deployment), server->version);
     if (server->deployment != SL_SHARDED && config->shard_key)
         sl_log_info("not a sharded cluster: the collection is not sharded");
-    record_server(load);
+    sl_record_server(load);
     return true;
 }
 
@@ -111,7 +111,7 @@ static bool on_prepare_step(void *context, size_t done, size_t all) {
         sl_log_info("placing ranges: %zu of %zu", done, all);
         *told = sl_clock_ns();
     }
-    return !interrupt_requested();
+    return !sl_interrupt_requested();
 }
 
 static bool prepare(sl_load *load, sl_error *error) {
@@ -125,7 +125,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
         !sl_prepare_target(load->connection, &load->target, &created, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
-        !sources_number_by_registry(load, error))
+        !sl_sources_number_by_registry(load, error))
         return false;
     sl_balancer *balancer = NULL;
     if (!sl_balancer_pause(load->connection, &load->target, &balancer, error))
@@ -141,7 +141,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     load->by_range = sl_shard_map_by_id(load->map);
     load->shards = (uint32_t)load->topology->count;
-    if (!ranges_lay_out(load, error))
+    if (!sl_ranges_lay_out(load, error))
         return false;
     if (load->by_range) {
         int64_t told = sl_clock_ns();
@@ -169,11 +169,11 @@ static bool prepare(sl_load *load, sl_error *error) {
 
 static bool prepare_offline(sl_load *load, sl_error *error) {
     load->shards = 1;
-    return sources_number_offline(load, error) && ranges_lay_out(load, error);
+    return sl_sources_number_offline(load, error) && sl_ranges_lay_out(load, error);
 }
 
 static void on_tick(void *context) {
-    progress_tick(context);
+    sl_progress_tick(context);
 }
 
 static bool load_documents(sl_load *load, sl_error *error) {
@@ -186,23 +186,23 @@ static bool load_documents(sl_load *load, sl_error *error) {
         return sl_error_memory(error, "starting workers");
     memset(load->counters, 0, threads * sizeof *load->counters);
     const char *directory = load->work_directory[0] ? load->work_directory : NULL;
-    if (!rejects_open(directory, load->set, &load->rejects, error))
+    if (!sl_rejects_open(directory, load->set, &load->rejects, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
         if (!source->skipped)
-            rejects_set_header(load->rejects, i, source->format->header(source->dialect));
+            sl_rejects_set_header(load->rejects, i, source->format->header(source->dialect));
     }
-    sl_progress *progress = progress_start(load);
-    bool ok = workers_run(load, on_tick, progress, error);
-    progress_end(progress);
+    sl_progress *progress = sl_progress_start(load);
+    bool ok = sl_workers_run(load, on_tick, progress, error);
+    sl_progress_end(progress);
     sl_error closing = {0};
-    if (!rejects_close(load->rejects, NULL, &closing) && ok) {
+    if (!sl_rejects_close(load->rejects, NULL, &closing) && ok) {
         *error = closing;
         ok = false;
     }
     load->rejects = NULL;
-    if (ok && interrupt_requested())
+    if (ok && sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED,
                             "interrupted; load the same sources again to complete them (what is "
                             "there already stays)");
@@ -215,7 +215,7 @@ static bool build_indexes(sl_load *load, sl_error *error) {
         char *json = bson_as_relaxed_extended_json(config->indexes[i], NULL);
         sl_log_info("building index %s", json);
         bson_free(json);
-        if (interrupt_requested())
+        if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED,
                                 "interrupted: everything is loaded, but not every index is built");
         if (!sl_create_index(load->connection, &load->target, config->indexes[i], error))
@@ -230,7 +230,7 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 }
 
 static bool verify(sl_load *load, sl_error *error) {
-    if (load->config->verify && !verify_counts(load, error))
+    if (load->config->verify && !sl_verify_counts(load, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
@@ -243,7 +243,7 @@ static bool verify(sl_load *load, sl_error *error) {
 
 /* The limit as a share is judged at the end too, when few records give it a meaning. */
 static bool rejects_within_limit(const sl_load *load, sl_error *error) {
-    sl_load_totals sum = load_sum(load);
+    sl_load_totals sum = sl_load_sum(load);
     uint64_t rejects = sum.parser_rejects + sum.server_rejects;
     const sl_load_config *config = load->config;
     if (rejects <= config->rejects_max &&
@@ -317,8 +317,8 @@ static bool make_work_directory(sl_load *load, sl_error *error) {
 /* ---- the whole ---- */
 
 static void load_clear(sl_load *load) {
-    sources_close(load);
-    rejects_close(load->rejects, NULL, NULL);
+    sl_sources_close(load);
+    sl_rejects_close(load->rejects, NULL, NULL);
     sl_shard_map_destroy(load->map);
     sl_registry_close(load->registry);
     sl_topology_destroy(load->topology);
@@ -341,9 +341,9 @@ sl_exit sl_load_run(const sl_load_config *config) {
     pthread_mutex_init(&load.failure_lock, NULL);
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
-    ok = ok && interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
     if (ok)
-        record_start(&load);
+        sl_record_start(&load);
     /* The sources come first: what is wrong with them shows before anything is made anywhere. */
     ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
          make_work_directory(&load, &error) && run_phases(&load, &error);
@@ -361,8 +361,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_log_error("%s", error.message);
     sl_exit code = SL_EXIT_USAGE;
     if (load.record)
-        code = record_end(&load, ok ? SL_EXIT_OK : error.code);
-    interrupt_stop_listening();
+        code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
+    sl_interrupt_stop_listening();
     load_clear(&load);
     sl_log_close_file();
     return code;

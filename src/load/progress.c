@@ -39,7 +39,7 @@ struct sl_progress {
     bool drawn;
 };
 
-sl_load_totals load_sum(const sl_load *load) {
+sl_load_totals sl_load_sum(const sl_load *load) {
     sl_load_totals sum = {0};
     for (unsigned i = 0; load->counters && i < load->config->threads; i++) {
         const sl_worker_counters *one = &load->counters[i];
@@ -71,7 +71,7 @@ static void on_screen(bool before, void *context) {
     fflush(stderr);
 }
 
-sl_progress *progress_start(sl_load *load) {
+sl_progress *sl_progress_start(sl_load *load) {
     sl_progress *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
@@ -86,7 +86,7 @@ sl_progress *progress_start(sl_load *load) {
     made->shard_before = calloc(load->shards, sizeof *made->shard_before);
     made->shard_rate = calloc(load->shards, sizeof *made->shard_rate);
     if (!made->shard_now || !made->shard_before || !made->shard_rate) {
-        progress_end(made);
+        sl_progress_end(made);
         return NULL;
     }
     if (made->kind == SL_PROGRESS_TERMINAL)
@@ -128,7 +128,7 @@ typedef struct sl_view {
 
 static sl_view look(sl_progress *progress) {
     sl_load *load = progress->load;
-    sl_load_totals sum = load_sum(load);
+    sl_load_totals sum = sl_load_sum(load);
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
                  .documents = sum.inserted + sum.already_there,
                  .rejects = sum.parser_rejects + sum.server_rejects};
@@ -215,8 +215,8 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
             second = k;
     }
     if (seen->stage_share[most] > 0)
-        append(line, room, &used, "  waits for %s %.0f %%, %s %.0f %%", stage_names[most],
-               100 * seen->stage_share[most], stage_names[second],
+        append(line, room, &used, "  waits for %s %.0f %%, %s %.0f %%", sl_stage_names[most],
+               100 * seen->stage_share[most], sl_stage_names[second],
                100 * seen->stage_share[second]);
     if (load->topology && load->shards > 1) {
         for (uint32_t i = 0; i < load->shards && i < 16; i++)
@@ -256,7 +256,7 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
         BSON_APPEND_DOUBLE(&line, "secondsLeft", seen->left);
     BSON_APPEND_DOCUMENT_BEGIN(&line, "waitsFor", &inner);
     for (unsigned k = 0; k < STAGES; k++)
-        BSON_APPEND_DOUBLE(&inner, stage_names[k], seen->stage_share[k]);
+        BSON_APPEND_DOUBLE(&inner, sl_stage_names[k], seen->stage_share[k]);
     bson_append_document_end(&line, &inner);
     BSON_APPEND_DOCUMENT_BEGIN(&line, "shards", &inner);
     for (uint32_t i = 0; load->topology && i < load->shards; i++)
@@ -272,7 +272,7 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
 
 static void take_point(sl_progress *progress) {
     sl_load *load = progress->load;
-    sl_load_totals sum = load_sum(load);
+    sl_load_totals sum = sl_load_sum(load);
     sl_run_point point = {.seconds = sl_seconds_since(progress->start),
                           .documents = sum.inserted + sum.already_there,
                           .text_bytes = sum.text_bytes,
@@ -286,7 +286,7 @@ static void take_point(sl_progress *progress) {
     sl_run_record_point(load->record, &point, progress->shard_now, load->shards);
 }
 
-void progress_tick(sl_progress *progress) {
+void sl_progress_tick(sl_progress *progress) {
     if (!progress)
         return;
     double seconds = sl_seconds_since(progress->start);
@@ -324,7 +324,7 @@ void progress_tick(sl_progress *progress) {
     }
 }
 
-void progress_end(sl_progress *progress) {
+void sl_progress_end(sl_progress *progress) {
     if (!progress)
         return;
     if (progress->shard_now && progress->shard_rate)

@@ -13,13 +13,13 @@ typedef struct sl_load_totals {
     double stage_seconds[STAGES];
 } sl_load_totals;
 
-sl_load_totals load_sum(const sl_load *load);
+sl_load_totals sl_load_sum(const sl_load *load);
 
 typedef struct sl_progress sl_progress;
 
-sl_progress *progress_start(sl_load *load); /* NULL without memory: then there is no progress line */
-void progress_tick(sl_progress *progress);
+sl_progress *sl_progress_start(sl_load *load); /* NULL without memory: then there is no progress line */
+void sl_progress_tick(sl_progress *progress);
 /* Takes the last point of the series and wipes the line. NULL is fine. */
-void progress_end(sl_progress *progress);
+void sl_progress_end(sl_progress *progress);
 
 #endif

@@ -29,7 +29,7 @@ static uint32_t *sorted_numbers(const sl_load *load) {
     return numbers;
 }
 
-bool ranges_lay_out(sl_load *load, sl_error *error) {
+bool sl_ranges_lay_out(sl_load *load, sl_error *error) {
     uint32_t *numbers = sorted_numbers(load);
     uint32_t parts = load->by_range ? load->shards : 1; /* ranges per source */
     size_t run = 1;                                     /* sources per range */
@@ -37,22 +37,25 @@ bool ranges_lay_out(sl_load *load, sl_error *error) {
         parts = 1;
         run = (load->active + RANGES_MAX - 1) / RANGES_MAX;
     }
-    size_t count = (load->active + run - 1) / run * parts;
-    load->ranges = calloc(count, sizeof *load->ranges);
-    load->accepted = calloc(count, sizeof *load->accepted);
+    load->ranges = calloc(load->active * parts, sizeof *load->ranges);
+    load->accepted = calloc(load->active * parts, sizeof *load->accepted);
     if (!numbers || !load->ranges || !load->accepted) {
         free(numbers);
         return sl_error_memory(error, "laying out ranges");
     }
-    for (size_t first = 0; first < load->active; first += run) {
-        size_t last = first + run <= load->active ? first + run - 1 : load->active - 1;
+    for (size_t first = 0, next; first < load->active; first = next) {
+        /* A run ends at a gap: the numbers in it belong to other loads, and so do their ids. */
+        for (next = first + 1; next < load->active && next - first < run; next++) {
+            if (numbers[next] != numbers[next - 1] + 1)
+                break;
+        }
         for (uint32_t part = 0; part < parts; part++) {
             /* Rounded up, so that stripe 0 starts a range and the ranges differ by one stripe. */
             uint32_t begin = (SL_STRIPES * part + parts - 1) / parts;
             uint32_t end = (SL_STRIPES * (part + 1) + parts - 1) / parts;
             load->ranges[load->range_count++] = (sl_range){
                 .minimum = sl_stripe_first_id(numbers[first], begin),
-                .maximum = sl_stripe_first_id(numbers[last], end),
+                .maximum = sl_stripe_first_id(numbers[next - 1], end),
                 .shard = (uint32_t)((part + numbers[first]) % load->shards),
             };
         }
@@ -61,7 +64,7 @@ bool ranges_lay_out(sl_load *load, sl_error *error) {
     return true;
 }
 
-size_t load_range_of(const sl_load *load, int64_t id) {
+size_t sl_load_range_of(const sl_load *load, int64_t id) {
     size_t low = 0, high = load->range_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;

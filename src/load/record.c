@@ -16,7 +16,7 @@
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
-void record_start(sl_load *load) {
+void sl_record_start(sl_load *load) {
     bson_t *record = sl_run_record_document(load->record);
     bson_t section;
     struct utsname host;
@@ -33,10 +33,10 @@ void record_start(sl_load *load) {
         bson_append_document_end(record, &section);
     }
     BSON_APPEND_DOCUMENT(record, "options", load->config->options);
-    sl_run_record_name_stages(load->record, stage_names);
+    sl_run_record_name_stages(load->record, sl_stage_names);
 }
 
-void record_server(sl_load *load) {
+void sl_record_server(sl_load *load) {
     bson_t section;
     const sl_server *server = sl_connection_server(load->connection);
     bson_t *record = sl_run_record_document(load->record);
@@ -154,7 +154,7 @@ static void record_times(sl_load *load, const sl_load_totals *totals) {
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "workerSeconds", &section);
     for (unsigned k = 0; k < STAGES; k++)
-        BSON_APPEND_DOUBLE(&section, stage_names[k], totals->stage_seconds[k]);
+        BSON_APPEND_DOUBLE(&section, sl_stage_names[k], totals->stage_seconds[k]);
     bson_append_document_end(record, &section);
     sl_histogram *all = calloc(1, sizeof *all);
     if (!all)
@@ -255,8 +255,8 @@ static double phase_seconds(const sl_load_totals *totals, const sl_load *load) {
     return sum / load->config->threads;
 }
 
-sl_exit record_end(sl_load *load, sl_exit code) {
-    sl_load_totals totals = load_sum(load);
+sl_exit sl_record_end(sl_load *load, sl_exit code) {
+    sl_load_totals totals = sl_load_sum(load);
     sl_parse_counts parsed = sum_parsed(load);
     bool began = load->counters != NULL;
     sl_error error = {0};

@@ -5,11 +5,11 @@
 
 #include "engine.h"
 
-void record_start(sl_load *load);
-void record_server(sl_load *load);
+void sl_record_start(sl_load *load);
+void sl_record_server(sl_load *load);
 
 /* Checks the accounting, prints the summary, writes the record's files. Takes the exit code so far
  * and returns the final one. */
-sl_exit record_end(sl_load *load, sl_exit code);
+sl_exit sl_record_end(sl_load *load, sl_exit code);
 
 #endif

@@ -55,7 +55,7 @@ struct sl_reject_files {
     uint64_t shown;
 };
 
-bool reject_list_add(sl_reject_list *list, const sl_reject *reject) {
+bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
     sl_entry made = {.offset = reject->offset, .line = reject->line, .column = reject->column,
                   .reason_length = (uint32_t)strlen(reject->reason),
                   .record_length = reject->record.length};
@@ -79,7 +79,7 @@ bool reject_list_add(sl_reject_list *list, const sl_reject *reject) {
     return true;
 }
 
-void reject_list_clear(sl_reject_list *list) {
+void sl_reject_list_clear(sl_reject_list *list) {
     free(list->bytes);
     memset(list, 0, sizeof *list);
 }
@@ -95,7 +95,7 @@ static FILE *create_file(const char *path, sl_error *error) {
     return stream;
 }
 
-bool rejects_open(const char *directory, const sl_source_set *set, sl_reject_files **result,
+bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_reject_files **result,
                   sl_error *error) {
     *result = NULL;
     sl_reject_files *made = calloc(1, sizeof *made);
@@ -120,11 +120,11 @@ bool rejects_open(const char *directory, const sl_source_set *set, sl_reject_fil
     *result = made;
     return true;
 fail:
-    rejects_close(made, NULL, NULL);
+    sl_rejects_close(made, NULL, NULL);
     return false;
 }
 
-void rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header) {
+void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header) {
     rejects->sources[source].header = header;
 }
 
@@ -174,7 +174,7 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         snprintf(name, sizeof name, "%s/rejected", rejects->directory);
         if (mkdir(name, 0700) != 0 && errno != EEXIST)
             return sl_error_set(error, SL_EXIT_USAGE, "cannot make %s: %s", name, strerror(errno));
-        snprintf(name, sizeof name, "%s/rejected/%06zu-%s.txt", rejects->directory, source + 1,
+        snprintf(name, sizeof name, "%s/rejected/%06zu-%s", rejects->directory, source + 1,
                  strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
         state->raw = create_file(name, error);
         if (!state->raw)
@@ -204,7 +204,7 @@ static bool write_list(sl_reject_files *rejects, size_t source, uint64_t lines, 
     return true;
 }
 
-bool rejects_block_done(sl_reject_files *rejects, size_t source, uint64_t sequence, uint64_t lines,
+bool sl_rejects_block_done(sl_reject_files *rejects, size_t source, uint64_t sequence, uint64_t lines,
                         sl_reject_list *list, sl_error *error) {
     bool ok = true;
     pthread_mutex_lock(&rejects->lock);
@@ -234,7 +234,7 @@ bool rejects_block_done(sl_reject_files *rejects, size_t source, uint64_t sequen
             state->next_sequence++;
             state->lines += early->lines;
             *link = early->next;
-            reject_list_clear(&early->list);
+            sl_reject_list_clear(&early->list);
             free(early);
             link = &state->early; /* the next one may stand anywhere */
         }
@@ -243,7 +243,7 @@ bool rejects_block_done(sl_reject_files *rejects, size_t source, uint64_t sequen
     return ok;
 }
 
-bool rejects_add_refused(sl_reject_files *rejects, size_t source, uint64_t offset, const char *reason,
+bool sl_rejects_add_refused(sl_reject_files *rejects, size_t source, uint64_t offset, const char *reason,
                          const char *document, sl_error *error) {
     (void)error;
     pthread_mutex_lock(&rejects->lock);
@@ -262,7 +262,7 @@ static bool close_file(FILE *file, const char *what, sl_error *error) {
     return true;
 }
 
-bool rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *error) {
+bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *error) {
     if (!rejects)
         return true;
     bool ok = true;
@@ -274,7 +274,7 @@ bool rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *error)
             sl_early_block *early = state->early;
             state->early = early->next;
             ok = write_list(rejects, i, UINT64_MAX, &early->list, error) && ok;
-            reject_list_clear(&early->list);
+            sl_reject_list_clear(&early->list);
             free(early);
         }
         ok = close_file(state->raw, "the raw rejects", error) && ok;

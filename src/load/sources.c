@@ -16,7 +16,7 @@ static size_t format_index(const sl_format *format) {
     return i;
 }
 
-const sl_plan *sources_plan_of(const sl_load *load, const sl_load_source *source) {
+const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *source) {
     return load->plans[format_index(source->format)];
 }
 
@@ -104,7 +104,7 @@ static bool check_kinds(sl_load *load, sl_error *error) {
                                   list);
 }
 
-bool sources_open(sl_load *load, sl_error *error) {
+bool sl_sources_open(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     if (!sl_source_set_create(config->paths, config->path_count, config->include, &load->set,
                               error))
@@ -146,7 +146,7 @@ bool sources_open(sl_load *load, sl_error *error) {
     return check_kinds(load, error);
 }
 
-bool sources_number_offline(sl_load *load, sl_error *error) {
+bool sl_sources_number_offline(sl_load *load, sl_error *error) {
     uint32_t number = 0;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped)
@@ -156,7 +156,7 @@ bool sources_number_offline(sl_load *load, sl_error *error) {
            sl_error_set(error, SL_EXIT_SOURCE, "more than %u sources", SL_SOURCE_NUMBER_MAX);
 }
 
-bool sources_number_by_registry(sl_load *load, sl_error *error) {
+bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
     char refused[800] = "";
     size_t used = 0, count = 0;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
@@ -192,7 +192,7 @@ bool sources_number_by_registry(sl_load *load, sl_error *error) {
     return true;
 }
 
-void sources_close(sl_load *load) {
+void sl_sources_close(sl_load *load) {
     for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
         if (load->sources[i].format)
             load->sources[i].format->dialect_destroy(load->sources[i].dialect);

@@ -22,7 +22,7 @@ static const char *source_name(const sl_load *load, const sl_range *range) {
     return "?";
 }
 
-bool verify_counts(sl_load *load, sl_error *error) {
+bool sl_verify_counts(sl_load *load, sl_error *error) {
     bson_t *record = sl_run_record_document(load->record);
     bson_t section, ranges, item;
     uint64_t missing = 0, extra = 0;
@@ -33,7 +33,7 @@ bool verify_counts(sl_load *load, sl_error *error) {
     for (size_t i = 0; ok && i < load->range_count; i++) {
         const sl_range *range = &load->ranges[i];
         uint64_t expected = atomic_load(&load->accepted[i]), found = 0;
-        if (interrupt_requested())
+        if (sl_interrupt_requested())
             ok = sl_error_set(error, SL_EXIT_INTERRUPTED, "verification was interrupted");
         ok = ok && sl_count_range(load->connection, &load->target, range->minimum, range->maximum,
                                   &found, error);

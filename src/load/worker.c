@@ -22,7 +22,7 @@
 
 #include "sink.h"
 
-const char *const stage_names[STAGES] = {"reading", "inflating", "parsing", "the server"};
+const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the server"};
 
 typedef struct sl_worker {
     sl_load *load;
@@ -111,12 +111,12 @@ static void on_refused(void *context, uint32_t index, int32_t code, const char *
     }
     char reason[600];
     snprintf(reason, sizeof reason, "refused by the server: %s (code %d)", message, code);
-    if (!rejects_add_refused(load->rejects, segment->source, sl_document_id_offset(id), reason,
+    if (!sl_rejects_add_refused(load->rejects, segment->source, sl_document_id_offset(id), reason,
                              json ? json : "", &state->worker->error))
         state->failed = true;
     bson_free(json);
     /* It was counted with its segment; take it out again. */
-    atomic_fetch_sub_explicit(&load->accepted[load_range_of(load, segment->first_id)], 1,
+    atomic_fetch_sub_explicit(&load->accepted[sl_load_range_of(load, segment->first_id)], 1,
                               memory_order_relaxed);
     atomic_fetch_sub_explicit(&load->sources[segment->source].accepted, 1, memory_order_relaxed);
 }
@@ -127,7 +127,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
         return true;
     for (size_t i = 0; i < batch->segment_count; i++) {
         const sl_batch_segment *segment = &batch->segments[i];
-        atomic_fetch_add_explicit(&load->accepted[load_range_of(load, segment->first_id)],
+        atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, segment->first_id)],
                                   segment->documents, memory_order_relaxed);
         atomic_fetch_add_explicit(&load->sources[segment->source].accepted, segment->documents,
                                   memory_order_relaxed);
@@ -148,7 +148,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     count(&worker->counters->batches, 1);
     atomic_fetch_add_explicit(&load->shard_documents[batch->shard], result.inserted,
                               memory_order_relaxed);
-    batch_empty(batch);
+    sl_batch_empty(batch);
     return true;
 }
 
@@ -173,7 +173,7 @@ static void batch_to_sink(sl_worker *worker) {
 static bool begin_segment(sl_worker *worker) {
     const sl_source_block *block = worker->block;
     uint32_t number = worker->load->sources[block->source].number;
-    return batch_begin_segment(worker->target, (uint32_t)block->source, block->sequence,
+    return sl_batch_begin_segment(worker->target, (uint32_t)block->source, block->sequence,
                                sl_document_id(number, block->offset)) ||
            sl_error_memory(&worker->error, "filling a batch");
 }
@@ -200,7 +200,7 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_worker *worker = sink->context;
-    if (!reject_list_add(&worker->rejects, reject))
+    if (!sl_reject_list_add(&worker->rejects, reject))
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
@@ -239,7 +239,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
         worker->block = block;
         worker->target = &worker->batches[shard];
         if (!worker->target->bytes &&
-            !batch_init(worker->target, shard, load->config->batch_bytes))
+            !sl_batch_init(worker->target, shard, load->config->batch_bytes))
             return sl_error_memory(&worker->error, "making a batch");
         if (!begin_segment(worker))
             return false;
@@ -249,7 +249,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
             .offset = block->offset,
             .id_base = first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
         };
-        ok = source->format->parse(sources_plan_of(load, source), source->dialect, &view,
+        ok = source->format->parse(sl_sources_plan_of(load, source), source->dialect, &view,
                                    &worker->sink, &counts);
         sink_to_batch(worker);
         count(&worker->counters->text_bytes, block->text.length);
@@ -257,7 +257,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
         count(&worker->counters->parser_rejects, counts.rejects);
     }
     uint64_t rejected = counts.rejects;
-    ok = rejects_block_done(load->rejects, block->source, block->sequence, counts.lines,
+    ok = sl_rejects_block_done(load->rejects, block->source, block->sequence, counts.lines,
                             &worker->rejects, &worker->error) && ok && !worker->error.code;
     sl_parse_counts *sum = &load->parsed[worker->index];
     sum->lines += counts.lines;
@@ -297,7 +297,7 @@ static void *work(void *context) {
         ok = send_batch(worker, &worker->batches[i]);
     spent(worker, STAGE_SENDING);
     if (!ok && worker->error.code)
-        load_fail(load, &worker->error);
+        sl_load_fail(load, &worker->error);
     atomic_fetch_sub(&load->working, 1);
     return NULL;
 }
@@ -306,9 +306,9 @@ static void worker_clear(sl_worker *worker) {
     sl_reader_destroy(worker->reader);
     worker->load->sink->outlet_destroy(worker->outlet);
     for (uint32_t i = 0; worker->batches && i < worker->load->shards; i++)
-        batch_clear(&worker->batches[i]);
+        sl_batch_clear(&worker->batches[i]);
     free(worker->batches);
-    reject_list_clear(&worker->rejects);
+    sl_reject_list_clear(&worker->rejects);
 }
 
 static bool worker_init(sl_worker *worker, sl_load *load, unsigned index, void *shared,
@@ -324,7 +324,7 @@ static bool worker_init(sl_worker *worker, sl_load *load, unsigned index, void *
            load->sink->outlet_create(load, shared, &worker->outlet, error);
 }
 
-bool workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error) {
+bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error) {
     unsigned threads = load->config->threads;
     void *shared = NULL;
     sl_worker *workers = calloc(threads, sizeof *workers);
@@ -342,7 +342,7 @@ bool workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_e
                 sl_error why;
                 sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
                              threads, strerror(code));
-                load_fail(load, &why);
+                sl_load_fail(load, &why);
                 atomic_fetch_sub(&load->working, 1);
             }
         }

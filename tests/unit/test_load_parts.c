@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the load engine that can be seen without a server: rejects come out in the order of
+ * their source with the right line numbers, and the ranges of a load share its documents evenly. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../src/load/engine.h"
+
+static char folder[] = "/tmp/shardload-parts-XXXXXX";
+
+static sl_source_set *set_of(const char *name, const char *text) {
+    char path[300];
+    const char *paths[] = {path};
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    fputs(text, file);
+    fclose(file);
+    sl_source_set *set;
+    sl_error error;
+    assert_true(sl_source_set_create(paths, 1, NULL, &set, &error));
+    return set;
+}
+
+static char *read_back(const char *name) {
+    static char text[8192];
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char *reason,
+                const char *record) {
+    sl_reject reject = {.offset = offset, .line = line, .column = "test_date",
+                        .record = sl_text_of(record)};
+    snprintf(reject.reason, sizeof reject.reason, "%s", reason);
+    assert_true(sl_reject_list_add(list, &reject));
+}
+
+static void rejects_are_in_order_whoever_is_first(void **state) {
+    (void)state;
+    sl_source_set *set = set_of("data.txt", "x\n");
+    sl_reject_files *rejects;
+    sl_error error;
+    assert_true(sl_rejects_open(folder, set, &rejects, &error));
+    sl_rejects_set_header(rejects, 0, sl_text_of("a|b\n"));
+    /* Block 2 is done first, then 0, then 1: 10 lines each. */
+    sl_reject_list lists[3] = {{0}};
+    add(&lists[2], 4, 2500, "third", "r3|\t");
+    add(&lists[0], 0, 17, "first", "r1");
+    add(&lists[1], 9, 1999, "second", "r2");
+    static const unsigned order[] = {2, 0, 1};
+    for (int i = 0; i < 3; i++)
+        assert_true(sl_rejects_block_done(rejects, 0, order[i], 10, &lists[order[i]], &error));
+    assert_true(sl_rejects_add_refused(rejects, 0, 5000, "refused: no", "{}", &error));
+    uint64_t written;
+    assert_true(sl_rejects_close(rejects, &written, &error));
+    assert_int_equal(written, 4);
+    char expected[2000];
+    snprintf(expected, sizeof expected,
+             "source\tline\toffset\tcolumn\treason\trecord\n"
+             "%1$s/data.txt\t1\t17\ttest_date\tfirst\tr1\n"
+             "%1$s/data.txt\t20\t1999\ttest_date\tsecond\tr2\n"
+             "%1$s/data.txt\t25\t2500\ttest_date\tthird\tr3|\\x09\n"
+             "%1$s/data.txt\t\t5000\t\trefused: no\t{}\n", folder);
+    assert_string_equal(read_back("rejects.tsv"), expected);
+    /* The raw file holds the records as they were, behind the header. */
+    assert_string_equal(read_back("rejected/000001-data.txt"), "a|b\nr1\nr2\nr3|\t\n");
+    for (int i = 0; i < 3; i++)
+        sl_reject_list_clear(&lists[i]);
+    sl_source_set_destroy(set);
+}
+
+static void rejects_of_a_stopped_load_are_not_lost(void **state) {
+    (void)state;
+    sl_source_set *set = set_of("stopped.txt", "x\n");
+    sl_reject_files *rejects;
+    sl_error error;
+    sl_reject_list list = {0};
+    assert_true(sl_rejects_open(folder, set, &rejects, &error));
+    add(&list, 4, 2500, "early", "r");
+    assert_true(sl_rejects_block_done(rejects, 0, 1, 10, &list, &error)); /* block 0 never came */
+    assert_true(sl_rejects_close(rejects, NULL, &error));
+    assert_non_null(strstr(read_back("rejects.tsv"), "stopped.txt\t\t2500\ttest_date\tearly\tr\n"));
+    sl_reject_list_clear(&list);
+    sl_source_set_destroy(set);
+}
+
+/* A load of `sources` sources on `shards` shards, as far as ranges.c looks at it. */
+static void lay_out(sl_load *load, unsigned sources, uint32_t shards, uint32_t step) {
+    static sl_source_set *set;
+    char *paths[600];
+    sl_error error;
+    memset(load, 0, sizeof *load);
+    for (unsigned i = 0; i < sources; i++) {
+        char path[300];
+        snprintf(path, sizeof path, "%s/source-%u", folder, i);
+        FILE *file = fopen(path, "w");
+        fputs("x\n", file);
+        fclose(file);
+        paths[i] = strdup(path);
+    }
+    assert_true(sl_source_set_create((const char *const *)paths, sources, NULL, &set, &error));
+    load->set = set;
+    load->sources = calloc(sources, sizeof *load->sources);
+    load->active = sources;
+    load->by_range = true;
+    load->shards = shards;
+    for (unsigned i = 0; i < sources; i++) {
+        load->sources[i].number = i * step + 5; /* others may have the numbers between */
+        free(paths[i]);
+    }
+    assert_true(sl_ranges_lay_out(load, &error));
+}
+
+static void lay_down(sl_load *load) {
+    sl_source_set_destroy(load->set);
+    free(load->sources);
+    free(load->ranges);
+    free(load->accepted);
+}
+
+static void each_shard_has_its_share_of_each_source(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= 7; shards++) {
+        sl_load load;
+        lay_out(&load, 3, shards, 3);
+        assert_int_equal(load.range_count, 3 * shards);
+        for (size_t i = 0; i < load.range_count; i++) {
+            assert_true(load.ranges[i].minimum < load.ranges[i].maximum);
+            assert_true(i == 0 || load.ranges[i - 1].maximum <= load.ranges[i].minimum);
+            assert_true(load.ranges[i].shard < shards);
+        }
+        /* The first documents of the sources start on different shards. */
+        if (shards == 2)
+            assert_int_not_equal(load.ranges[0].shard, load.ranges[2].shard);
+        unsigned blocks[7] = {0};
+        for (unsigned source = 0; source < 3; source++) {
+            for (uint64_t block = 0; block < 400; block++) {
+                int64_t id = sl_document_id(load.sources[source].number, block << SL_BLOCK_BITS);
+                const sl_range *range = &load.ranges[sl_load_range_of(&load, id)];
+                assert_true(id >= range->minimum && id < range->maximum);
+                blocks[range->shard]++;
+            }
+        }
+        for (uint32_t i = 0; i < shards; i++)
+            assert_in_range(blocks[i], 1200 / shards - 40, 1200 / shards + 40);
+        lay_down(&load);
+    }
+}
+
+static void thousands_of_sources_share_ranges(void **state) {
+    (void)state;
+    sl_load load;
+    lay_out(&load, 500, 16, 1); /* 8,000 ranges would be too many */
+    assert_in_range(load.range_count, 64, 4096);
+    for (unsigned i = 0; i < 500; i++) {
+        int64_t id = sl_document_id(load.sources[i].number, 123);
+        const sl_range *range = &load.ranges[sl_load_range_of(&load, id)];
+        assert_true(id >= range->minimum && id < range->maximum);
+    }
+    lay_down(&load);
+    /* A range never holds ids of a source that is not in this load: it would count them. */
+    lay_out(&load, 500, 16, 2);
+    for (unsigned i = 0; i < 500; i++) {
+        int64_t others = sl_document_id(load.sources[i].number + 1, 123);
+        const sl_range *range = &load.ranges[sl_load_range_of(&load, others)];
+        assert_true(others < range->minimum || others >= range->maximum);
+    }
+    lay_down(&load);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rejects_are_in_order_whoever_is_first),
+        cmocka_unit_test(rejects_of_a_stopped_load_are_not_lost),
+        cmocka_unit_test(each_shard_has_its_share_of_each_source),
+        cmocka_unit_test(thousands_of_sources_share_ranges),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
