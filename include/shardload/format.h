@@ -25,6 +25,7 @@ typedef struct sl_format_options {
     bool long_names;         /* test_mileage instead of m */
     bool latin1;             /* text that is not UTF-8 is read as windows-1252; else a reject */
     bool trim;               /* cut blanks at both ends of every field, in every dialect */
+    bool keep_missing;       /* ISD: load the numbers and codes that stand for no value */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* where it came from, for messages. Borrowed */
 } sl_format_options;
@@ -69,7 +70,10 @@ typedef struct sl_parse_counts {
     uint64_t headers;     /* repeated headers that were dropped (not the first line of a source) */
     uint64_t blank_lines; /* dropped */
     uint64_t repaired;    /* records with extra pipes put back into their model */
-    uint64_t transcoded;  /* records with text that was read as windows-1252 */
+    uint64_t transcoded;  /* records with text that was read as windows-1252, or (ISD) Latin-1 */
+    uint64_t length_mismatches; /* ISD records that have not the length that they tell */
+    uint64_t malformed_fields;  /* ISD numbers that are none: left out */
+    uint64_t unknown_groups;    /* ISD records of which a part was kept as text */
 } sl_parse_counts;
 
 typedef struct sl_plan sl_plan;       /* options compiled; shared by all threads, read only */

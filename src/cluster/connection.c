@@ -91,7 +91,8 @@ bool sl_connection_command(sl_connection *connection, const char *database, cons
     bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
     sl_connection_return(connection, client);
     if (server_code)
-        *server_code = ok ? 0 : (int32_t)driver_error.code;
+        *server_code =
+            ok || driver_error.domain != MONGOC_ERROR_SERVER ? 0 : (int32_t)driver_error.code;
     if (!ok) {
         bson_iter_t iter;
         char doing[128];
@@ -111,7 +112,8 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
     bson_init(documents);
     mongoc_client_t *client = sl_connection_borrow(connection);
     mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
-    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, NULL);
+    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
     const bson_t *document;
     uint32_t index = 0;
     while (mongoc_cursor_next(cursor, &document)) {
@@ -123,6 +125,7 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
     bson_error_t driver_error;
     bool ok = !mongoc_cursor_error(cursor, &driver_error);
     mongoc_cursor_destroy(cursor);
+    mongoc_read_prefs_destroy(primary);
     mongoc_collection_destroy(handle);
     sl_connection_return(connection, client);
     if (!ok) {

@@ -122,13 +122,9 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .drop = config->drop, .compressor = config->compressor,
                                .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL};
-    if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
-        !sl_prepare_target(load->connection, &load->target, &created, error) ||
-        !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
-        !sl_sources_number_by_registry(load, error))
-        return false;
     sl_balancer *balancer = NULL;
-    if (!sl_balancer_pause(load->connection, &load->target, &balancer, error))
+    if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
+        !sl_balancer_pause(load->connection, &balancer, error))
         return false;
     pthread_mutex_lock(&pause_state.lock);
     pause_state.balancer = balancer;
@@ -137,7 +133,10 @@ static bool prepare(sl_load *load, sl_error *error) {
         snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
                  sl_balancer_before(balancer));
 
-    if (!sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
+    if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
+        !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
+        !sl_sources_number_by_registry(load, error) ||
+        !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
     load->by_range = sl_shard_map_by_id(load->map);
     load->shards = (uint32_t)load->topology->count;

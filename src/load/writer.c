@@ -173,17 +173,33 @@ static void take_write_errors(const bson_t *reply, const sl_batch *batch, sl_bat
     }
 }
 
-/* Server codes that mean "not now" rather than "not this": elections, shutdowns, stale routing. */
-static bool is_transient(const bson_error_t *error, const bson_t *reply) {
-    static const uint32_t codes[] = {6,   7,   63,   89,    91,    133,   134,   150,  189,
-                                     234, 262, 9001, 10107, 11600, 11602, 13388, 13435, 13436};
-    if (error->domain == MONGOC_ERROR_STREAM || error->domain == MONGOC_ERROR_SERVER_SELECTION ||
-        error->domain == MONGOC_ERROR_WRITE_CONCERN)
-        return true;
-    if (mongoc_error_has_label(reply, "RetryableWriteError"))
-        return true;
+/* Server codes that mean "not now" rather than "not this": elections, shutdowns, shards that cannot
+ * be reached, stale routing. */
+static bool is_transient_code(int64_t code) {
+    static const int64_t codes[] = {6,   7,   63,   89,    91,    133,   134,   150,   189,
+                                    234, 262, 9001, 10107, 11600, 11602, 13388, 13435, 13436};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (error->code == codes[i])
+        if (code == codes[i])
+            return true;
+    }
+    return false;
+}
+
+static bool is_transient(const bson_error_t *error, const bson_t *reply) {
+    return error->domain == MONGOC_ERROR_STREAM ||
+           error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+           error->domain == MONGOC_ERROR_WRITE_CONCERN ||
+           mongoc_error_has_label(reply, "RetryableWriteError") || is_transient_code(error->code);
+}
+
+/* A router that cannot reach a shard reports so for each document. */
+static bool has_transient_write_error(const bson_t *reply) {
+    bson_iter_t iter, items, code;
+    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
+        return false;
+    while (bson_iter_next(&items)) {
+        if (bson_iter_recurse(&items, &code) && bson_iter_find(&code, "code") &&
+            is_transient_code(bson_iter_as_int64(&code)))
             return true;
     }
     return false;
@@ -203,8 +219,9 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_r
         if (bson_iter_init_find(&iter, &reply, "insertedCount"))
             inserted = (uint32_t)bson_iter_as_int64(&iter);
         /* All documents have a fate: refused ones are told apart, nothing is left to try. */
-        if (inserted + refusals == batch->documents &&
-            array_length(&reply, "writeConcernErrors") == 0) {
+        bool final = array_length(&reply, "writeConcernErrors") == 0 &&
+                     !has_transient_write_error(&reply);
+        if (final && inserted + refusals == batch->documents) {
             result->inserted = inserted;
             take_write_errors(&reply, batch, result, refused, context);
         } else {

@@ -27,8 +27,13 @@ bool sl_error_prefix(sl_error *error, const char *format, ...) {
     int written = vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     size_t used = written < 0 ? 0 : (size_t)written;
-    if (used < sizeof error->message)
-        snprintf(error->message + used, sizeof error->message - used, ": %s", old);
+    if (used + 3 < sizeof error->message) {
+        size_t room = sizeof error->message - used - 3; /* of the old message, the beginning */
+        size_t length = strlen(old) < room ? strlen(old) : room;
+        memcpy(error->message + used, ": ", 2);
+        memcpy(error->message + used + 2, old, length);
+        error->message[used + 2 + length] = '\0';
+    }
     return false;
 }
 

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The BSON writer: documents written straight into a buffer, without an object model.
+ *
+ * Every function takes the place to write at and returns the place behind what it wrote. Nothing
+ * checks for room: the caller makes sure beforehand that the document's upper bound fits, and that
+ * SL_BSON_SLACK more bytes may be scribbled on behind it, for short things are copied as whole
+ * vectors. Layout: bsonspec.org, version 1.1. */
+#ifndef SHARDLOAD_BSON_WRITER_H
+#define SHARDLOAD_BSON_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "BSON is written by little-endian stores");
+
+typedef enum sl_bson_type {
+    SL_BSON_DOUBLE = 0x01,
+    SL_BSON_TEXT = 0x02,
+    SL_BSON_DOCUMENT = 0x03,
+    SL_BSON_ARRAY = 0x04,
+    SL_BSON_BINARY = 0x05,
+    SL_BSON_BOOL = 0x08,
+    SL_BSON_DATE = 0x09,
+    SL_BSON_NULL = 0x0A,
+    SL_BSON_INT32 = 0x10,
+    SL_BSON_INT64 = 0x12,
+} sl_bson_type;
+
+/* What a server takes as one document. */
+#define SL_BSON_DOCUMENT_MAX ((size_t)16 << 20)
+/* Bytes behind the end of what is written, or read, that may be touched. */
+#define SL_BSON_SLACK 32
+/* A document's length and its `_id`. */
+#define SL_BSON_HEAD_BYTES 17
+
+/* ---- values ---- */
+
+static inline uint8_t *sl_bson_put_int32(uint8_t *to, int32_t value) {
+    memcpy(to, &value, sizeof value);
+    return to + sizeof value;
+}
+
+static inline uint8_t *sl_bson_put_int64(uint8_t *to, int64_t value) { /* also dates */
+    memcpy(to, &value, sizeof value);
+    return to + sizeof value;
+}
+
+static inline uint8_t *sl_bson_put_double(uint8_t *to, double value) {
+    memcpy(to, &value, sizeof value);
+    return to + sizeof value;
+}
+
+/* Reads and writes up to SL_BSON_SLACK bytes behind `length`. */
+static inline uint8_t *sl_bson_copy(uint8_t *to, const char *from, size_t length) {
+    memcpy(to, from, SL_BSON_SLACK);
+    for (size_t done = SL_BSON_SLACK; __builtin_expect(done < length, 0); done += SL_BSON_SLACK)
+        memcpy(to + done, from + done, SL_BSON_SLACK);
+    return to + length;
+}
+
+/* A string's value; the text is valid UTF-8. Reads and writes SL_BSON_SLACK bytes behind it. */
+static inline uint8_t *sl_bson_put_text(uint8_t *to, const char *text, size_t length) {
+    sl_bson_put_int32(to, (int32_t)(length + 1));
+    to = sl_bson_copy(to + 4, text, length);
+    *to = 0;
+    return to + 1;
+}
+
+/* ---- element prefixes: type, key, NUL, made once and copied often ---- */
+
+#define SL_BSON_PREFIX_STEP 16u
+
+/* The memory a prefix for `key` needs: a multiple of SL_BSON_PREFIX_STEP. */
+size_t sl_bson_prefix_room(const char *key);
+
+/* Writes the prefix into `room`; returns its length. */
+uint32_t sl_bson_prefix_make(uint8_t *room, sl_bson_type type, const char *key);
+
+/* Copies in whole steps, so up to SL_BSON_PREFIX_STEP - 1 bytes too many are written. */
+static inline uint8_t *sl_bson_put_prefix(uint8_t *to, const uint8_t *prefix, uint32_t length) {
+    memcpy(to, prefix, SL_BSON_PREFIX_STEP);
+    for (uint32_t done = SL_BSON_PREFIX_STEP; done < length; done += SL_BSON_PREFIX_STEP)
+        memcpy(to + done, prefix + done, SL_BSON_PREFIX_STEP);
+    return to + length;
+}
+
+/* The same from a key that is not prepared; writes exactly the prefix. */
+uint8_t *sl_bson_put_key(uint8_t *to, sl_bson_type type, const char *key);
+
+/* ---- documents ---- */
+
+/* Leaves room for the length at `to`; the document is closed by sl_bson_end(start, ...) with
+ * `start` what was `to` here. Also for embedded documents and arrays, after their key. */
+static inline uint8_t *sl_bson_begin(uint8_t *to) {
+    return to + 4;
+}
+
+/* Begins a document with an int64 `_id`, SL_BSON_HEAD_BYTES bytes. */
+static inline uint8_t *sl_bson_begin_with_id(uint8_t *to, int64_t id) {
+    static const uint8_t head[8] = {SL_BSON_INT64, '_', 'i', 'd', 0};
+    memcpy(to + 4, head, sizeof head);
+    return sl_bson_put_int64(to + 9, id);
+}
+
+static inline uint8_t *sl_bson_end(uint8_t *start, uint8_t *to) {
+    *to++ = 0;
+    sl_bson_put_int32(start, (int32_t)(to - start));
+    return to;
+}
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cluster: its shards, a collection's ranges on them, making and placing those before a load,
+ * the balancer, the registry of sources, and figures about what is stored.
+ *
+ * Errors are of class SL_EXIT_CLUSTER unless said otherwise. Elections, broken connections and other
+ * people's locks are waited out for about half a minute. Everything here happens a few times per
+ * load, never per batch; the functions may be called from several threads, on objects of their own.
+ * Targets, names and keys are borrowed for the call only; the connection must outlive the objects. */
+#ifndef SHARDLOAD_CLUSTER_H
+#define SHARDLOAD_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bson/bson.h>
+
+#include <shardload/connection.h>
+#include <shardload/error.h>
+
+/* ---- topology.c: the shards ---- */
+
+typedef struct sl_shard {
+    char *name; /* "s0" */
+    char *host; /* "s0/127.0.0.1:27018" */
+} sl_shard;
+
+typedef struct sl_topology {
+    size_t count; /* 1 where there is no sharding, called after the replica set or "standalone" */
+    sl_shard *shards; /* sorted by name */
+} sl_topology;
+
+bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_error *error);
+void sl_topology_destroy(sl_topology *topology);
+
+/* ---- prepare.c: the target collection ---- */
+
+typedef struct sl_target {
+    const char *database;
+    const char *collection;
+    bool drop;              /* drop the collection and its registry first */
+    const char *compressor; /* none, snappy, zlib, zstd; NULL for the server's default */
+    bool clustered;         /* clustered index on _id (5.3 and later) */
+    const bson_t *shard_key; /* on a sharded cluster; NULL leaves it unsharded */
+} sl_target;
+
+/* Makes the target ready: drops if asked, creates if it is not there, shards if wanted and not
+ * yet. A collection that exists with another shard key or compressor than asked for, or is not
+ * clustered when that was asked for, is an error that says both; what was not asked for (no shard
+ * key, no compressor, not clustered) is left as it is. Compressors are compared with what the files
+ * on each shard really are. `*created` tells whether it is new.
+ *
+ * Dropping empties the registry as well, but for the balancer's state: so the balancer may be
+ * paused before. It should be, since a running balancer may move empty chunks back. */
+bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
+                       sl_error *error);
+
+/* A range of _id (minimum <= id < maximum) that should live on one shard. */
+typedef struct sl_range {
+    int64_t minimum;
+    int64_t maximum;
+    uint32_t shard; /* index into the topology */
+} sl_range;
+
+/* Splits and moves so that each range (sorted, not overlapping) is on its shard, for a collection
+ * sharded by {_id: 1}; does nothing for any other. A range that holds documents stays where it is,
+ * and one that is in place costs no command, whatever chunks it shares. Calls `progress` (may be
+ * NULL) before and after each step; `all` may grow when somebody else changes chunks at the same
+ * time. When it returns false the work stops with SL_EXIT_INTERRUPTED, and can be taken up again. */
+bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
+                       const sl_topology *topology, const sl_range *ranges, size_t count,
+                       bool (*progress)(void *context, size_t done, size_t all), void *context,
+                       sl_error *error);
+
+/* Builds an index ({ts: 1, st: 1}) on the whole collection; "there already" is fine. */
+bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
+                     sl_error *error);
+
+/* Documents with minimum <= _id < maximum, without orphans. */
+bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
+                    int64_t maximum, uint64_t *count, sl_error *error);
+
+/* ---- shard_map.c: who owns which range now ---- */
+
+typedef struct sl_shard_map sl_shard_map;
+
+/* The chunk map of a collection sharded by {_id: 1}. When the collection is not sharded, or by
+ * another key, everything belongs to shard 0 of the map and sl_shard_map_by_id is false. */
+bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
+                       const sl_topology *topology, sl_shard_map **map, sl_error *error);
+void sl_shard_map_destroy(sl_shard_map *map);
+bool sl_shard_map_by_id(const sl_shard_map *map);
+/* The index (into the topology) of the shard that owns `id`. Any thread; nothing is locked. */
+uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id);
+
+/* ---- balancer.c ---- */
+
+typedef struct sl_balancer sl_balancer;
+
+/* Stops the balancer and remembers, also in the cluster (the collection "balancer" of the database
+ * "shardload"), how it was, so that a later run can put it back when this one is killed outright.
+ * When several loaders share the cluster the last one puts it back. A loader that was killed on
+ * another host must be taken out of that document by hand. Does nothing on a deployment without
+ * shards: *balancer is then NULL. */
+bool sl_balancer_pause(sl_connection *connection, sl_balancer **balancer, sl_error *error);
+/* Puts the balancer back as it was and frees. NULL is fine. */
+bool sl_balancer_restore(sl_balancer *balancer, sl_error *error);
+/* "full" or "off": how it was before; for the report. "" for NULL. */
+const char *sl_balancer_before(const sl_balancer *balancer);
+
+/* ---- registry.c: the numbers of sources ---- */
+
+typedef enum sl_source_state {
+    SL_SOURCE_NEW,     /* never seen in this collection */
+    SL_SOURCE_STARTED, /* a load of it began and did not finish */
+    SL_SOURCE_LOADED,  /* completely loaded before */
+} sl_source_state;
+
+typedef struct sl_registry sl_registry;
+
+/* The registry of a target is the collection "<collection>.sources" beside it, unsharded. */
+bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
+                      sl_error *error);
+void sl_registry_close(sl_registry *registry);
+
+/* Looks a fingerprint up without changing anything. `*number` is 0 when it is new. `when` gets the
+ * ISO date of the last finished load, or "". */
+bool sl_registry_find(sl_registry *registry, const char *fingerprint, sl_source_state *state,
+                      uint32_t *number, char when[32], sl_error *error);
+
+/* Gives the source its number (the one it has, or the next free one, atomically among all
+ * loaders), and marks it as started. */
+bool sl_registry_start(sl_registry *registry, const char *fingerprint, const char *name,
+                       uint64_t size, uint32_t *number, sl_error *error);
+
+/* Marks it as loaded, with the number of documents it gave. */
+bool sl_registry_finish(sl_registry *registry, const char *fingerprint, uint64_t documents,
+                        sl_error *error);
+
+/* ---- statistics.c: what is stored where ---- */
+
+typedef struct sl_shard_statistics {
+    char shard[64];
+    uint64_t documents;
+    uint64_t data_bytes;    /* uncompressed BSON */
+    uint64_t storage_bytes; /* on disk, without indexes */
+    uint64_t index_bytes;
+} sl_shard_statistics;
+
+/* One row per shard that holds part of the collection (one row in all without sharding, none when
+ * there is no such collection); `*rows` is malloc'd, sorted by shard name. Documents include
+ * orphans that a chunk's move left behind until they are cleaned up. */
+bool sl_statistics_read(sl_connection *connection, const sl_target *target,
+                        sl_shard_statistics **rows, size_t *count, sl_error *error);
+
+typedef struct sl_storage_engine {
+    char name[32];        /* "wiredTiger"; "" when the server does not tell */
+    uint64_t cache_bytes; /* 0 when the server does not tell */
+} sl_storage_engine;
+
+/* What the server that answers stores with. A router, or a user without the privilege for
+ * serverStatus, leaves both unknown. Never fails: it is for the record. */
+void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine);
+
+#endif

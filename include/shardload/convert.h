@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Converters: the text of one field, checked, into a value.
+ *
+ * The fast ones are inline and nearly free of branches. They say only yes or no; why a field was
+ * refused is put into words afterwards by the explain functions, which are never on the fast path.
+ * All read up to 16 bytes from the field's start, whatever its length (SL_SLACK is there for it).
+ * Calendar: proleptic Gregorian, years 1 to 9999, UTC. */
+#ifndef SHARDLOAD_CONVERT_H
+#define SHARDLOAD_CONVERT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+#define SL_DAY_MS INT64_C(86400000)
+#define SL_DAYS_TO_1970 719162 /* days from 0001-01-01 */
+
+/* Day of the year at which each month starts, by [leap year][month 1..12]; 13 ends December. */
+extern const uint16_t sl_month_starts[2][16];
+
+static inline uint64_t sl_load_8(const char *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+/* Are all eight bytes (a field's, with '0' taken off by exclusive or) at most 9? */
+static inline bool sl_swar_digits(uint64_t digits) {
+    return (((digits + 0x7676767676767676u) | digits) & 0x8080808080808080u) == 0;
+}
+
+/* Eight digits, the first in the lowest byte, as a number. */
+static inline uint64_t sl_swar_number(uint64_t digits) {
+    digits = (digits * (1 + (10 << 8))) >> 8 & 0x00FF00FF00FF00FFu;
+    digits = (digits * (1 + (100 << 16))) >> 16 & 0x0000FFFF0000FFFFu;
+    return (digits * (1 + (UINT64_C(10000) << 32))) >> 32;
+}
+
+/* One to ten decimal digits and nothing else. */
+static inline bool sl_convert_digits(const char *field, size_t length, uint64_t *value) {
+    const uint64_t zeros = 0x3030303030303030u;
+    if (__builtin_expect(length - 1 >= 10, 0))
+        return false;
+    uint64_t first = sl_load_8(field) ^ zeros;
+    if (length <= 8) {
+        first <<= 64 - 8 * length; /* missing leading digits become zeros */
+        *value = sl_swar_number(first);
+        return sl_swar_digits(first);
+    }
+    uint64_t second = (sl_load_8(field + 8) ^ zeros) << (128 - 8 * length); /* one or two digits */
+    *value = sl_swar_number(first) * (length == 9 ? 10 : 100) + (second >> 48 & 0xFF) * 10 +
+             (second >> 56);
+    return sl_swar_digits(first) && sl_swar_digits(second);
+}
+
+/* The day number of a date that exists; day 0 is 1970-01-01. */
+static inline bool sl_civil_days(unsigned year, unsigned month, unsigned day, int64_t *days) {
+    bool leap = (year & (year % 25 == 0 ? 15 : 3)) == 0;
+    if (__builtin_expect(year == 0 || month - 1 >= 12, 0))
+        return false;
+    const uint16_t *starts = sl_month_starts[leap];
+    unsigned before = year - 1;
+    *days = (int64_t)(before * 365 + before / 4 - before / 100 + before / 400 + starts[month] +
+                      day - 1) -
+            SL_DAYS_TO_1970;
+    return day - 1 < (unsigned)(starts[month + 1] - starts[month]);
+}
+
+/* The ten bytes YYYY-MM-DD; more may follow. */
+static inline bool sl_convert_date_prefix(const char *field, int64_t *days) {
+    uint64_t start = sl_load_8(field);
+    uint16_t tail;
+    memcpy(&tail, field + 8, sizeof tail);
+    start ^= 0x2D30302D30303030u; /* "0000-00-" */
+    tail = (uint16_t)(tail ^ 0x3030u);
+    uint64_t bad = (start + 0x7F76767F76767676u) | start | ((tail + 0x7676u) | tail);
+    if (__builtin_expect((bad & 0x8080808080808080u) != 0, 0))
+        return false;
+    uint32_t pairs = (uint32_t)start * 10 + ((uint32_t)start >> 8);
+    unsigned year = (pairs & 0xFF) * 100 + (pairs >> 16 & 0xFF);
+    unsigned month = (unsigned)(start >> 40 & 0xFF) * 10 + (unsigned)(start >> 48 & 0xFF);
+    unsigned day = (tail & 0xFFu) * 10 + (tail >> 8);
+    return sl_civil_days(year, month, day, days);
+}
+
+/* YYYY-MM-DD into milliseconds since 1970. */
+static inline bool sl_convert_date(const char *field, size_t length, int64_t *milliseconds) {
+    int64_t days;
+    if (__builtin_expect(length != 10, 0) || !sl_convert_date_prefix(field, &days))
+        return false;
+    *milliseconds = days * SL_DAY_MS;
+    return true;
+}
+
+/* YYYY-MM-DD, or YYYY-MM-DD and, after a blank or T, hh:mm[:ss[.f]] and perhaps Z; f has up to nine
+ * digits, of which the first three count. */
+bool sl_convert_datetime(const char *field, size_t length, int64_t *milliseconds);
+
+/* A whole number with an optional minus sign, up to 19 digits. */
+bool sl_convert_integer(const char *field, size_t length, int64_t *value);
+
+/* -1.5, .5, 3e-4; finite, at most 60 bytes. */
+bool sl_convert_double(const char *field, size_t length, double *value);
+
+/* Is every byte from 0x01 to 0x7F? Reads 7 bytes behind the field. */
+bool sl_text_is_plain(const char *text, size_t length);
+
+/* Reads the text as windows-1252 and writes UTF-8, at most 3 bytes for each byte above 0x7F. The
+ * five bytes that windows-1252 does not define become the control characters of the same number.
+ * Returns the end. */
+uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length);
+
+/* Why a field was refused: one line into `out`. */
+void sl_explain_date(sl_text field, bool with_time, char *out, size_t room);
+void sl_explain_integer(sl_text field, int64_t minimum, int64_t maximum, char *out, size_t room);
+void sl_explain_double(sl_text field, char *out, size_t room);
+void sl_explain_text(sl_text field, char *out, size_t room); /* malformed UTF-8 or a NUL */
+
+/* The field for a message: printable, in quotes, cut to about 60 bytes. Returns out. */
+#define SL_QUOTED_ROOM 72
+const char *sl_quoted(sl_text field, char out[SL_QUOTED_ROOM]);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that outlive an election or somebody else's lock, and the small reads and updates made
+ * of them. Everything sent through here may be sent twice: when the connection breaks nobody knows
+ * whether the server did it the first time. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <shardload/log.h>
+
+char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
+    snprintf(out, SL_NAMESPACE_ROOM, "%s.%s", target->database, target->collection);
+    return out;
+}
+
+char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
+    snprintf(out, SL_NAMESPACE_ROOM, "%s.sources", target->collection);
+    return out;
+}
+
+bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context) {
+    /* Quarters of a second: 1 + 2 + 4 + 8 + 6 * 16 is 28 s in all. */
+    static const unsigned char quarters[] = {1, 2, 4, 8, 16, 16, 16, 16, 16, 16};
+    if (attempt >= sizeof quarters)
+        return false;
+    for (unsigned i = 0; i < quarters[attempt]; i++) {
+        if (keep_on && !keep_on(context))
+            return false;
+        const struct timespec quarter = {.tv_nsec = 250000000};
+        nanosleep(&quarter, NULL);
+    }
+    return true;
+}
+
+bool sl_code_is_transient(int32_t code) {
+    static const int32_t codes[] = {
+        0,     /* not the server's: the connection broke, or no server answers */
+        6,     /* HostUnreachable */
+        7,     /* HostNotFound */
+        24,    /* LockTimeout */
+        46,    /* LockBusy */
+        50,    /* MaxTimeMSExpired */
+        63,    /* StaleShardVersion */
+        64,    /* WriteConcernFailed */
+        89,    /* NetworkTimeout */
+        91,    /* ShutdownInProgress */
+        96,    /* OperationFailed: a move that another operation cut short */
+        112,   /* WriteConflict */
+        117,   /* ConflictingOperationInProgress */
+        133,   /* FailedToSatisfyReadPreference */
+        150,   /* StaleEpoch */
+        189,   /* PrimarySteppedDown */
+        202,   /* NetworkInterfaceExceededTimeLimit */
+        249,   /* StaleDbVersion */
+        262,   /* ExceededTimeLimit */
+        9001,  /* SocketException */
+        10107, /* NotWritablePrimary */
+        11600, /* InterruptedAtShutdown */
+        11602, /* InterruptedDueToReplStateChange */
+        13388, /* StaleConfig */
+        13435, /* NotPrimaryNoSecondaryOk */
+        13436, /* NotPrimaryOrSecondary */
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i] == code)
+            return true;
+    }
+    return false;
+}
+
+/* A reply may say ok and still carry a failure. Returns its code, or -1, and its words. */
+static int32_t hidden_failure(const bson_t *reply, const char **reason) {
+    bson_iter_t iter, inner;
+    int32_t code = -1;
+    bool found = bson_iter_init(&iter, reply) &&
+                 bson_iter_find_descendant(&iter, "writeErrors.0.code", &inner);
+    if (found) {
+        code = (int32_t)bson_iter_as_int64(&inner);
+        found = bson_iter_init(&iter, reply) &&
+                bson_iter_find_descendant(&iter, "writeErrors.0.errmsg", &inner);
+    } else if (bson_iter_init(&iter, reply) &&
+               bson_iter_find_descendant(&iter, "writeConcernError.code", &inner)) {
+        code = (int32_t)bson_iter_as_int64(&inner);
+        found = bson_iter_init(&iter, reply) &&
+                bson_iter_find_descendant(&iter, "writeConcernError.errmsg", &inner);
+    }
+    *reason = found && BSON_ITER_HOLDS_UTF8(&inner) ? bson_iter_utf8(&inner, NULL) : "no reason";
+    return code;
+}
+
+bool sl_cluster_command(sl_connection *connection, const char *database, const bson_t *command,
+                        bson_t *reply, int32_t *code, sl_error *error) {
+    bson_t own_reply;
+    if (!reply)
+        reply = &own_reply;
+    int32_t own_code = 0;
+    if (!code)
+        code = &own_code;
+    bool ok;
+    for (unsigned attempt = 0;; attempt++) {
+        ok = sl_connection_command(connection, database, command, reply, code, error);
+        const char *reason;
+        int32_t hidden = ok ? hidden_failure(reply, &reason) : -1;
+        if (hidden >= 0) {
+            bson_iter_t iter;
+            const char *name =
+                bson_iter_init(&iter, command) && bson_iter_next(&iter) ? bson_iter_key(&iter) : "";
+            *code = hidden;
+            ok = sl_error_set(error, SL_EXIT_CLUSTER, "%s on database %s: %s", name, database,
+                              reason);
+        }
+        if (ok || !sl_code_is_transient(*code))
+            break;
+        if (error)
+            sl_log_debug("trying again in a moment: %s", error->message);
+        if (!sl_backoff(attempt, NULL, NULL))
+            break;
+        bson_destroy(reply);
+    }
+    if (reply == &own_reply)
+        bson_destroy(&own_reply);
+    return ok;
+}
+
+void sl_append_majority(bson_t *command) {
+    bson_t concern;
+    bson_append_document_begin(command, "writeConcern", -1, &concern);
+    BSON_APPEND_UTF8(&concern, "w", "majority");
+    BSON_APPEND_INT32(&concern, "wtimeout", 30000);
+    bson_append_document_end(command, &concern);
+}
+
+/* The first document of an array document, copied; `*document` is initialised always. */
+static bool first_of(const bson_t *documents, bson_t *document) {
+    bson_iter_t iter;
+    const uint8_t *bytes;
+    uint32_t length;
+    bson_t view;
+    if (bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
+        BSON_ITER_HOLDS_DOCUMENT(&iter)) {
+        bson_iter_document(&iter, &length, &bytes);
+        if (bson_init_static(&view, bytes, length)) {
+            bson_copy_to(&view, document);
+            return true;
+        }
+    }
+    bson_init(document);
+    return false;
+}
+
+bool sl_find_by_id(sl_connection *connection, const char *database, const char *collection,
+                   const char *id, bson_t *document, bool *found, sl_error *error) {
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(id));
+    bson_t documents;
+    bool ok = sl_connection_find(connection, database, collection, filter, NULL, &documents, error);
+    *found = first_of(&documents, document) && ok;
+    bson_destroy(&documents);
+    bson_destroy(filter);
+    return ok;
+}
+
+bool sl_find_and_modify(sl_connection *connection, const char *database, const char *collection,
+                        const bson_t *query, const bson_t *update, bool upsert, bson_t *document,
+                        bool *found, sl_error *error) {
+    bson_t command, reply;
+    bson_init(&command);
+    BSON_APPEND_UTF8(&command, "findAndModify", collection);
+    BSON_APPEND_DOCUMENT(&command, "query", query);
+    if (update) {
+        BSON_APPEND_DOCUMENT(&command, "update", update);
+        BSON_APPEND_BOOL(&command, "new", true);
+        BSON_APPEND_BOOL(&command, "upsert", upsert);
+    } else {
+        BSON_APPEND_BOOL(&command, "remove", true);
+    }
+    sl_append_majority(&command);
+
+    int32_t code;
+    bool ok = false;
+    /* Two upserts of one _id at once: the one that lost finds the document the second time. */
+    for (unsigned attempt = 0; !ok && attempt < 5; attempt++) {
+        if (attempt > 0)
+            bson_destroy(&reply);
+        ok = sl_cluster_command(connection, database, &command, &reply, &code, error);
+        if (code != SL_CODE_DUPLICATE_KEY)
+            break;
+    }
+
+    bson_iter_t iter;
+    const uint8_t *bytes;
+    uint32_t length;
+    bson_t view;
+    bool there =
+        ok && bson_iter_init_find(&iter, &reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&iter);
+    if (found)
+        *found = there;
+    if (document) {
+        if (there) {
+            bson_iter_document(&iter, &length, &bytes);
+            there = bson_init_static(&view, bytes, length);
+        }
+        if (there)
+            bson_copy_to(&view, document);
+        else
+            bson_init(document);
+    }
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return ok;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the cluster floor share among themselves and with their tests: commands that
+ * outlive an election, small reads and updates, and the inside of a chunk map. */
+#ifndef SHARDLOAD_CLUSTER_INTERNAL_H
+#define SHARDLOAD_CLUSTER_INTERNAL_H
+
+#include <shardload/cluster.h>
+
+/* ---- command.c ---- */
+
+/* A namespace has at most 255 bytes; ours may be longer and is then refused by the server. */
+#define SL_NAMESPACE_ROOM 512
+
+/* Server error codes that are an answer rather than a failure. */
+enum {
+    SL_CODE_ALREADY_INITIALIZED = 23,
+    SL_CODE_NAMESPACE_NOT_FOUND = 26,
+    SL_CODE_NAMESPACE_EXISTS = 48,
+    SL_CODE_INDEX_OPTIONS_CONFLICT = 85,
+    SL_CODE_DUPLICATE_KEY = 11000,
+};
+
+/* "<database>.<collection>" into `out`; returns out. */
+char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
+/* "<collection>.sources", where the registry and the balancer's state live. */
+char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
+
+/* Waits after failed attempt 0, 1, 2, ...: a quarter of a second, doubling up to four seconds.
+ * False, without waiting, after attempt 10, about 28 s of waiting in all: time to give up. Also
+ * false when `keep_on` (may be NULL), asked before every quarter of a second, says stop. */
+bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context);
+
+/* Will the same command perhaps succeed in a moment? (A broken connection, an election, a lock that
+ * somebody else has.) `code` is what sl_connection_command gave. */
+bool sl_code_is_transient(int32_t code);
+
+/* sl_connection_command, again and again while the failure is transient, for up to about 30 s of
+ * waiting: the command must be one that may be repeated. A write error or write concern error
+ * inside a reply counts as failure, too. `reply` (may be NULL) is initialised always. */
+bool sl_cluster_command(sl_connection *connection, const char *database, const bson_t *command,
+                        bson_t *reply, int32_t *code, sl_error *error);
+
+/* Appends writeConcern {w: "majority", wtimeout: 30000}. */
+void sl_append_majority(bson_t *command);
+
+/* Reads the document with this _id. `*document` is initialised always; empty when not found. */
+bool sl_find_by_id(sl_connection *connection, const char *database, const char *collection,
+                   const char *id, bson_t *document, bool *found, sl_error *error);
+
+/* findAndModify with write concern majority, returning the document as it is after the update; a
+ * NULL `update` removes the document and returns it. `*found` (may be NULL) tells whether there is
+ * one; `*document` (may be NULL) is initialised always, and empty when there is none. */
+bool sl_find_and_modify(sl_connection *connection, const char *database, const char *collection,
+                        const bson_t *query, const bson_t *update, bool upsert, bson_t *document,
+                        bool *found, sl_error *error);
+
+/* ---- shard_map.c ---- */
+
+typedef struct sl_chunk {
+    bson_value_t minimum; /* of _id, as the cluster has them: commands must name them exactly */
+    bson_value_t maximum;
+    int64_t first;  /* the smallest 64-bit id in the chunk */
+    uint32_t shard; /* index into the topology */
+} sl_chunk;
+
+struct sl_shard_map {
+    bool by_id;
+    size_t count; /* 0 unless by_id */
+    /* In order, covering every 64-bit id: chunk i ends where chunk i + 1 begins. Chunks that cannot
+     * hold a 64-bit id (of strings, say) are left out. */
+    sl_chunk *chunks;
+};
+
+/* How a collection is sharded, from config.collections. */
+typedef struct sl_sharding {
+    bool sharded;
+    bool chunks_by_uuid; /* config.chunks is keyed by the collection's uuid, not by its name */
+    bson_t document;     /* initialised always */
+    bson_t key;          /* the shard key, inside document */
+} sl_sharding;
+
+bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sharding *sharding,
+                      sl_error *error);
+void sl_sharding_clear(sl_sharding *sharding);
+
+/* Is the key {_id: 1}? */
+bool sl_key_is_id(const bson_t *key);
+
+/* Makes the map of chunk documents {min: {_id}, max: {_id}, shard}, given in order as an array.
+ * False when they leave a hole or overlap, or name a shard that is not in the topology. */
+bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology, sl_shard_map **map,
+                              sl_error *error);
+
+/* Index of the chunk that owns `id`, in a map by _id. */
+size_t sl_shard_map_find(const sl_shard_map *map, int64_t id);
+
+/* ---- ranges.c ---- */
+
+/* A split at `minimum`, or the move of the chunk [minimum, maximum) to a shard. The values are
+ * borrowed from the map that the plan was made of. */
+typedef struct sl_step {
+    bool move;
+    bson_value_t minimum;
+    bson_value_t maximum; /* of a move */
+    uint32_t shard;       /* where to */
+} sl_step;
+
+/* A list of steps that grows; begins as all zero, and its items are freed by the owner. */
+typedef struct sl_steps {
+    sl_step *items;
+    size_t count;
+    size_t room;
+    bool any_split;
+    int64_t last_split;
+} sl_steps;
+
+/* Is every id of the range on its shard? The map is one by _id. */
+bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range);
+
+/* Appends the fewest steps that bring the range to its shard. Ranges are given in order. */
+bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_steps *steps,
+                   sl_error *error);
+
+#endif

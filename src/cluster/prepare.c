@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The target collection: dropped, created, sharded and indexed as asked, or found to be so already.
+ *
+ * Several loaders may do this at once. Each step may therefore find that it has been done in the
+ * meantime, which is as good as doing it, provided it was done the same way: so a collision leads
+ * back to comparing what is with what was asked. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/log.h>
+
+#include "internal.h"
+
+/* ---- drop ---- */
+
+/* The collection goes before its registry: when this is cut short in between, sources count as
+ * loaded that are not, which the next load refuses. The other way round, numbers would be given a
+ * second time while the documents of their first owners are still there.
+ */
+static bool drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
+    char registry[SL_NAMESPACE_ROOM];
+    const char *const names[] = {target->collection, sl_target_registry(target, registry)};
+    for (size_t i = 0; i < 2; i++) {
+        int32_t code;
+        bson_t drop = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&drop, "drop", names[i]);
+        sl_append_majority(&drop);
+        bool ok = sl_cluster_command(connection, target->database, &drop, NULL, &code, error) ||
+                  code == SL_CODE_NAMESPACE_NOT_FOUND;
+        bson_destroy(&drop);
+        if (!ok)
+            return sl_error_prefix(error, "cannot drop %s.%s", target->database, names[i]);
+    }
+    return true;
+}
+
+/* ---- what is there ---- */
+
+typedef struct existing {
+    bool there;
+    bool clustered;
+    char type[32]; /* "collection", "view", "timeseries" */
+} existing;
+
+static bool read_existing(sl_connection *connection, const sl_target *target, existing *found,
+                          sl_error *error) {
+    *found = (existing){.there = false};
+    bson_t reply;
+    bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
+                            BCON_UTF8(target->collection), "}");
+    bool ok = sl_cluster_command(connection, target->database, list, &reply, NULL, error);
+    bson_iter_t iter, inner;
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.type", &inner) &&
+        BSON_ITER_HOLDS_UTF8(&inner)) {
+        found->there = true;
+        snprintf(found->type, sizeof found->type, "%s", bson_iter_utf8(&inner, NULL));
+        found->clustered =
+            bson_iter_init(&iter, &reply) &&
+            bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.clusteredIndex", &inner);
+    }
+    bson_destroy(&reply);
+    bson_destroy(list);
+    return ok;
+}
+
+/* The block compressor in a storage engine's creation string, "none" when it names none. */
+static void compressor_of(const char *creation, char out[32]) {
+    static const char name[] = "block_compressor=";
+    const char *at = strstr(creation, name);
+    at = at ? at + strlen(name) : "";
+    int length = (int)strcspn(at, ",)\"");
+    snprintf(out, 32, "%.*s", length, length > 0 ? at : "none");
+    if (length == 0)
+        strcpy(out, "none");
+}
+
+/* What the files on disk really are, on every shard: options that were left out when the collection
+ * was created do not show in its description. */
+static bool check_compressor(sl_connection *connection, const sl_target *target, sl_error *error) {
+    bson_t reply;
+    bson_t *statistics =
+        BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$collStats",
+                 "{", "storageStats", "{", "}", "}", "}", "{", "$project", "{", "shard",
+                 BCON_INT32(1), "creation", "$storageStats.wiredTiger.creationString", "}", "}",
+                 "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
+    bool ok = sl_cluster_command(connection, target->database, statistics, &reply, NULL, error);
+    bson_iter_t iter, row, field;
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch", &row) &&
+        bson_iter_recurse(&row, &iter)) {
+        while (ok && bson_iter_next(&iter)) {
+            if (!bson_iter_recurse(&iter, &row) || !bson_iter_find(&row, "creation") ||
+                !BSON_ITER_HOLDS_UTF8(&row))
+                continue; /* another storage engine: nothing to compare */
+            char compressor[32];
+            compressor_of(bson_iter_utf8(&row, NULL), compressor);
+            if (strcmp(compressor, target->compressor) == 0)
+                continue;
+            bool on_shard = bson_iter_recurse(&iter, &field) && bson_iter_find(&field, "shard") &&
+                            BSON_ITER_HOLDS_UTF8(&field);
+            ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                              "%s.%s exists with compressor %s%s%s, and --compressor %s was asked "
+                              "for; leave the option out to load into it as it is, or use --drop "
+                              "to make it anew",
+                              target->database, target->collection, compressor,
+                              on_shard ? " on shard " : "",
+                              on_shard ? bson_iter_utf8(&field, NULL) : "", target->compressor);
+        }
+    }
+    bson_destroy(&reply);
+    bson_destroy(statistics);
+    return ok;
+}
+
+static bool check_existing(sl_connection *connection, const sl_target *target,
+                           const existing *found, sl_error *error) {
+    if (strcmp(found->type, "collection") != 0)
+        return sl_error_set(
+            error, SL_EXIT_CLUSTER,
+            "%s.%s is a %s, not a collection; choose another name with --collection",
+            target->database, target->collection, found->type);
+    if (target->clustered && !found->clustered)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "%s.%s exists and is not clustered, and --clustered was asked for; "
+                            "leave the option out to load into it as it is, or use --drop to make "
+                            "it anew",
+                            target->database, target->collection);
+    return !target->compressor || check_compressor(connection, target, error);
+}
+
+/* ---- create ---- */
+
+static bool check_version(sl_connection *connection, const sl_target *target, sl_error *error) {
+    const char *version = sl_connection_server(connection)->version;
+    char *rest;
+    unsigned long major = strtoul(version, &rest, 10);
+    unsigned long minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+    if (!target->clustered || major > 5 || (major == 5 && minor >= 3))
+        return true;
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "--clustered needs server 5.3 or later, and this is %s; leave the option "
+                        "out",
+                        version);
+}
+
+/* Makes the database on a sharded cluster; nothing elsewhere, where it makes itself. */
+static bool create_database(sl_connection *connection, const sl_target *target, sl_error *error) {
+    if (sl_connection_server(connection)->deployment != SL_SHARDED)
+        return true;
+    int32_t code;
+    bson_t *enable = BCON_NEW("enableSharding", BCON_UTF8(target->database));
+    bool ok = sl_cluster_command(connection, "admin", enable, NULL, &code, error) ||
+              code == SL_CODE_ALREADY_INITIALIZED ||
+              sl_error_prefix(error, "cannot make database %s", target->database);
+    bson_destroy(enable);
+    return ok;
+}
+
+/* `*created` stays false when somebody else was faster. */
+static bool create_collection(sl_connection *connection, const sl_target *target, bool *created,
+                              sl_error *error) {
+    bson_t create = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&create, "create", target->collection);
+    if (target->compressor) {
+        char config[64];
+        snprintf(config, sizeof config, "block_compressor=%s", target->compressor);
+        BCON_APPEND(&create, "storageEngine", "{", "wiredTiger", "{", "configString",
+                    BCON_UTF8(config), "}", "}");
+    }
+    if (target->clustered)
+        BCON_APPEND(&create, "clusteredIndex", "{", "key", "{", "_id", BCON_INT32(1), "}", "unique",
+                    BCON_BOOL(true), "}");
+    sl_append_majority(&create);
+    int32_t code;
+    *created = sl_cluster_command(connection, target->database, &create, NULL, &code, error);
+    bson_destroy(&create);
+    return *created || code == SL_CODE_NAMESPACE_EXISTS ||
+           sl_error_prefix(error, "cannot create %s.%s%s%s%s", target->database, target->collection,
+                           target->compressor ? " with compressor " : "",
+                           target->compressor ? target->compressor : "",
+                           target->clustered ? ", clustered" : "");
+}
+
+/* ---- shard ---- */
+
+/* Same fields in the same order, 1 being 1 whatever kind of number it is. */
+static bool keys_equal(const bson_t *a, const bson_t *b) {
+    bson_iter_t in_a, in_b;
+    if (!bson_iter_init(&in_a, a) || !bson_iter_init(&in_b, b))
+        return false;
+    for (;;) {
+        bool more_a = bson_iter_next(&in_a), more_b = bson_iter_next(&in_b);
+        if (!more_a || !more_b)
+            return more_a == more_b;
+        if (strcmp(bson_iter_key(&in_a), bson_iter_key(&in_b)) != 0)
+            return false;
+        if (BSON_ITER_HOLDS_UTF8(&in_a) && BSON_ITER_HOLDS_UTF8(&in_b)) {
+            if (strcmp(bson_iter_utf8(&in_a, NULL), bson_iter_utf8(&in_b, NULL)) != 0)
+                return false;
+        } else if (!BSON_ITER_HOLDS_NUMBER(&in_a) || !BSON_ITER_HOLDS_NUMBER(&in_b) ||
+                   bson_iter_as_int64(&in_a) != bson_iter_as_int64(&in_b)) {
+            return false;
+        }
+    }
+}
+
+/* Compares the shard key that is there with the one asked for. */
+static bool check_key(sl_connection *connection, const sl_target *target, bool *sharded,
+                      sl_error *error) {
+    sl_sharding sharding;
+    bool ok = sl_sharding_read(connection, target, &sharding, error);
+    *sharded = ok && sharding.sharded;
+    if (*sharded && !keys_equal(&sharding.key, target->shard_key)) {
+        char *is = bson_as_relaxed_extended_json(&sharding.key, NULL);
+        char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "%s.%s is sharded by %s, and --shard-key %s was asked for; give the key "
+                          "it has, or use --drop to make it anew",
+                          target->database, target->collection, is, asked);
+        bson_free(is);
+        bson_free(asked);
+    }
+    sl_sharding_clear(&sharding);
+    return ok;
+}
+
+static bool shard_collection(sl_connection *connection, const sl_target *target, bool is_new,
+                             sl_error *error) {
+    bool sharded;
+    if (!check_key(connection, target, &sharded, error))
+        return false;
+    if (sharded)
+        return true;
+    /* The server makes the key's index by itself only while there are no documents. */
+    if (!is_new && !sl_key_is_id(target->shard_key) &&
+        !sl_create_index(connection, target, target->shard_key, error))
+        return false;
+    char ns[SL_NAMESPACE_ROOM];
+    int32_t code;
+    bson_t shard = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&shard, "shardCollection", sl_target_namespace(target, ns));
+    BSON_APPEND_DOCUMENT(&shard, "key", target->shard_key);
+    bool ok = sl_cluster_command(connection, "admin", &shard, NULL, &code, error);
+    bson_destroy(&shard);
+    if (!ok && code == SL_CODE_ALREADY_INITIALIZED)
+        return check_key(connection, target, &sharded, error);
+    return ok || sl_error_prefix(error, "cannot shard %s", ns);
+}
+
+bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
+                       sl_error *error) {
+    *created = false;
+    if (!check_version(connection, target, error) ||
+        (target->drop && !drop_target(connection, target, error)) ||
+        !create_database(connection, target, error))
+        return false;
+    existing found;
+    if (!read_existing(connection, target, &found, error))
+        return false;
+    if (!found.there) {
+        if (!create_collection(connection, target, created, error))
+            return false;
+        if (!*created && !read_existing(connection, target, &found, error))
+            return false;
+    }
+    if (found.there && !check_existing(connection, target, &found, error))
+        return false;
+    if (!target->shard_key || sl_connection_server(connection)->deployment != SL_SHARDED)
+        return true;
+    return shard_collection(connection, target, *created, error);
+}
+
+/* ---- indexes ---- */
+
+bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
+                     sl_error *error) {
+    /* The name that every tool gives: "ts_1_st_1". */
+    bson_string_t *name = bson_string_new(NULL);
+    bson_iter_t iter;
+    if (bson_iter_init(&iter, keys)) {
+        while (bson_iter_next(&iter)) {
+            bson_string_append_printf(name, "%s%s_", name->len ? "_" : "", bson_iter_key(&iter));
+            if (BSON_ITER_HOLDS_UTF8(&iter))
+                bson_string_append(name, bson_iter_utf8(&iter, NULL));
+            else
+                bson_string_append_printf(name, "%lld", (long long)bson_iter_as_int64(&iter));
+        }
+    }
+    bson_t *create = BCON_NEW("createIndexes", BCON_UTF8(target->collection), "indexes", "[", "{",
+                              "key", BCON_DOCUMENT(keys), "name", BCON_UTF8(name->str), "}", "]");
+    sl_append_majority(create);
+    int32_t code;
+    bool ok = sl_cluster_command(connection, target->database, create, NULL, &code, error) ||
+              code == SL_CODE_INDEX_OPTIONS_CONFLICT || /* there, by another name */
+              sl_error_prefix(error, "cannot build index %s on %s.%s", name->str, target->database,
+                              target->collection);
+    bson_destroy(create);
+    bson_string_free(name, true);
+    return ok;
+}

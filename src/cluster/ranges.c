@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranges of _id put on the shards where they should be, before they are filled.
+ *
+ * The chunk map is read once and compared with the ranges; each range that is on a wrong shard and
+ * empty is cut out of the chunks it lies in and moved. Nothing is done for a range that is in
+ * place, whatever chunks it shares, so preparing the same ranges again costs one read. When a step
+ * fails, perhaps because the balancer or another loader changed the chunks under it, the map is
+ * read again and what is still missing is planned anew. */
+#include <stdlib.h>
+
+#include <shardload/log.h>
+
+#include "internal.h"
+
+/* ---- planning ---- */
+
+static bool add_step(sl_steps *steps, const sl_step *step, sl_error *error) {
+    if (steps->count == steps->room) {
+        size_t room = steps->room ? 2 * steps->room : 64;
+        sl_step *grown = realloc(steps->items, room * sizeof *grown);
+        if (!grown)
+            return sl_error_memory(error, "planning the ranges");
+        steps->items = grown;
+        steps->room = room;
+    }
+    steps->items[steps->count++] = *step;
+    return true;
+}
+
+/* Ranges are planned in order, so a bound that two of them share comes twice in a row. */
+static bool add_split(sl_steps *steps, int64_t id, bson_value_t *bound, sl_error *error) {
+    *bound = (bson_value_t){.value_type = BSON_TYPE_INT64, .value.v_int64 = id};
+    if (steps->any_split && steps->last_split == id)
+        return true;
+    steps->any_split = true;
+    steps->last_split = id;
+    return add_step(steps, &(sl_step){.minimum = *bound}, error);
+}
+
+bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range) {
+    for (size_t i = sl_shard_map_find(map, range->minimum);
+         i < map->count && map->chunks[i].first < range->maximum; i++) {
+        if (map->chunks[i].shard != range->shard)
+            return false;
+    }
+    return true;
+}
+
+bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_steps *steps,
+                   sl_error *error) {
+    for (size_t i = sl_shard_map_find(map, range->minimum);
+         i < map->count && map->chunks[i].first < range->maximum; i++) {
+        const sl_chunk *chunk = &map->chunks[i];
+        if (chunk->shard == range->shard)
+            continue;
+        sl_step move = {.move = true,
+                        .minimum = chunk->minimum,
+                        .maximum = chunk->maximum,
+                        .shard = range->shard};
+        bool last = i + 1 == map->count;
+        if (chunk->first < range->minimum &&
+            !add_split(steps, range->minimum, &move.minimum, error))
+            return false;
+        if ((last || map->chunks[i + 1].first > range->maximum) &&
+            !add_split(steps, range->maximum, &move.maximum, error))
+            return false;
+        if (!add_step(steps, &move, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- doing ---- */
+
+typedef struct placement {
+    sl_connection *connection;
+    const sl_target *target;
+    const sl_topology *topology;
+    bool (*progress)(void *context, size_t done, size_t all);
+    void *context;
+    size_t done;
+    size_t all;
+} placement;
+
+static bool report(void *context) {
+    placement *work = context;
+    return !work->progress || work->progress(work->context, work->done, work->all);
+}
+
+static bool is_empty(const placement *work, const sl_range *range, bool *empty, sl_error *error) {
+    bson_t documents;
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_INT64(range->minimum), "$lt",
+                              BCON_INT64(range->maximum), "}");
+    bson_t *options =
+        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(work->connection, work->target->database, work->target->collection,
+                                 filter, options, &documents, error);
+    *empty = ok && bson_empty(&documents);
+    bson_destroy(&documents);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return ok;
+}
+
+static void append_bound(bson_t *command, const char *key, const bson_value_t *value) {
+    bson_t bound;
+    bson_append_document_begin(command, key, -1, &bound);
+    BSON_APPEND_VALUE(&bound, "_id", value);
+    bson_append_document_end(command, &bound);
+}
+
+static bool run_step(const placement *work, const sl_step *step, int32_t *code, sl_error *error) {
+    char ns[SL_NAMESPACE_ROOM];
+    bson_t command = BSON_INITIALIZER, bounds;
+    sl_target_namespace(work->target, ns);
+    if (step->move) {
+        BSON_APPEND_UTF8(&command, "moveChunk", ns);
+        bson_append_array_begin(&command, "bounds", -1, &bounds);
+        append_bound(&bounds, "0", &step->minimum);
+        append_bound(&bounds, "1", &step->maximum);
+        bson_append_array_end(&command, &bounds);
+        BSON_APPEND_UTF8(&command, "to", work->topology->shards[step->shard].name);
+    } else {
+        BSON_APPEND_UTF8(&command, "split", ns);
+        append_bound(&command, "middle", &step->minimum);
+    }
+    bool ok = sl_connection_command(work->connection, "admin", &command, NULL, code, error);
+    bson_destroy(&command);
+    return ok;
+}
+
+/* What became of a round of planning and doing. */
+typedef enum round_outcome { FINISHED, FAILED, STEP_FAILED, STOPPED } round_outcome;
+
+/* What is known of each range: once seen empty or occupied, it is not asked for again. */
+enum { UNSEEN, EMPTY, OCCUPIED };
+
+/* Runs the plan until a step fails. */
+static round_outcome run_steps(placement *work, const sl_steps *steps, unsigned *failures,
+                               int32_t *code, sl_error *error) {
+    work->all = work->done + steps->count;
+    for (size_t i = 0; i < steps->count; i++) {
+        if (!report(work))
+            return STOPPED;
+        if (!run_step(work, &steps->items[i], code, error))
+            return STEP_FAILED;
+        *failures = 0;
+        work->done++;
+    }
+    return steps->count == 0 || report(work) ? FINISHED : STOPPED;
+}
+
+static round_outcome run_round(placement *work, const sl_range *ranges, size_t count,
+                               unsigned char *seen, unsigned *failures, int32_t *code,
+                               sl_error *error) {
+    round_outcome outcome = FAILED;
+    sl_shard_map *map;
+    sl_steps steps = {.items = NULL};
+    if (!sl_shard_map_read(work->connection, work->target, work->topology, &map, error))
+        return FAILED;
+    for (size_t i = 0; map->by_id && i < count; i++) {
+        if (sl_range_is_placed(map, &ranges[i]))
+            continue;
+        if (seen[i] == UNSEEN) {
+            bool empty;
+            if (!is_empty(work, &ranges[i], &empty, error))
+                goto done;
+            seen[i] = empty ? EMPTY : OCCUPIED;
+        }
+        if (seen[i] == OCCUPIED)
+            sl_log_debug("ids %lld to %lld hold documents and stay where they are",
+                         (long long)ranges[i].minimum, (long long)ranges[i].maximum);
+        else if (!sl_plan_range(map, &ranges[i], &steps, error))
+            goto done;
+    }
+    outcome = run_steps(work, &steps, failures, code, error);
+done:
+    free(steps.items);
+    sl_shard_map_destroy(map);
+    return outcome;
+}
+
+bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
+                       const sl_topology *topology, const sl_range *ranges, size_t count,
+                       bool (*progress)(void *context, size_t done, size_t all), void *context,
+                       sl_error *error) {
+    placement work = {.connection = connection,
+                      .target = target,
+                      .topology = topology,
+                      .progress = progress,
+                      .context = context};
+    unsigned char *seen = calloc(count + 1, sizeof *seen);
+    if (!seen)
+        return sl_error_memory(error, "planning the ranges");
+    round_outcome outcome;
+    unsigned failures = 0; /* since the last step that succeeded */
+    for (;;) {
+        int32_t code = 0;
+        outcome = run_round(&work, ranges, count, seen, &failures, &code, error);
+        if (outcome != STEP_FAILED)
+            break;
+        /* An error that time does not heal may still come from an outdated map: once more. */
+        if ((failures > 0 && !sl_code_is_transient(code)) || !sl_backoff(failures, report, &work))
+            break;
+        failures++;
+    }
+    free(seen);
+    if (outcome == STOPPED || (outcome == STEP_FAILED && !report(&work)))
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "stopped while preparing the ranges");
+    if (outcome != FINISHED)
+        return sl_error_prefix(error, "cannot prepare the ranges of %s.%s", target->database,
+                               target->collection);
+    return true;
+}
+
+bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
+                    int64_t maximum, uint64_t *count, sl_error *error) {
+    *count = 0;
+    bson_t reply;
+    /* Not the count command, which takes what a broken-off move left behind for documents. */
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$match", "{",
+                 "_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum), "}", "}", "}",
+                 "{", "$count", "n", "}", "]", "cursor", "{", "}");
+    bool ok = sl_cluster_command(connection, target->database, command, &reply, NULL, error);
+    bson_iter_t iter, n;
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &n))
+        *count = (uint64_t)bson_iter_as_int64(&n);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chunk map: which shard owns which 64-bit ids now.
+ *
+ * Bounds are compared here and not by the server: a query that compares a bound with a number skips
+ * MinKey and MaxKey, which are of other types. Each chunk is brought down to the first 64-bit id it
+ * holds, so that finding an owner is a binary search over integers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* ---- how a collection is sharded ---- */
+
+bool sl_key_is_id(const bson_t *key) {
+    bson_iter_t iter;
+    return bson_count_keys(key) == 1 && bson_iter_init_find(&iter, key, "_id") &&
+           BSON_ITER_HOLDS_NUMBER(&iter);
+}
+
+/* Is a flag of the document set? */
+static bool flag_of(const bson_t *document, const char *key) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
+}
+
+bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sharding *sharding,
+                      sl_error *error) {
+    *sharding = (sl_sharding){.sharded = false};
+    if (sl_connection_server(connection)->deployment != SL_SHARDED) {
+        bson_init(&sharding->document);
+        return true;
+    }
+    char ns[SL_NAMESPACE_ROOM];
+    bool found;
+    if (!sl_find_by_id(connection, "config", "collections", sl_target_namespace(target, ns),
+                       &sharding->document, &found, error))
+        return false;
+    /* Old servers keep the entries of dropped collections; new ones also list collections that are
+     * not sharded but were moved to a shard of their own. */
+    bson_iter_t iter;
+    if (!found || flag_of(&sharding->document, "dropped") ||
+        flag_of(&sharding->document, "unsplittable") ||
+        !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return true;
+    const uint8_t *bytes;
+    uint32_t length;
+    bson_iter_document(&iter, &length, &bytes);
+    sharding->sharded = bson_init_static(&sharding->key, bytes, length);
+    /* The timestamp came with server 5.0, and with it chunks by uuid. */
+    sharding->chunks_by_uuid = bson_has_field(&sharding->document, "timestamp");
+    return true;
+}
+
+void sl_sharding_clear(sl_sharding *sharding) {
+    bson_destroy(&sharding->document);
+}
+
+/* ---- chunks ---- */
+
+typedef enum position {
+    BELOW,  /* every 64-bit id is at or above the bound */
+    WITHIN, /* *first is the smallest 64-bit id at or above it */
+    ABOVE,  /* no 64-bit id is */
+    UNKNOWN,
+} position;
+
+static position first_at(const bson_value_t *bound, int64_t *first) {
+    switch (bound->value_type) {
+    case BSON_TYPE_MINKEY:
+    case BSON_TYPE_UNDEFINED:
+    case BSON_TYPE_NULL:
+        return BELOW;
+    case BSON_TYPE_INT32:
+        *first = bound->value.v_int32;
+        return WITHIN;
+    case BSON_TYPE_INT64:
+        *first = bound->value.v_int64;
+        return WITHIN;
+    case BSON_TYPE_DOUBLE: {
+        double up = ceil(bound->value.v_double);
+        if (isnan(up) || up < -0x1p63) /* NaN sorts before all other numbers */
+            return BELOW;
+        if (up >= 0x1p63)
+            return ABOVE;
+        *first = (int64_t)up;
+        return WITHIN;
+    }
+    case BSON_TYPE_DECIMAL128:
+        return UNKNOWN;
+    default: /* every other type sorts after numbers */
+        return ABOVE;
+    }
+}
+
+static bool bound_of(const bson_iter_t *chunk, const char *which, bson_value_t *value) {
+    bson_iter_t iter, inner;
+    if (!bson_iter_recurse(chunk, &iter) || !bson_iter_find(&iter, which) ||
+        !BSON_ITER_HOLDS_DOCUMENT(&iter) || !bson_iter_recurse(&iter, &inner) ||
+        !bson_iter_find(&inner, "_id"))
+        return false;
+    bson_value_copy(bson_iter_value(&inner), value);
+    return true;
+}
+
+static bool shard_of(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
+                     sl_error *error) {
+    bson_iter_t iter;
+    const char *name = "";
+    if (bson_iter_recurse(chunk, &iter) && bson_iter_find(&iter, "shard") &&
+        BSON_ITER_HOLDS_UTF8(&iter))
+        name = bson_iter_utf8(&iter, NULL);
+    for (size_t i = 0; i < topology->count; i++) {
+        if (strcmp(topology->shards[i].name, name) == 0) {
+            *shard = (uint32_t)i;
+            return true;
+        }
+    }
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "a chunk lives on shard \"%s\", which was not there when the work began; "
+                        "start again",
+                        name);
+}
+
+static void clear_chunk(sl_chunk *chunk) {
+    bson_value_destroy(&chunk->minimum);
+    bson_value_destroy(&chunk->maximum);
+}
+
+bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology, sl_shard_map **map,
+                              sl_error *error) {
+    *map = NULL;
+    sl_shard_map *made = calloc(1, sizeof *made);
+    if (!made)
+        return sl_error_memory(error, "reading the chunk map");
+    made->by_id = true;
+    made->chunks = calloc(bson_count_keys(chunks) + 1, sizeof *made->chunks);
+    if (!made->chunks) {
+        sl_error_memory(error, "reading the chunk map");
+        goto fail;
+    }
+    bson_iter_t iter;
+    /* Where the next chunk must begin. */
+    position end = BELOW;
+    int64_t end_id = INT64_MIN;
+    bool ok = bson_iter_init(&iter, chunks);
+    while (ok && bson_iter_next(&iter)) {
+        sl_chunk *chunk = &made->chunks[made->count];
+        if (!bound_of(&iter, "min", &chunk->minimum))
+            goto unreadable;
+        if (!bound_of(&iter, "max", &chunk->maximum)) {
+            bson_value_destroy(&chunk->minimum);
+            goto unreadable;
+        }
+        made->count++;
+        int64_t first = INT64_MIN, next = INT64_MIN;
+        position from = first_at(&chunk->minimum, &first);
+        position to = first_at(&chunk->maximum, &next);
+        if (from == UNKNOWN || to == UNKNOWN)
+            goto unreadable;
+        if (from != end || first != end_id || to < from || (to == from && next < first)) {
+            sl_error_set(error, SL_EXIT_CLUSTER,
+                         "the chunk map has a hole or an overlap: chunks are being split or moved");
+            goto fail;
+        }
+        if (!shard_of(&iter, topology, &chunk->shard, error))
+            goto fail;
+        chunk->first = first;
+        end = to;
+        end_id = next;
+        /* Nothing of ours fits between two bounds that are the same to 64-bit integers. */
+        if (from == ABOVE || (first == next && to != ABOVE))
+            clear_chunk(&made->chunks[--made->count]);
+    }
+    if (end != ABOVE) {
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "the chunk map is not complete: chunks are being split or moved");
+        goto fail;
+    }
+    *map = made;
+    return true;
+
+unreadable:
+    sl_error_set(error, SL_EXIT_CLUSTER,
+                 "the chunk map has a bound that is not understood; is the collection sharded by "
+                 "{_id: 1} with whole numbers?");
+fail:
+    sl_shard_map_destroy(made);
+    return false;
+}
+
+bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
+                       const sl_topology *topology, sl_shard_map **map, sl_error *error) {
+    *map = NULL;
+    bool ok;
+    bool again = true;
+    /* A map that is read while somebody splits or moves may come in pieces that do not fit. */
+    for (unsigned attempt = 0; again; attempt++) {
+        sl_sharding sharding;
+        ok = sl_sharding_read(connection, target, &sharding, error);
+        if (ok && !(sharding.sharded && sl_key_is_id(&sharding.key))) {
+            *map = calloc(1, sizeof **map);
+            ok = *map != NULL || sl_error_memory(error, "reading the chunk map");
+            again = false;
+        } else if (ok) {
+            bson_t filter = BSON_INITIALIZER, chunks;
+            bson_iter_t uuid;
+            char ns[SL_NAMESPACE_ROOM];
+            if (sharding.chunks_by_uuid && bson_iter_init_find(&uuid, &sharding.document, "uuid"))
+                bson_append_iter(&filter, "uuid", -1, &uuid);
+            else
+                BSON_APPEND_UTF8(&filter, "ns", sl_target_namespace(target, ns));
+            bson_t *options =
+                BCON_NEW("sort", "{", "min", BCON_INT32(1), "}", "projection", "{", "min",
+                         BCON_INT32(1), "max", BCON_INT32(1), "shard", BCON_INT32(1), "}");
+            ok = sl_connection_find(connection, "config", "chunks", &filter, options, &chunks,
+                                    error);
+            again = ok;
+            ok = ok && sl_shard_map_from_chunks(&chunks, topology, map, error);
+            again = again && !ok && attempt < 4 && sl_backoff(attempt, NULL, NULL);
+            bson_destroy(&chunks);
+            bson_destroy(options);
+            bson_destroy(&filter);
+        } else {
+            again = false;
+        }
+        sl_sharding_clear(&sharding);
+    }
+    return ok;
+}
+
+void sl_shard_map_destroy(sl_shard_map *map) {
+    if (!map)
+        return;
+    for (size_t i = 0; i < map->count; i++)
+        clear_chunk(&map->chunks[i]);
+    free(map->chunks);
+    free(map);
+}
+
+bool sl_shard_map_by_id(const sl_shard_map *map) {
+    return map->by_id;
+}
+
+size_t sl_shard_map_find(const sl_shard_map *map, int64_t id) {
+    /* Invariant: chunks[low].first <= id, and id < chunks[high].first or high is the end. */
+    size_t low = 0, high = map->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (map->chunks[middle].first <= id)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id) {
+    return map->by_id ? map->chunks[sl_shard_map_find(map, id)].shard : 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is stored where, from $collStats, and what the server stores it with. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static uint64_t number_of(const bson_iter_t *row, const char *key) {
+    bson_iter_t iter;
+    if (bson_iter_recurse(row, &iter) && bson_iter_find(&iter, key)) {
+        int64_t value = bson_iter_as_int64(&iter);
+        return value > 0 ? (uint64_t)value : 0;
+    }
+    return 0;
+}
+
+static int by_shard(const void *a, const void *b) {
+    const sl_shard_statistics *left = a, *right = b;
+    return strcmp(left->shard, right->shard);
+}
+
+bool sl_statistics_read(sl_connection *connection, const sl_target *target,
+                        sl_shard_statistics **rows, size_t *count, sl_error *error) {
+    *rows = NULL;
+    *count = 0;
+    bson_t reply;
+    int32_t code;
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$collStats",
+                 "{", "storageStats", "{", "}", "}", "}", "{", "$project", "{", "shard",
+                 BCON_INT32(1), "documents", "$storageStats.count", "data", "$storageStats.size",
+                 "storage", "$storageStats.storageSize", "index", "$storageStats.totalIndexSize",
+                 "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
+    bool ok = sl_cluster_command(connection, target->database, command, &reply, &code, error);
+    bson_iter_t batch, row, field;
+    bson_iter_init(&row, &reply);
+    if (!ok && code == SL_CODE_NAMESPACE_NOT_FOUND) {
+        ok = true; /* no collection: no rows */
+    } else if (ok && bson_iter_find_descendant(&row, "cursor.firstBatch", &batch) &&
+               bson_iter_recurse(&batch, &row)) {
+        sl_topology *topology = NULL;
+        ok = sl_topology_read(connection, &topology, error);
+        while (ok && bson_iter_next(&row)) {
+            sl_shard_statistics *grown = realloc(*rows, (*count + 1) * sizeof *grown);
+            if (!grown) {
+                ok = sl_error_memory(error, "reading the collection's statistics");
+                break;
+            }
+            *rows = grown;
+            sl_shard_statistics *made = &grown[(*count)++];
+            /* Without sharding the row names no shard. */
+            bool named = bson_iter_recurse(&row, &field) && bson_iter_find(&field, "shard") &&
+                         BSON_ITER_HOLDS_UTF8(&field);
+            snprintf(made->shard, sizeof made->shard, "%s",
+                     named ? bson_iter_utf8(&field, NULL) : topology->shards[0].name);
+            made->documents = number_of(&row, "documents");
+            made->data_bytes = number_of(&row, "data");
+            made->storage_bytes = number_of(&row, "storage");
+            made->index_bytes = number_of(&row, "index");
+        }
+        sl_topology_destroy(topology);
+    }
+    bson_destroy(&reply);
+    bson_destroy(command);
+    if (!ok) {
+        free(*rows);
+        *rows = NULL;
+        *count = 0;
+        return sl_error_prefix(error, "cannot read the statistics of %s.%s", target->database,
+                               target->collection);
+    }
+    if (*count > 1)
+        qsort(*rows, *count, sizeof **rows, by_shard);
+    return true;
+}
+
+void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine) {
+    *engine = (sl_storage_engine){.cache_bytes = 0};
+    bson_t reply;
+    bson_t *status = BCON_NEW("serverStatus", BCON_INT32(1));
+    bson_iter_t iter, field;
+    if (sl_connection_command(connection, "admin", status, &reply, NULL, NULL)) {
+        if (bson_iter_init(&iter, &reply) &&
+            bson_iter_find_descendant(&iter, "storageEngine.name", &field) &&
+            BSON_ITER_HOLDS_UTF8(&field))
+            snprintf(engine->name, sizeof engine->name, "%s", bson_iter_utf8(&field, NULL));
+        if (bson_iter_init(&iter, &reply) &&
+            bson_iter_find_descendant(&iter, "wiredTiger.cache.maximum bytes configured", &field))
+            engine->cache_bytes = (uint64_t)bson_iter_as_int64(&field);
+    }
+    bson_destroy(&reply);
+    bson_destroy(status);
+}

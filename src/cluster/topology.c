@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shards of a cluster, from config.shards; one made-up shard where there is no sharding, so
+ * that nobody above needs to tell the difference. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static bool add_shard(sl_topology *topology, const char *name, const char *host, sl_error *error) {
+    sl_shard *grown = realloc(topology->shards, (topology->count + 1) * sizeof *grown);
+    if (!grown)
+        return sl_error_memory(error, "reading the shards");
+    topology->shards = grown;
+    sl_shard *shard = &grown[topology->count];
+    shard->name = strdup(name);
+    shard->host = strdup(host);
+    topology->count++;
+    if (!shard->name || !shard->host)
+        return sl_error_memory(error, "reading the shards");
+    return true;
+}
+
+static const char *text_of(const bson_iter_t *document, const char *key) {
+    bson_iter_t iter;
+    if (bson_iter_recurse(document, &iter) && bson_iter_find(&iter, key) &&
+        BSON_ITER_HOLDS_UTF8(&iter))
+        return bson_iter_utf8(&iter, NULL);
+    return "";
+}
+
+static bool read_shards(sl_connection *connection, sl_topology *topology, sl_error *error) {
+    bson_t filter = BSON_INITIALIZER, documents;
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
+    bool ok =
+        sl_connection_find(connection, "config", "shards", &filter, options, &documents, error);
+    bson_iter_t iter;
+    if (ok && bson_iter_init(&iter, &documents)) {
+        while (ok && bson_iter_next(&iter))
+            ok = add_shard(topology, text_of(&iter, "_id"), text_of(&iter, "host"), error);
+    }
+    if (ok && topology->count == 0)
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "the cluster at %s has no shards yet; add one with sh.addShard()",
+                          sl_connection_display_uri(connection));
+    bson_destroy(&documents);
+    bson_destroy(options);
+    return ok;
+}
+
+bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_error *error) {
+    *topology = NULL;
+    sl_topology *made = calloc(1, sizeof *made);
+    if (!made)
+        return sl_error_memory(error, "reading the shards");
+    const sl_server *server = sl_connection_server(connection);
+    bool ok = server->deployment == SL_SHARDED
+                  ? read_shards(connection, made, error)
+                  : add_shard(made,
+                              server->deployment == SL_REPLICA_SET
+                                  ? server->set_name
+                                  : sl_deployment_name(server->deployment),
+                              sl_connection_display_uri(connection), error);
+    if (!ok) {
+        sl_topology_destroy(made);
+        return false;
+    }
+    *topology = made;
+    return true;
+}
+
+void sl_topology_destroy(sl_topology *topology) {
+    if (!topology)
+        return;
+    for (size_t i = 0; i < topology->count; i++) {
+        free(topology->shards[i].name);
+        free(topology->shards[i].host);
+    }
+    free(topology->shards);
+    free(topology);
+}

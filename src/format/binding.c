@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binding: a schema and a source's header, or its number of fields, become a dialect: a flat list
+ * of converters in the source's column order. */
+#include <shardload/bson_writer.h>
+#include <shardload/delimited.h>
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_count, sl_plan **out,
+                              sl_error *error) {
+    sl_plan *plan = calloc(1, sizeof *plan);
+    sl_schema **schemas = calloc(schema_count + 1, sizeof(sl_schema *));
+    if (!plan || !schemas) {
+        free(plan);
+        free(schemas);
+        return sl_error_memory(error, "reading schemas");
+    }
+    plan->options = *options;
+    plan->schemas = schemas;
+    plan->schema_count = schema_count;
+    *out = plan;
+    return true;
+}
+
+void sl_delimited_plan_destroy(sl_plan *plan) {
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->schema_count; i++)
+        sl_schema_destroy(plan->schemas[i]);
+    free(plan->schemas);
+    free(plan);
+}
+
+void sl_delimited_dialect_destroy(sl_dialect *dialect) {
+    if (!dialect)
+        return;
+    free(dialect->header);
+    free(dialect->converters);
+    free(dialect->columns);
+    free(dialect->names);
+    free(dialect->prefixes);
+    free(dialect);
+}
+
+static bool check_name(sl_text name, size_t index, sl_error *error) {
+    if (name.length == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "column %zu of the header has no name; a schema can name it",
+                            index + 1);
+    if (!sl_utf8_valid(name.bytes, name.length, NULL) || memchr(name.bytes, '\0', name.length))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the name of column %zu of the header is not UTF-8", index + 1);
+    return true;
+}
+
+/* Gives each named column its schema column, or makes it a text. */
+static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *names,
+                       sl_error *error) {
+    char *memory = d->names;
+    for (size_t i = 0; i < d->column_count; i++) {
+        if (!check_name(names[i], i, error))
+            return false;
+        memcpy(memory, names[i].bytes, names[i].length);
+        sl_column *column = &d->columns[i];
+        column->published = memory;
+        memory += names[i].length;
+        *memory++ = '\0';
+        size_t k = 0;
+        while (schema && k < schema->column_count &&
+               !sl_schema_column_answers_to(&schema->columns[k], names[i]))
+            k++;
+        if (schema && k < schema->column_count) {
+            column->schema = schema->columns[k];
+        } else {
+            column->schema =
+                (sl_schema_column){.name = column->published, .short_name = column->published};
+            d->extra_columns += schema != NULL;
+        }
+    }
+    return true;
+}
+
+/* Every required column of the schema must be there. */
+static bool check_required(const sl_dialect *d, const sl_schema *schema, sl_error *error) {
+    char lacking[400] = "";
+    for (size_t k = 0; k < schema->column_count; k++) {
+        const sl_schema_column *column = &schema->columns[k];
+        bool found = !column->required;
+        for (size_t i = 0; i < d->column_count && !found; i++)
+            found = d->columns[i].schema.name == column->name;
+        size_t used = strlen(lacking);
+        if (!found)
+            snprintf(lacking + used, sizeof lacking - used, "%s%s", used ? ", " : "", column->name);
+    }
+    if (lacking[0] == '\0')
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE, "the header lacks columns that %s must have: %s",
+                        schema->kind, lacking);
+}
+
+static int compare_keys(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const char *key_of(const sl_column *column, bool long_names) {
+    return long_names ? column->schema.name : column->schema.short_name;
+}
+
+/* No two columns may have one key, and none the loader's own. */
+static bool check_keys(const sl_dialect *d, bool long_names, sl_error *error) {
+    const char **keys = malloc((d->column_count + 1) * sizeof *keys);
+    if (!keys)
+        return sl_error_memory(error, "reading a header");
+    for (size_t i = 0; i < d->column_count; i++)
+        keys[i] = key_of(&d->columns[i], long_names);
+    keys[d->column_count] = "_id";
+    qsort(keys, d->column_count + 1, sizeof *keys, compare_keys);
+    const char *doubled = NULL;
+    for (size_t i = 0; i < d->column_count && !doubled; i++)
+        doubled = strcmp(keys[i], keys[i + 1]) == 0 ? keys[i] : NULL;
+    free(keys);
+    if (!doubled)
+        return true;
+    char shown[80];
+    sl_text_printable(sl_text_of(doubled), shown, sizeof shown);
+    if (strcmp(doubled, "_id") == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "a column is called _id, which the loader makes "
+                            "itself; a schema can give it another name");
+    return sl_error_set(error, SL_EXIT_SOURCE, "two columns of the header would have the key %s",
+                        shown);
+}
+
+static sl_bson_type bson_type(sl_type type) {
+    switch (type) {
+    case SL_TYPE_TEXT:
+        return SL_BSON_TEXT;
+    case SL_TYPE_INT:
+    case SL_TYPE_CODE:
+        return SL_BSON_INT32;
+    case SL_TYPE_DOUBLE:
+        return SL_BSON_DOUBLE;
+    case SL_TYPE_DATE:
+    case SL_TYPE_DATETIME:
+        return SL_BSON_DATE;
+    case SL_TYPE_FLAG:
+        return SL_BSON_BOOL;
+    }
+    return SL_BSON_NULL;
+}
+
+/* Compiles the columns into converters. */
+static bool compile(sl_dialect *d, bool long_names, sl_error *error) {
+    size_t room = 0;
+    for (size_t i = 0; i < d->column_count; i++)
+        room += sl_bson_prefix_room(key_of(&d->columns[i], long_names));
+    d->prefixes = malloc(room);
+    if (!d->prefixes)
+        return sl_error_memory(error, "compiling columns");
+    uint8_t *prefix = d->prefixes;
+    bool all_text = true;
+    d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
+    for (size_t i = 0; i < d->column_count; i++) {
+        const sl_schema_column *schema = &d->columns[i].schema;
+        const char *key = key_of(&d->columns[i], long_names);
+        sl_converter *converter = &d->converters[i];
+        converter->prefix = prefix;
+        converter->prefix_length = sl_bson_prefix_make(prefix, bson_type(schema->type), key);
+        converter->type = (uint8_t)schema->type;
+        converter->required = schema->required;
+        converter->has_words = schema->missing.count > 0;
+        if (schema->minimum <= 0 && schema->maximum >= 0)
+            converter->fast_limit = (uint64_t)schema->maximum + 1;
+        prefix += sl_bson_prefix_room(key);
+        d->fixed_bytes += converter->prefix_length + sizeof(int64_t);
+        all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE;
+    }
+    if (d->fixed_bytes > 65536)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the columns' names are too long: %zu bytes a "
+                            "document, and 65536 are allowed",
+                            d->fixed_bytes);
+    if (all_text) {
+        d->watched_length = d->header_length;
+        while (d->watched_length > 0 && strchr("\r\n", d->header[d->watched_length - 1]))
+            d->watched_length--;
+    }
+    return true;
+}
+
+/* The column that takes extra delimiters: only where all stand in the schema's order. */
+static size_t find_spill(const sl_dialect *d, const sl_schema *schema) {
+    size_t spill = SIZE_MAX;
+    for (size_t i = 0; schema && i < d->column_count; i++) {
+        if (i >= schema->column_count || d->columns[i].schema.name != schema->columns[i].name)
+            return SIZE_MAX;
+        if (schema->columns[i].spill)
+            spill = i;
+    }
+    return spill;
+}
+
+static bool choose(sl_choice choice, bool otherwise) {
+    return choice == SL_CHOICE_OPEN ? otherwise : choice == SL_CHOICE_YES;
+}
+
+bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
+                     const sl_text *names, size_t count, sl_dialect **out, sl_error *error) {
+    if (count > SL_COLUMNS_MAX)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the header has %zu columns; at most %d are taken", count,
+                            SL_COLUMNS_MAX);
+    assert(names || schema);
+    sl_dialect *d = calloc(1, sizeof *d);
+    if (!d)
+        return sl_error_memory(error, "binding columns");
+    d->delimiter = first->delimiter;
+    d->quotes = choose(schema ? schema->quotes : SL_CHOICE_OPEN,
+                       first->delimiter != '|' && first->delimiter != '\t');
+    if (plan->options.trim || (schema && schema->trim))
+        d->trim = SL_TRIM_BOTH;
+    d->latin1 = plan->options.latin1;
+    d->kind = schema ? schema->kind : "records";
+    d->column_count = count;
+    d->header_length = names ? first->header_bytes : 0;
+    d->body_offset = names ? first->end : first->text_start;
+    d->converters = calloc(count, sizeof *d->converters);
+    d->columns = calloc(count, sizeof *d->columns);
+    d->names = malloc(first->line.length + count + 1);
+    d->header = malloc(d->header_length + 1);
+    if (!d->converters || !d->columns || !d->names || !d->header) {
+        sl_error_memory(error, "binding columns");
+        goto fail;
+    }
+    memcpy(d->header, first->line.bytes, d->header_length);
+    d->header[d->header_length] = '\0';
+    if (names) {
+        if (!bind_names(d, schema, names, error) || (schema && !check_required(d, schema, error)))
+            goto fail;
+    } else {
+        for (size_t i = 0; i < count; i++)
+            d->columns[i] = (sl_column){schema->columns[i].name, schema->columns[i]};
+    }
+    if (!check_keys(d, plan->options.long_names, error) ||
+        !compile(d, plan->options.long_names, error))
+        goto fail;
+    d->spill = d->quotes ? SIZE_MAX : find_spill(d, schema);
+    *out = d;
+    return true;
+fail:
+    sl_delimited_dialect_destroy(d);
+    return false;
+}
+
+const char *sl_delimited_record_kind(const sl_dialect *dialect) {
+    return dialect->kind;
+}
+
+static const char *delimiter_name(char delimiter) {
+    switch (delimiter) {
+    case '|':
+        return "pipes";
+    case ',':
+        return "commas";
+    case '\t':
+        return "tabs";
+    case ';':
+        return "semicolons";
+    case 0:
+        return "no delimiter";
+    default:
+        return "own delimiter";
+    }
+}
+
+char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
+    const sl_dialect *d = dialect;
+    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s", d->kind, d->letter[0] ? ", dialect " : "",
+             d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
+             d->column_count, d->column_count == 1 ? "" : "s");
+    const char *separator = "; not in the schema, loaded as text: ";
+    for (size_t i = 0; i < d->column_count && d->extra_columns > 0; i++) {
+        if (d->columns[i].schema.name != d->columns[i].published)
+            continue;
+        char name[64];
+        sl_text_printable(sl_text_of(d->columns[i].published), name, sizeof name);
+        size_t used = strlen(out);
+        snprintf(out + used, room - used, "%s%s", separator, name);
+        separator = ", ";
+    }
+    return out;
+}
+
+sl_text sl_delimited_header(const sl_dialect *dialect) {
+    return (sl_text){dialect->header, dialect->header_length};
+}

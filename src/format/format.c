@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry of formats. */
+#include <shardload/delimited.h>
+#include <shardload/format.h>
+
+#include <string.h>
+
+/* In the order in which they are tried: the particular before the general. */
+const sl_format *const sl_formats[] = {&sl_format_mot, &sl_format_delimited, NULL};
+
+const sl_format *sl_format_named(const char *name) {
+    for (size_t i = 0; sl_formats[i]; i++) {
+        if (strcmp(sl_formats[i]->name, name) == 0)
+            return sl_formats[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The format `mot`: vehicle test results, test items and their lookup tables as published for Great
+ * Britain since 2010 (user guide "MOT testing data", Driver and Vehicle Standards Agency).
+ *
+ * The columns are the same through the years; delimiters, quoting, header, codes and the way to
+ * write a missing value are not. The dialects, told apart by what is in the file and never by its
+ * name:
+ *
+ *   A      pipes, no header, one-letter codes, dates that are NULL; blanks at the end of fields
+ *   B C2 F pipes, header, empty fields
+ *   D      commas, header, quotes where needed, a quote escaped by a backslash
+ *   E      commas, header, every text quoted
+ *   G      as D, with completed_date as 15th column
+ *
+ * Tabs are taken as pipes are. The engine in delimited.c does the parsing. */
+#include <shardload/delimited.h>
+#include <shardload/embedded.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char delimiters[] = "|,\t";
+
+static bool is_mot(const char *schema_name) {
+    return strncmp(schema_name, "mot-", 4) == 0;
+}
+
+static bool plan_create(const sl_format_options *options, sl_plan **out, sl_error *error) {
+    size_t count = 0;
+    for (const sl_embedded *file = sl_embedded_schemas; file->name; file++)
+        count += is_mot(file->name);
+    sl_plan *plan;
+    if (!sl_delimited_plan_create(options, count, &plan, error))
+        return false;
+    count = 0;
+    for (const sl_embedded *file = sl_embedded_schemas; file->name; file++) {
+        if (is_mot(file->name) && !sl_schema_read((sl_text){file->text, file->length}, file->name,
+                                                  &plan->schemas[count++], error)) {
+            sl_delimited_plan_destroy(plan);
+            return false;
+        }
+    }
+    *out = plan;
+    return true;
+}
+
+/* How many of the names are columns of the schema; 0 when it is exact and one is not. */
+static size_t known_names(const sl_schema *schema, const sl_text *names, size_t count) {
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < schema->column_count && !found; k++)
+            found = sl_schema_column_answers_to(&schema->columns[k], names[i]);
+        known += found;
+    }
+    return schema->exact && (known < count || count < schema->column_count) ? 0 : known;
+}
+
+/* The schema that knows most of a header's names, and its first one: NULL when none does. A header
+ * may hold the columns in any order, but then the line must look like one otherwise. */
+static const sl_schema *schema_by_names(const sl_plan *plan, const sl_text *names, size_t count) {
+    const sl_schema *best = NULL;
+    size_t best_known = 1;
+    for (size_t s = 0; s < plan->schema_count; s++) {
+        size_t known = known_names(plan->schemas[s], names, count);
+        if (known > best_known && 2 * known >= count) {
+            best = plan->schemas[s];
+            best_known = known;
+        }
+    }
+    return best;
+}
+
+/* The schema whose number of fields most of the complete lines of the head have. */
+static const sl_schema *schema_by_fields(const sl_plan *plan, sl_text head,
+                                         const sl_first_line *first, size_t *columns) {
+    const sl_schema *best = NULL;
+    size_t best_lines = 0, most_fields = 0;
+    size_t tally[SL_COLUMNS_MAX + 1] = {0};
+    for (size_t at = first->text_start; at < head.length;) {
+        const char *end = memchr(head.bytes + at, '\n', head.length - at);
+        if (!end && at > first->text_start)
+            break; /* cut, perhaps */
+        size_t length = end ? (size_t)(end - head.bytes) - at : head.length - at;
+        size_t fields =
+            sl_header_split((sl_text){head.bytes + at, length}, first->delimiter, NULL, 0);
+        if (fields <= SL_COLUMNS_MAX)
+            tally[fields]++;
+        if (fields > most_fields)
+            most_fields = fields;
+        at += length + 1;
+    }
+    for (size_t s = 0; s < plan->schema_count; s++) {
+        const sl_schema *schema = plan->schemas[s];
+        for (size_t i = 0; schema->field_counts[i] != 0; i++) {
+            uint32_t fields = schema->field_counts[i];
+            if (tally[fields] > best_lines) {
+                best = schema;
+                best_lines = tally[fields];
+                *columns = fields;
+            }
+        }
+    }
+    if (best || first->delimiter == ',')
+        return best;
+    /* Nothing but lines with extra delimiters in a model. */
+    for (size_t s = 0; s < plan->schema_count; s++) {
+        const sl_schema *schema = plan->schemas[s];
+        for (size_t k = 0; k < schema->column_count; k++) {
+            if (schema->columns[k].spill && most_fields > schema->field_counts[0]) {
+                *columns = schema->field_counts[0];
+                return schema;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool not_mot(sl_text line, sl_error *error) {
+    char shown[100];
+    sl_text_printable(line, shown, sizeof shown);
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "this is not MOT data: its first line is `%s`; expected a header that "
+                 "begins with test_id, or a line of 14 fields that begins with a number",
+                 shown);
+    return false;
+}
+
+/* Results and items come in the publisher's dialects; lookup tables are always written alike. */
+static void guess_letter(sl_dialect *d, const sl_schema *schema, sl_text first_line) {
+    const char *letter;
+    if (schema->field_counts[0] == 0)
+        letter = "";
+    else if (d->header_length == 0)
+        letter = "A";
+    else if (d->delimiter != ',')
+        letter = "B/F";
+    else if (first_line.bytes[0] == '"')
+        letter = "E";
+    else
+        letter = d->column_count >= 15 ? "G" : "D";
+    snprintf(d->letter, sizeof d->letter, "%s", letter);
+}
+
+static bool begins_with_number(sl_text line, char delimiter) {
+    sl_text field;
+    uint64_t number;
+    sl_header_split(line, delimiter, &field, 1);
+    return line.bytes[0] != '"' && sl_text_to_u64(field, &number);
+}
+
+static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
+                  sl_dialect **dialect, sl_error *error) {
+    (void)name;
+    (void)whole;
+    if (plan->options.schema_text)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the format mot brings its own schemas; use the "
+                            "format delimited with a schema");
+    sl_first_line first;
+    if (!sl_first_line_read(head, delimiters, &first, error))
+        return false;
+    size_t columns = first.fields;
+    sl_text *names = calloc(columns, sizeof *names);
+    if (!names)
+        return sl_error_memory(error, "reading a header");
+    sl_header_split(first.line, first.delimiter, names, columns);
+    bool header = !begins_with_number(first.line, first.delimiter);
+    const sl_schema *schema = header ? schema_by_names(plan, names, columns)
+                                     : schema_by_fields(plan, head, &first, &columns);
+    bool bound = schema ? sl_dialect_bind(plan, schema, &first, header ? names : NULL, columns,
+                                          dialect, error)
+                        : not_mot(first.line, error);
+    free(names);
+    if (!bound)
+        return false;
+    sl_dialect *d = *dialect;
+    guess_letter(d, schema, first.line);
+    if (d->trim == SL_TRIM_NOTHING && strcmp(d->letter, "A") == 0)
+        d->trim = SL_TRIM_END;
+    return true;
+}
+
+const sl_format sl_format_mot = {
+    .name = "mot",
+    .summary = "vehicle test results, test items and lookup tables, in every published dialect",
+    .plan_create = plan_create,
+    .plan_destroy = sl_delimited_plan_destroy,
+    .sniff = sniff,
+    .dialect_destroy = sl_delimited_dialect_destroy,
+    .record_kind = sl_delimited_record_kind,
+    .describe = sl_delimited_describe,
+    .header = sl_delimited_header,
+    .parse = sl_delimited_parse,
+};

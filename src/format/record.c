@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records off the fast path; see record.h. */
+#include "record.h"
+
+#include <shardload/convert.h>
+
+#include <stdio.h>
+
+static bool is_blank(const char *text, uint32_t start, uint32_t end) {
+    while (start < end && text[start] == ' ')
+        start++;
+    return start == end;
+}
+
+static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_t count,
+                         sl_reject *reject) {
+    const sl_dialect *d = parser->dialect;
+    if (sl_record_is_header(parser, record))
+        return SL_LINE_HEADER;
+    if (count < d->column_count)
+        snprintf(reject->reason, sizeof reject->reason, "too few fields: %zu of %zu", count,
+                 d->column_count);
+    else
+        snprintf(reject->reason, sizeof reject->reason, "too many fields: %zu instead of %zu%s",
+                 count, d->column_count, d->quotes ? "; is a quote missing?" : "");
+    return SL_LINE_BAD;
+}
+
+/* Without quotes. When the line has more fields than columns, and a column may take them, that
+ * column keeps the extra delimiters: the fields before it count from the left, those behind it from
+ * the right. */
+static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reject) {
+    const sl_dialect *d = parser->dialect;
+    const char *text = parser->block->text.bytes;
+    size_t count = 1;
+    for (uint32_t at = record->start; at < record->end; at++)
+        count += text[at] == d->delimiter;
+    if (count < d->column_count || (count > d->column_count && d->spill == SIZE_MAX))
+        return bad_count(parser, record, count, reject);
+    size_t extra = count - d->column_count;
+    record->repaired = extra > 0;
+    uint32_t at = record->start;
+    for (size_t f = 0; f < d->column_count; f++) {
+        parser->before[f] = at - 1;
+        size_t skip = f == d->spill ? extra : 0;
+        while (at < record->end && (text[at] != d->delimiter || skip > 0))
+            skip -= text[at++] == d->delimiter;
+        parser->after[f] = at++;
+    }
+    return SL_LINE_RECORD;
+}
+
+/* The place of the quote that closes the one at `open`, or `end`. */
+static uint32_t closing_quote(const char *text, uint32_t open, uint32_t end) {
+    uint32_t at = open + 1;
+    while (at < end) {
+        bool pair = at + 1 < end && (text[at] == '\\' || (text[at] == '"' && text[at + 1] == '"'));
+        if (text[at] == '"' && !pair)
+            return at;
+        at += pair ? 2 : 1;
+    }
+    return end;
+}
+
+static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *reject) {
+    const sl_dialect *d = parser->dialect;
+    const char *text = parser->block->text.bytes;
+    uint32_t at = record->start;
+    size_t count = 0;
+    for (;;) {
+        uint32_t before = at - 1, after;
+        const char *column = count < d->column_count ? d->columns[count].published : NULL;
+        if (at < record->end && text[at] == '"') {
+            before = at;
+            after = closing_quote(text, at, record->end);
+            at = after + 1;
+            char quoted[SL_QUOTED_ROOM];
+            if (after == record->end) {
+                reject->column = column;
+                snprintf(reject->reason, sizeof reject->reason,
+                         "the quote that opens this field is never closed: %s",
+                         sl_quoted((sl_text){text + before, record->end - before}, quoted));
+                return SL_LINE_BAD;
+            }
+            if (at < record->end && text[at] != d->delimiter) {
+                reject->column = column;
+                snprintf(reject->reason, sizeof reject->reason,
+                         "after the quote that closes this field comes %s, not a delimiter",
+                         sl_quoted((sl_text){text + at, record->end - at}, quoted));
+                return SL_LINE_BAD;
+            }
+        } else {
+            while (at < record->end && text[at] != d->delimiter)
+                at++;
+            after = at;
+        }
+        if (count < d->column_count) {
+            parser->before[count] = before;
+            parser->after[count] = after;
+        }
+        count++;
+        if (at >= record->end)
+            break;
+        at++;
+    }
+    return count == d->column_count ? SL_LINE_RECORD : bad_count(parser, record, count, reject);
+}
+
+sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject) {
+    const char *text = parser->block->text.bytes;
+    bool blanks_are_data = parser->dialect->column_count == 1;
+    if (record->start == record->end ||
+        (!blanks_are_data && is_blank(text, record->start, record->end)))
+        return SL_LINE_BLANK;
+    if (parser->dialect->watched_length > 0 && sl_record_is_header(parser, record))
+        return SL_LINE_HEADER;
+    record->before = parser->before;
+    record->after = parser->after;
+    return parser->dialect->quotes ? split_quoted(parser, record, reject)
+                                   : split_plain(parser, record, reject);
+}
+
+bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
+    const sl_dialect *d = parser->dialect;
+    sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
+    if (d->watched_length > 0)
+        return sl_text_equal(line, (sl_text){d->header, d->watched_length});
+    sl_text first;
+    sl_header_split(line, d->delimiter, &first, 1);
+    return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
+           sl_schema_column_answers_to(&d->columns[0].schema, first);
+}
+
+/* Is the field empty, or a word that stands for no value? */
+static bool is_missing(const sl_schema_column *schema, sl_text field) {
+    if (field.length == 0)
+        return true;
+    for (size_t i = 0; i < schema->missing.count; i++) {
+        if (sl_text_equal(field, sl_text_of(schema->missing.words[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool is_word(sl_text field, const char *word) {
+    return word && sl_text_equal(field, sl_text_of(word));
+}
+
+/* An int that is negative, or longer or larger than the fast converter takes. Leading zeros are
+ * fine up to ten digits, or as many as the greatest value has. */
+static bool unusual_int(const sl_schema_column *schema, sl_text field, int64_t *value) {
+    char greatest[24];
+    int digits = snprintf(greatest, sizeof greatest, "%lld", (long long)schema->maximum);
+    size_t longest = digits > 10 ? (size_t)digits : 10;
+    size_t sign = field.length > 0 && field.bytes[0] == '-';
+    return field.length - sign <= longest && sl_convert_integer(field.bytes, field.length, value) &&
+           *value >= schema->minimum && *value <= schema->maximum;
+}
+
+static uint8_t *put_int(uint8_t *element, uint8_t *to, int64_t value) {
+    bool narrow = value >= INT32_MIN && value <= INT32_MAX;
+    *element = narrow ? SL_BSON_INT32 : SL_BSON_INT64;
+    return narrow ? sl_bson_put_int32(to, (int32_t)value) : sl_bson_put_int64(to, value);
+}
+
+uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
+                             bool *transcoded) {
+    if (sl_text_is_plain(field.bytes, field.length) && !quoted)
+        return sl_bson_put_text(to, field.bytes, field.length);
+    if (memchr(field.bytes, '\0', field.length))
+        return NULL;
+    uint8_t *value = to + 4;
+    if (sl_utf8_valid(field.bytes, field.length, NULL)) {
+        to = sl_bson_copy(value, field.bytes, field.length);
+    } else if (dialect->latin1) {
+        to = sl_put_windows_1252(value, field.bytes, field.length);
+        *transcoded = true;
+    } else {
+        return NULL;
+    }
+    if (quoted) { /* the escapes are ASCII, so they can be taken out of the finished text */
+        uint8_t *end = to;
+        to = value;
+        for (const uint8_t *from = value; from < end; from++) {
+            bool pair = from + 1 < end && ((*from == '\\' && (from[1] == '"' || from[1] == '\\')) ||
+                                           (*from == '"' && from[1] == '"'));
+            from += pair;
+            *to++ = *from;
+        }
+    }
+    *to++ = 0;
+    sl_bson_put_int32(value - 4, (int32_t)(to - value));
+    return to;
+}
+
+uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
+                        uint8_t *out, bool *transcoded) {
+    const sl_schema_column *schema = &dialect->columns[column].schema;
+    const sl_converter *converter = &dialect->converters[column];
+    if (is_missing(schema, field))
+        return schema->required ? NULL : out;
+    uint8_t *to = sl_bson_put_prefix(out, converter->prefix, converter->prefix_length);
+    int64_t whole;
+    uint64_t digits;
+    double value;
+    switch (schema->type) {
+    case SL_TYPE_CODE:
+        if (sl_convert_digits(field.bytes, field.length, &digits))
+            return put_int(out, to, (int64_t)digits);
+        *out = SL_BSON_TEXT;
+        /* fall through */
+    case SL_TYPE_TEXT:
+        return sl_put_careful_text(dialect, field, quoted, to, transcoded);
+    case SL_TYPE_INT:
+        return unusual_int(schema, field, &whole) ? put_int(out, to, whole) : NULL;
+    case SL_TYPE_DOUBLE:
+        return sl_convert_double(field.bytes, field.length, &value) ? sl_bson_put_double(to, value)
+                                                                    : NULL;
+    case SL_TYPE_FLAG:
+        *to = is_word(field, schema->yes);
+        return *to || is_word(field, schema->no) ? to + 1 : NULL;
+    case SL_TYPE_DATE:
+    case SL_TYPE_DATETIME:
+        break; /* their converters take all there are */
+    }
+    return NULL;
+}
+
+void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
+    const sl_column *column = &parser->dialect->columns[record->failed];
+    const char *begin = parser->block->text.bytes + (uint32_t)(record->before[record->failed] + 1);
+    const char *end = parser->block->text.bytes + record->after[record->failed];
+    sl_text field = sl_field_trim((sl_text){begin, (size_t)(end - begin)}, parser->dialect->trim);
+    char *out = reject->reason;
+    size_t room = sizeof reject->reason;
+    char quoted[SL_QUOTED_ROOM];
+    reject->column = column->published;
+    if (is_missing(&column->schema, field)) {
+        snprintf(out, room,
+                 field.length == 0 ? "the field is empty, but must have a value"
+                                   : "%s stands for no value, but there must be one",
+                 sl_quoted(field, quoted));
+        return;
+    }
+    switch (column->schema.type) {
+    case SL_TYPE_INT:
+        sl_explain_integer(field, column->schema.minimum, column->schema.maximum, out, room);
+        break;
+    case SL_TYPE_DATE:
+    case SL_TYPE_DATETIME:
+        sl_explain_date(field, column->schema.type == SL_TYPE_DATETIME, out, room);
+        break;
+    case SL_TYPE_DOUBLE:
+        sl_explain_double(field, out, room);
+        break;
+    case SL_TYPE_FLAG:
+        if (column->schema.no)
+            snprintf(out, room, "%s is neither \"%s\" nor \"%s\"", sl_quoted(field, quoted),
+                     column->schema.yes, column->schema.no);
+        else
+            snprintf(out, room, "%s is neither \"%s\" nor empty", sl_quoted(field, quoted),
+                     column->schema.yes);
+        break;
+    case SL_TYPE_TEXT:
+    case SL_TYPE_CODE:
+        sl_explain_text(field, out, room);
+        break;
+    }
+}
+
+void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *reject) {
+    reject->offset = parser->block->offset + record->start;
+    reject->line = record->line;
+    reject->record =
+        (sl_text){parser->block->text.bytes + record->start, record->end - record->start};
+    parser->counts.records++;
+    parser->counts.rejects++;
+    parser->sink->reject(parser->sink, reject);
+}

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user meets when something is wrong: the right exit code, words that say what to do, no
+inner life of the program or its libraries, no endless wait and no password on the screen."""
+import gzip
+import os
+import re
+import socket
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+from support import HEADER, ROW  # noqa: E402
+
+# Nothing of this belongs into a message to a user.
+INNER = re.compile(r"mongoc|libbson|bson_|\bhello\b|ismaster|topology|serverSelectionT|"
+                   r"\.c\b|\.h\b|errno|assert|0x[0-9a-f]{6,}|\(null\)", re.IGNORECASE)
+SECRET = "pa55-w0rd"
+
+
+class ErrorCase(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.good = self.file("good.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
+
+    def fails(self, code, *words, limit=30, **more):
+        """The program ends with this code and words that a user understands."""
+        outcome = self.shardload(*words, code=code, limit=limit, **more)
+        self.assertTrue(outcome.err.strip(), "not a word about what is wrong")
+        self.assertNotRegex(outcome.text, INNER)
+        return outcome
+
+
+class WrongOptions(ErrorCase):
+    def test_no_command_and_a_wrong_command(self):
+        self.fails(support.EXIT_USAGE)
+        self.assertIn("lode", self.fails(support.EXIT_USAGE, "lode", self.good).err)
+
+    def test_an_unknown_option_is_named(self):
+        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--frobnicate", self.good)
+        self.assertIn("--frobnicate", outcome.err)
+
+    def test_all_wrong_options_are_reported_at_once(self):
+        outcome = self.fails(support.EXIT_USAGE, "load", "--threads", "many", "--names", "medium",
+                             "--compressor", "lz5", "--no-such-thing", "--shard-key", "{x",
+                             "--max-rejects", "-4", self.good)
+        for word in ("threads", "many", "names", "medium", "compressor", "lz5", "no-such-thing",
+                     "shard-key", "max-rejects"):
+            self.assertIn(word, outcome.err)
+
+    def test_no_source(self):
+        self.fails(support.EXIT_USAGE, "load", "--sink", "null")
+
+    def test_no_target(self):
+        outcome = self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/", self.good)
+        self.assertRegex(outcome.err, "--db")
+        self.assertRegex(outcome.err, "--collection")
+
+    def test_names_that_a_server_would_refuse(self):
+        for words in (["-d", "a b", "-c", "t"], ["-d", "a.b", "-c", "t"], ["-d", "x", "-c", "$t"],
+                      ["-d", "x", "-c", ""]):
+            with self.subTest(words):
+                self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/", *words,
+                           self.good)
+
+    def test_a_wrong_uri(self):
+        for uri in ("localhost:27017", "http://localhost/", "mongodb://", "mongodb://a:b:c@x/"):
+            with self.subTest(uri):
+                self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
+                           self.good)
+
+    def test_wrong_index_specifications(self):
+        for spec in ("{t", "[]", '"t"', "{}", '{"t": "sideways"}'):
+            with self.subTest(spec):
+                outcome = self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/",
+                                     "-d", "x", "-c", "y", "--index", spec, self.good)
+                self.assertIn("index", outcome.err)
+
+    def test_help_goes_to_standard_output_and_is_no_error(self):
+        for words in (["--help"], ["load", "--help"], ["inspect", "--help"]):
+            with self.subTest(words):
+                outcome = self.shardload(*words)
+                self.assertIn("shardload", outcome.out)
+                self.assertEqual(outcome.err, "")
+
+
+class WrongSources(ErrorCase):
+    def load(self, code, *words, **more):
+        return self.fails(code, "load", "--sink", "null", "--work-dir", "w", *words, **more)
+
+    def test_missing_file(self):
+        outcome = self.load(support.EXIT_SOURCE, self.good, "nowhere.txt")
+        self.assertIn("nowhere.txt", outcome.err)
+
+    def test_several_missing_files_are_all_named(self):
+        outcome = self.load(support.EXIT_SOURCE, "one.txt", "two.txt")
+        self.assertIn("one.txt", outcome.err)
+        self.assertIn("two.txt", outcome.err)
+
+    def test_empty_file(self):
+        self.assertIn("nothing.txt", self.load(support.EXIT_SOURCE,
+                                               self.file("nothing.txt", b"")).err)
+
+    def test_empty_gzip_file(self):
+        self.load(support.EXIT_SOURCE, self.zipped("nothing.gz", b""))
+
+    def test_binary_file(self):
+        path = self.file("picture.bin", bytes(range(256)) * 4096)
+        self.assertIn("picture.bin", self.load(support.EXIT_SOURCE, path).err)
+
+    def test_a_file_of_zeros(self):
+        self.load(support.EXIT_SOURCE, self.file("zeros.bin", bytes(1 << 20)))
+
+    def test_truncated_gzip(self):
+        data = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
+        whole = gzip.compress(data)
+        for share in (20, len(whole) // 2, len(whole) - 4):
+            with self.subTest(share):
+                path = self.file("cut.gz", whole[:share])
+                outcome = self.load(support.EXIT_SOURCE, path)
+                self.assertIn("cut.gz", outcome.err)
+
+    def test_damaged_gzip(self):
+        data = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
+        whole = bytearray(gzip.compress(data))
+        whole[len(whole) // 2] ^= 0x55
+        self.assertIn("bad.gz", self.load(support.EXIT_SOURCE, self.file("bad.gz", bytes(whole))).err)
+
+    def test_rubbish_after_gzip_data_is_not_loaded_in_silence(self):
+        data = gzip.compress((HEADER + "\n" + ROW.format(id=1) + "\n").encode())
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", "w",
+                                 self.file("tail.gz", data + b"rubbish at the end"), code=None)
+        self.assertIn("tail.gz", outcome.text)
+        self.assertIn(outcome.code, (support.EXIT_OK, support.EXIT_SOURCE))
+
+    def test_folder_without_readable_files(self):
+        (self.scratch / "empty").mkdir()
+        self.file("noise/readme.md", "no data here\n")
+        self.file("noise/.hidden.txt", self.good.read_bytes())
+        for folder in ("empty", "noise"):
+            with self.subTest(folder):
+                self.assertIn(folder, self.load(support.EXIT_SOURCE, folder).err)
+
+    def test_include_that_matches_nothing(self):
+        self.file("in/a.txt", self.good.read_bytes())
+        self.assertIn("*.csv", self.load(support.EXIT_SOURCE, "--include", "*.csv", "in").err)
+
+    def test_results_and_items_named_together(self):
+        items = self.file("items.txt", "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
+                          "1|8394|A|7|\n")
+        outcome = self.load(support.EXIT_SOURCE, self.good, items)
+        self.assertRegex(outcome.err, r"(?s)result.*item|item.*result")
+
+    def test_the_same_file_twice_is_loaded_once(self):
+        os.symlink("good.txt", self.scratch / "link.txt")
+        for second in ("good.txt", "./good.txt", "link.txt"):
+            with self.subTest(second):
+                outcome = self.shardload("load", "--sink", "null", "--work-dir", "w", self.good,
+                                         second)
+                self.assert_accounting(self.scratch / "w", inserted=1)
+                self.assertIn(second, outcome.err)
+
+    def test_unreadable_file(self):
+        self.good.chmod(0)
+        self.assertIn("good.txt", self.load(support.EXIT_SOURCE, self.good,
+                                                unprivileged=True).err)
+
+    def test_an_unreadable_folder(self):
+        self.file("in/a.txt", self.good.read_bytes())
+        (self.scratch / "in").chmod(0)
+        self.assertIn("in", self.load(support.EXIT_SOURCE, "in", unprivileged=True).err)
+
+    def test_a_loop_of_links_named_as_source(self):
+        os.symlink("b", self.scratch / "a")
+        os.symlink("a", self.scratch / "b")
+        self.load(support.EXIT_SOURCE, "a")
+
+    def test_names_with_odd_characters_are_shown_safely(self):
+        outcome = self.load(support.EXIT_SOURCE, self.file("x\x1b[31mred\n.txt", b""))
+        self.assertNotIn("\x1b", outcome.text)
+
+
+class WrongPlaces(ErrorCase):
+    def test_work_directory_below_a_file(self):
+        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir",
+                             "good.txt/w", self.good)
+        self.assertIn("good.txt/w", outcome.err)
+
+    def test_unwritable_work_directory(self):
+        (self.scratch / "locked").mkdir(mode=0o555)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir",
+                             "locked/w", self.good, unprivileged=True)
+        self.assertIn("locked", outcome.err)
+
+    def test_dump_into_a_missing_folder(self):
+        outcome = self.fails(None, "load", "--sink", "bson:nowhere/x.bson", "--work-dir", "w",
+                             self.good)
+        self.assertIn(outcome.code, (support.EXIT_USAGE, support.EXIT_SOURCE))
+        self.assertIn("nowhere/x.bson", outcome.err)
+
+    def test_a_full_disk_is_noticed(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        rows = "".join(ROW.format(id=n) + "\n" for n in range(1, 20000))
+        path = self.file("many.txt", HEADER + "\n" + rows)
+        outcome = self.fails(None, "load", "--sink", "bson:/dev/full", "--work-dir", "w", path)
+        self.assertNotIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS))
+        self.assertIn("/dev/full", outcome.err)
+
+
+class NoServer(ErrorCase):
+    """A server that is not there, or is no server."""
+
+    def unreachable(self, uri, *words, limit=15):
+        outcome = self.fails(support.EXIT_CLUSTER, "load", "--uri", uri, "-d", "x", "-c", "y",
+                             "--work-dir", "w", *words, self.good, limit=limit)
+        return outcome
+
+    def test_nobody_listens(self):
+        port = support.free_port()
+        outcome = self.unreachable(f"mongodb://127.0.0.1:{port}/")
+        self.assertIn(str(port), outcome.err)
+
+    def test_a_host_that_does_not_exist(self):
+        outcome = self.unreachable("mongodb://no-such-host.invalid:27017/")
+        self.assertIn("no-such-host.invalid", outcome.err)
+
+    def test_somebody_listens_and_says_nothing(self):
+        with socket.socket() as mute:
+            mute.bind((support.HOST, 0))
+            mute.listen(16)
+            self.unreachable(f"mongodb://127.0.0.1:{mute.getsockname()[1]}/")
+
+    def test_a_replica_set_that_is_not_there(self):
+        self.unreachable(f"mongodb://127.0.0.1:{support.free_port()}/?replicaSet=rs0")
+
+    def test_the_password_is_nowhere(self):
+        port = support.free_port()
+        uri = f"mongodb://somebody:{SECRET}@127.0.0.1:{port}/"
+        outcome = self.unreachable(uri)
+        self.assertNotIn(SECRET, outcome.text)
+        outcome = self.fails(support.EXIT_CLUSTER, "load", "-d", "x", "-c", "y", "--work-dir", "w2",
+                             self.good,
+                             environment=support.clean_environment(SHARDLOAD_URI=uri))
+        self.assertNotIn(SECRET, outcome.text)
+        for path, content in support.every_text_in(self.scratch):
+            self.assertNotIn(SECRET.encode(), content, path)
+
+    def test_the_password_is_not_shown_with_a_wrong_uri(self):
+        for uri in (f"mongodb://somebody:{SECRET}@", f"mongodb://somebody:{SECRET}@h:x/",
+                    f"http://somebody:{SECRET}@host/", f"mongodb://somebody:{SECRET}@h/?a"):
+            with self.subTest(uri.replace(SECRET, "...")):
+                outcome = self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
+                                     self.good)
+                self.assertNotIn(SECRET, outcome.text)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

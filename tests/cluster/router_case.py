@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the local cluster's router share: a database of the test's own in the shared
+cluster, and a bare socket that says exactly what it is told to.
+"""
+import os
+import socket
+import struct
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+try:
+    import bson
+    import pymongo
+    import pymongo.errors
+except ImportError:
+    bson = pymongo = None
+
+OP_MSG, OP_QUERY = 2013, 2004
+CHECKSUM, MORE_TO_COME, EXHAUST = 1, 2, 1 << 16
+PATIENCE = 30  # seconds until something that has to happen is held never to happen
+
+
+def cluster_uri():
+    support.need_driver()
+    uri = os.environ.get("SHARDLOAD_TEST_URI")
+    if not uri:
+        raise unittest.SkipTest("SHARDLOAD_TEST_URI is not set: no sharded cluster to test with")
+    return uri
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never happened: {what}")
+        time.sleep(0.02)
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def message(command, sequences=(), flags=0, request=7, body_last=False):
+    """An OP_MSG of a command and of document sequences, given as (name, encoded documents)."""
+    parts = [b"\0" + bson.encode(command)]
+    for name, documents in sequences:
+        content = name.encode() + b"\0" + b"".join(documents)
+        parts.append(b"\1" + struct.pack("<i", 4 + len(content)) + content)
+    if body_last:
+        parts.append(parts.pop(0))
+    content = struct.pack("<I", flags) + b"".join(parts)
+    length = 16 + len(content) + (4 if flags & CHECKSUM else 0)
+    whole = struct.pack("<iiii", length, request, 0, OP_MSG) + content
+    if flags & CHECKSUM:
+        whole += struct.pack("<I", crc32c(whole))
+    return whole
+
+
+class Wire:
+    """A connection that says exactly what it is told to."""
+
+    def __init__(self, address):
+        self.socket = socket.create_connection(address, timeout=PATIENCE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def receive(self, length):
+        data = b""
+        while len(data) < length:
+            part = self.socket.recv(length - len(data))
+            if not part:
+                raise EOFError("the router closed the connection")
+            data += part
+        return data
+
+    def reply(self):
+        length, _, self.answered, _ = struct.unpack("<iiii", self.receive(16))
+        data = self.receive(length - 16)
+        assert data[4] == 0, "a reply is one document"
+        return bson.decode(data[5:])
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def run(self, command, *arguments, **more):
+        self.send(message(command, *arguments, **more))
+        return self.reply()
+
+    def is_closed(self):
+        """Waits for the other side to close; a reply is no close."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+class ClusterCase(unittest.TestCase):
+    """A database of the test's own in the shared cluster."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.uri = cluster_uri()
+        cls.client = pymongo.MongoClient(cls.uri)
+        cls.admin = cls.client.admin
+        cls.address = cls.client.address
+        cls.shards = sorted(shard["_id"] for shard in cls.admin.command("listShards")["shards"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def setUp(self):
+        self.name = f"router_{os.getpid()}_{self._testMethodName}"[:60]
+        self.database = self.client[self.name]
+        self.addCleanup(self.client.drop_database, self.name)
+
+    def namespace(self, collection):
+        return f"{self.name}.{collection}"
+
+    def shard_by_range(self, collection, *bounds, key="_id"):
+        """Shards by range, with a chunk per pair of bounds, placed on the shards in turn."""
+        namespace = self.namespace(collection)
+        self.admin.command("shardCollection", namespace, key={key: 1})
+        for bound in bounds:
+            self.admin.command("split", namespace, middle={key: bound})
+        for i, low in enumerate((bson.MinKey(),) + bounds):
+            high = (bounds + (bson.MaxKey(),))[i]
+            self.admin.command(
+                "moveChunk", namespace, bounds=[{key: low}, {key: high}],
+                to=self.shards[i % len(self.shards)])
+
+    def counts(self, collection):
+        """How many documents each shard says it has."""
+        stages = [{"$collStats": {"count": {}}}]
+        return {row["shard"]: row["count"] for row in self.database[collection].aggregate(stages)}
+
+    def chunks(self, collection):
+        entry = self.client.config.collections.find_one({"_id": self.namespace(collection)})
+        found = self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min", 1)
+        return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in found]
+
+    def assert_code(self, code, run, *arguments, **more):
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            run(*arguments, **more)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return caught.exception

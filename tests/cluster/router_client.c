@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The C driver as a client of the local cluster's router: prints TAP. Run by test_router.py.
+ *
+ * Usage: router_client URI DATABASE
+ */
+
+#include <mongoc/mongoc.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { DOCUMENTS = 5000 };
+
+struct client {
+    mongoc_client_t *client;
+    mongoc_collection_t *collection;
+    const char *database;
+};
+
+static int count;
+static int failures;
+
+static void check(bool good, const char *name, const bson_error_t *error) {
+    printf("%s %d - the C driver %s\n", good ? "ok" : "not ok", ++count, name);
+    if (!good) {
+        failures++;
+        printf("# %s\n", error ? error->message : "not as expected");
+    }
+}
+
+static void see_a_sharded_cluster(const struct client *c) {
+    bson_error_t error = {0};
+    mongoc_server_description_t *server =
+        mongoc_client_select_server(c->client, true, NULL, &error);
+    const char *type = server ? mongoc_server_description_type(server) : "none";
+    check(server && strcmp(type, "Mongos") == 0, "sees a mongos", &error);
+    mongoc_server_description_destroy(server);
+}
+
+static void shard(const struct client *c) {
+    bson_error_t error = {0};
+    char ns[256];
+    snprintf(ns, sizeof ns, "%s.c", c->database);
+    bson_t *shard_it =
+        BCON_NEW("shardCollection", BCON_UTF8(ns), "key", "{", "_id", BCON_UTF8("hashed"), "}");
+    check(mongoc_client_command_simple(c->client, "admin", shard_it, NULL, NULL, &error),
+          "shards a collection", &error);
+    bson_destroy(shard_it);
+}
+
+static void insert(const struct client *c) {
+    bson_error_t error = {0};
+    bson_t reply = BSON_INITIALIZER;
+    bson_iter_t iter;
+    const bson_t **documents = calloc(DOCUMENTS, sizeof *documents);
+    bson_t *options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false),
+                               "writeConcern", "{", "w", BCON_UTF8("majority"), "}");
+    bool good = documents != NULL;
+    for (int64_t i = 0; good && i < DOCUMENTS; i++) {
+        documents[i] = BCON_NEW("_id", BCON_INT64(i), "text", BCON_UTF8("some text of a document"));
+    }
+    bson_destroy(&reply);
+    good = good && mongoc_collection_insert_many(c->collection, documents, DOCUMENTS, options,
+                                                 &reply, &error);
+    check(good && bson_iter_init_find(&iter, &reply, "insertedCount") &&
+              bson_iter_as_int64(&iter) == DOCUMENTS,
+          "inserts many documents, with retryable writes asked for", &error);
+
+    /* Once more: each is there already, and each is named by its place. */
+    bson_destroy(&reply);
+    good =
+        !mongoc_collection_insert_many(c->collection, documents + 10, 3, options, &reply, &error);
+    bson_iter_t errors;
+    int seen = 0;
+    bool places = true;
+    if (good && bson_iter_init_find(&iter, &reply, "writeErrors") &&
+        bson_iter_recurse(&iter, &errors)) {
+        bson_iter_t place;
+        while (bson_iter_next(&errors)) {
+            places = places && bson_iter_recurse(&errors, &place) &&
+                     bson_iter_find(&place, "index") && bson_iter_as_int64(&place) < 3;
+            seen++;
+        }
+    }
+    check(good && places && seen == 3 && error.code == 11000, "is told of duplicates one by one",
+          NULL);
+    for (int i = 0; documents && i < DOCUMENTS; i++) {
+        bson_destroy((bson_t *)(uintptr_t)documents[i]);
+    }
+    free(documents);
+    bson_destroy(options);
+    bson_destroy(&reply);
+}
+
+static void find(const struct client *c) {
+    bson_error_t error = {0};
+    bson_t filter = BSON_INITIALIZER;
+    const bson_t *document;
+    int64_t expected = 0;
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "batchSize", BCON_INT32(77));
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(c->collection, &filter, options, NULL);
+    while (mongoc_cursor_next(cursor, &document)) {
+        bson_iter_t iter;
+        if (!bson_iter_init_find(&iter, document, "_id") || bson_iter_as_int64(&iter) != expected) {
+            break;
+        }
+        expected++;
+    }
+    check(!mongoc_cursor_error(cursor, &error) && expected == DOCUMENTS,
+          "reads them back in order, through many batches", &error);
+    mongoc_cursor_destroy(cursor);
+    bson_destroy(options);
+    bson_destroy(&filter);
+}
+
+static void abandon_a_cursor(const struct client *c) {
+    bson_error_t error = {0};
+    bson_t filter = BSON_INITIALIZER;
+    const bson_t *document;
+    bson_t *options = BCON_NEW("batchSize", BCON_INT32(2));
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(c->collection, &filter, options, NULL);
+    const bool read = mongoc_cursor_next(cursor, &document);
+    mongoc_cursor_destroy(cursor); /* sends killCursors */
+    const int64_t n =
+        mongoc_collection_count_documents(c->collection, &filter, NULL, NULL, NULL, &error);
+    check(read && n == DOCUMENTS, "gives a cursor up and goes on", &error);
+    bson_destroy(options);
+    bson_destroy(&filter);
+}
+
+static void be_refused(const struct client *c) {
+    bson_error_t error = {0};
+    bson_t *command = BCON_NEW("noSuchCommand", BCON_INT32(1));
+    const bool refused =
+        !mongoc_client_command_simple(c->client, "admin", command, NULL, NULL, &error);
+    check(refused && error.code == 59, "is refused what the router does not know", &error);
+    bson_destroy(command);
+}
+
+int main(int argc, char **argv) {
+    bson_error_t error = {0};
+    if (argc != 3) {
+        fprintf(stderr, "Usage: router_client URI DATABASE\n");
+        return 2;
+    }
+    mongoc_init();
+    mongoc_uri_t *uri = mongoc_uri_new_with_error(argv[1], &error);
+    if (!uri) {
+        fprintf(stderr, "router_client: %s\n", error.message);
+        mongoc_cleanup();
+        return 2;
+    }
+    mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
+    struct client c = {.client = mongoc_client_new_from_uri(uri), .database = argv[2]};
+    c.collection = mongoc_client_get_collection(c.client, c.database, "c");
+
+    see_a_sharded_cluster(&c);
+    shard(&c);
+    insert(&c);
+    find(&c);
+    abandon_a_cursor(&c);
+    be_refused(&c);
+    printf("1..%d\n", count);
+
+    mongoc_collection_destroy(c.collection);
+    mongoc_client_destroy(c.client);
+    mongoc_uri_destroy(uri);
+    mongoc_cleanup();
+    return failures > 0;
+}

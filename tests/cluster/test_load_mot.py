@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MOT files into real servers of every shape, and what the Python driver then finds there."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import mot_reader  # noqa: E402
+import support  # noqa: E402
+from support import HEADER, ROW  # noqa: E402
+
+
+class AnyServer:
+    """What must hold wherever the documents go."""
+
+    def source_number(self, raw):
+        numbers = {support.key_of(document) >> 40 for document in raw}
+        self.assertEqual(len(numbers), 1, "one file has one source number")
+        return numbers.pop()
+
+    def assert_holds(self, path, names="short", collection="t"):
+        raw = self.stored(collection)
+        reading = mot_reader.read(path, names, self.source_number(raw))
+        self.assert_documents(raw, reading.documents, path.name)
+        return reading
+
+    def creation_strings(self, collection="t"):
+        """How the storage engine was told to make the collection, for each shard."""
+        stats = self.database.command("collStats", collection)
+        parts = stats["shards"].values() if "shards" in stats else [stats]
+        return [part["wiredTiger"]["creationString"] for part in parts]
+
+    def rows(self, *ids):
+        return HEADER + "\n" + "".join(ROW.format(id=id) + "\n" for id in ids)
+
+    # What is loaded
+
+    def test_every_sample_comes_back_as_the_reader_has_it(self):
+        for sample in support.MOT_TESTS + support.MOT_ITEMS:
+            with self.subTest(sample):
+                path, name = support.mot_sample(sample), sample.split(".")[0]
+                _, work = self.load(path, collection=name)
+                reading = self.assert_holds(path, collection=name)
+                self.assert_accounting(work, inserted=len(reading.documents), records=reading.records)
+
+    def test_long_names(self):
+        path = support.mot_sample("test_result_2021_quoted.csv")
+        self.load("--names", "long", path)
+        self.assert_holds(path, "long")
+
+    def test_dirty_data_with_many_threads(self):
+        (path,), answers = self.generate("G1", 30000, "--dirt", "heavy", "--bad", 25, "--seed", 21)
+        _, work = self.load("-j", 4, "--batch-size", 500, path, code=support.EXIT_REJECTS)
+        reading = self.assert_holds(path)
+        self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+        self.assert_accounting(work, records=reading.records, rejectedByParser=25,
+                               inserted=answers["totals"]["documents"], rejectedByServer=0,
+                               alreadyThere=0)
+        record = support.run_record(work)
+        self.assertIs(record["verification"]["ok"], True)
+        self.assertEqual(record["exitCode"], support.EXIT_REJECTS)
+
+    def test_standard_input(self):
+        path = support.mot_sample("test_result_2022_2023_pipe.csv")
+        self.load("-", stdin=path.read_bytes())
+        self.assert_holds(path)
+
+    def test_all_documents_of_several_files(self):
+        paths, answers = self.generate("B", 9000, "--files", 3, "--gzip", "--seed", 22)
+        self.load(*paths)
+        raw = self.stored()
+        by_source = {}
+        for document in raw:
+            by_source.setdefault(support.key_of(document) >> 40, []).append(document)
+        self.assertEqual(len(by_source), 3)
+        tests = sorted(support.bson.decode(document)["t"] for document in raw)
+        expected = sorted(document["t"] for path in paths
+                          for document in mot_reader.read(path).documents)
+        self.assertEqual(tests, expected)
+        self.assertEqual(len(raw), answers["totals"]["documents"])
+
+    # Loading again
+
+    def test_the_same_file_twice_is_refused(self):
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        self.load(path)
+        before = sorted(self.stored())
+        outcome, _ = self.load(path, code=support.EXIT_SOURCE)
+        self.assertIn("year.txt", outcome.err)
+        self.assertIn("--again", outcome.err)
+        self.assertRegex(outcome.err, r"20\d\d-\d\d-\d\d")
+        self.assertEqual(sorted(self.stored()), before)
+
+    def test_the_same_file_again_on_purpose_doubles_nothing(self):
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        self.load(path)
+        before = sorted(self.stored())
+        _, work = self.load("--again", path)
+        self.assertEqual(sorted(self.stored()), before)
+        self.assert_accounting(work, records=3, inserted=0, alreadyThere=3)
+
+    def test_a_file_of_the_same_name_with_other_content_is_another_file(self):
+        self.load(self.file("year.txt", self.rows(1, 2, 3)))
+        self.load(self.file("year.txt", self.rows(4, 5, 6)))
+        self.assertEqual(self.database.t.count_documents({}), 6)
+
+    def test_drop_starts_anew(self):
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        self.load(self.file("other.txt", self.rows(7)), path)
+        self.load("--drop", path)
+        self.assertEqual(sorted(document["t"] for document in self.database.t.find()), [1, 2, 3])
+
+    def test_two_collections_know_nothing_of_each_other(self):
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        self.load(path, collection="a")
+        self.load(path, collection="b")
+        self.assertEqual(self.database.b.count_documents({}), 3)
+
+    # Layout
+
+    def test_indexes_are_built(self):
+        self.load("--index", '{"t": 1}', "--index", '{"k": 1, "o": -1}',
+                  self.file("year.txt", self.rows(1, 2, 3)))
+        keys = [dict(index["key"]) for index in self.database.t.list_indexes()]
+        self.assertIn({"t": 1}, keys)
+        self.assertIn({"k": 1, "o": -1}, keys)
+
+    def test_the_compressor_is_the_one_asked_for(self):
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        for compressor in ("none", "zstd", "zlib"):
+            with self.subTest(compressor):
+                self.load("--compressor", compressor, path, collection=compressor)
+                for text in self.creation_strings(compressor):
+                    self.assertIn(f"block_compressor={compressor},", text)
+
+    def test_a_clustered_collection(self):
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        self.load("--clustered", path)
+        (listed,) = [entry for entry in self.database.list_collections()
+                     if entry["name"] == "t"]
+        self.assertEqual(listed["options"]["clusteredIndex"]["key"], {"_id": 1})
+        self.assert_holds(path)
+
+    # What the server refuses
+
+    def test_documents_that_the_server_refuses_are_rejects_with_its_reason(self):
+        self.database.create_collection("t", validator={"m": {"$lt": 49000}})
+        rows = self.rows(1, 2, 3).splitlines()
+        rows[2] = rows[2].replace("49828", "100")
+        path = self.file("year.txt", "\n".join(rows) + "\n")
+        _, work = self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
+        self.assertEqual([document["t"] for document in self.database.t.find()], [2])
+        self.assert_accounting(work, records=3, inserted=1, rejectedByServer=2, rejectedByParser=0)
+        listed = support.reject_rows(work)
+        self.assertEqual([row["offset"] for row in listed],
+                         [str(path.read_bytes().index(b"\n1|") + 1),
+                          str(path.read_bytes().index(b"\n3|") + 1)])
+        for row in listed:
+            self.assertIn("121", row["reason"])
+
+    def test_a_duplicate_of_something_else_is_a_reject_and_not_already_there(self):
+        # Only a clash of _id means that the document has arrived before.
+        self.database.t.create_index("t", unique=True)
+        self.database.t.insert_one({"_id": "mine", "t": 2})
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        _, work = self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3, inserted=2, alreadyThere=0, rejectedByServer=1)
+        (row,) = support.reject_rows(work)
+        self.assertIn("11000", row["reason"])
+
+    def test_a_view_cannot_be_loaded_into(self):
+        self.database.create_collection("v", viewOn="t", pipeline=[])
+        outcome, _ = self.load(self.file("year.txt", self.rows(1)), collection="v",
+                               code=support.EXIT_CLUSTER)
+        self.assertIn("view", outcome.err)
+
+    def test_a_write_concern_that_cannot_be_met_is_an_error(self):
+        # Nothing may count as loaded that is not as safe as was asked for, not even because a
+        # second attempt finds the documents there.
+        outcome, work = self.load("--write-concern", 7, self.file("year.txt", self.rows(1, 2, 3)),
+                                  code=support.EXIT_CLUSTER)
+        self.assertNotIn("E11000", outcome.text)
+        figures = support.run_record(work)["accounting"]
+        self.assertEqual((figures["inserted"], figures["alreadyThere"]), (0, 0))
+
+    def test_loss_behind_the_loaders_back_is_found(self):
+        read_end, write_end = os.pipe()
+        running = self.start("shardload", "load", *self.target(), "--work-dir", "w", "-j", 1,
+                             "--batch-size", 50, "--progress", "none", "-", stdin=read_end)
+        os.close(read_end)
+        with os.fdopen(write_end, "wb") as feed:
+            feed.write(self.rows(*range(1, 60000)).encode())
+            feed.flush()
+            self.wait_for(lambda: self.database.t.estimated_document_count() >= 50,
+                          "the first documents")
+            gone = [document["_id"] for document in self.database.t.find({}, {"_id": 1}).limit(7)]
+            self.database.t.delete_many({"_id": {"$in": gone}})
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
+        self.assertIs(support.run_record(self.scratch / "w")["verification"]["ok"], False)
+
+    # The record of the run
+
+    def test_the_run_record_is_complete(self):
+        (path,), _ = self.generate("B", 3000, "--seed", 23)
+        self.load("--report", "report.json", path)
+        record = support.json.loads((self.scratch / "report.json").read_text())
+        for name in ("accounting", "phases", "topology", "server", "options", "series",
+                     "verification", "exitCode"):
+            self.assertIn(name, record)
+        for phase in record["phases"]:
+            self.assertGreaterEqual(phase["seconds"], 0, phase)
+        inserted = record["accounting"]["inserted"]
+        for side in ("expected", "found"):
+            self.assertEqual(sum(entry[side] for entry in record["verification"]["ranges"]),
+                             inserted)
+
+    def test_progress_as_json_lines_ends_with_the_whole(self):
+        (path,), _ = self.generate("B", 3000, "--seed", 24)
+        outcome = self.shardload("load", *self.target(), "--work-dir", "w", "--progress", "json",
+                                 path)
+        lines = [line for line in outcome.err.splitlines() if line.startswith("{")]
+        self.assertTrue(lines, outcome.err)
+        self.assertEqual(support.json.loads(lines[-1])["documents"], 3000)
+
+    def test_weaker_write_concern(self):
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        self.load("--write-concern", 1, path)
+        self.assert_holds(path)
+
+
+class Standalone(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_a_password_that_works_is_shown_nowhere(self):
+        secret = "s3cret-w0rd"
+        self.database.command("createUser", "loader", pwd=secret, roles=["readWrite", "dbAdmin"])
+        self.addCleanup(self.database.command, "dropUser", "loader")
+        address = self.uri.split("://", 1)[1].rstrip("/").split("/")[0]
+        uri = f"mongodb://loader:{secret}@{address}/?authSource={self.database_name}"
+        path = self.file("year.txt", self.rows(1, 2))
+        outcome = self.shardload("load", "--uri", uri, "-d", self.database_name, "-c", "t",
+                                 "--work-dir", "w", "--report", "r.json", "--progress", "plain",
+                                 path)
+        self.assertEqual(self.database.t.count_documents({}), 2)
+        self.assertNotIn(secret, outcome.text)
+        for file, content in support.every_text_in(self.scratch):
+            self.assertNotIn(secret.encode(), content, file)
+
+    def test_the_wrong_password_is_refused_in_words(self):
+        address = self.uri.split("://", 1)[1].rstrip("/").split("/")[0]
+        outcome = self.shardload(
+            "load", "--uri", f"mongodb://nobody:s3cret-w0rd@{address}/", "-d", self.database_name,
+            "-c", "t", "--work-dir", "w", self.file("year.txt", self.rows(1)),
+            code=support.EXIT_CLUSTER, limit=30)
+        self.assertNotIn("s3cret-w0rd", outcome.text)
+        self.assertRegex(outcome.err, "(?i)password|authenticat|user")
+
+
+class ReplicaSet(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_REPLICA_URI"
+
+    def test_the_default_waits_for_the_majority(self):
+        _, work = self.load(self.file("year.txt", self.rows(1)))
+        self.assertIn("majority", str(support.run_record(work)["options"]))
+
+
+class Sharded(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def counts(self, collection="t"):
+        """Documents per shard, as the shards count them."""
+        return {entry["shard"]: entry["count"] for entry in self.database[collection].aggregate(
+            [{"$collStats": {"count": {}}}])}
+
+    def shard_key(self, collection="t"):
+        entry = self.client.config.collections.find_one(
+            {"_id": f"{self.database_name}.{collection}"})
+        return entry and dict(entry["key"])
+
+    def test_both_shards_get_near_half(self):
+        (path,), answers = self.generate("B", 240000, "--seed", 25)
+        _, work = self.load("-j", 2, path)
+        counts = self.counts()
+        total = answers["totals"]["documents"]
+        self.assertEqual((len(counts), sum(counts.values())), (2, total))
+        for count in counts.values():
+            self.assertGreater(count, total * 0.4, counts)
+        listed = {entry["shard"]: entry["documents"]
+                  for entry in support.run_record(work)["shards"]}
+        self.assertEqual(listed, counts)
+        self.assertEqual(self.shard_key(), {"_id": 1})
+
+    def test_a_second_file_is_spread_too(self):
+        (first,), _ = self.generate("B", 120000, "--seed", 26)
+        (second,), _ = self.generate("B", 120000, "--seed", 27)
+        self.load(first)
+        before = self.counts()
+        self.load(second)
+        grown = {shard: count - before.get(shard, 0) for shard, count in self.counts().items()}
+        for count in grown.values():
+            self.assertGreater(count, 120000 * 0.35, grown)
+
+    def test_a_hashed_key(self):
+        (path,), _ = self.generate("B", 20000, "--seed", 28)
+        self.load("--shard-key", '{"t": "hashed"}', path)
+        self.assert_holds(path)
+        self.assertEqual(self.shard_key(), {"t": "hashed"})
+        for count in self.counts().values():
+            self.assertGreater(count, 8000)
+
+    def test_a_key_of_the_data(self):
+        path = support.mot_sample("test_result_2021_quoted.csv")
+        self.load("--shard-key", '{"k": 1, "_id": 1}', path)
+        self.assert_holds(path)
+        self.assertEqual(self.shard_key(), {"k": 1, "_id": 1})
+
+    def test_not_sharded_when_so_asked(self):
+        path = self.file("year.txt", self.rows(1, 2))
+        self.load("--shard-key", "none", path)
+        self.assertIsNone(self.shard_key())
+        self.assert_holds(path)
+
+    def test_clustered_on_every_shard_and_sharded(self):
+        (path,), _ = self.generate("B", 60000, "--seed", 29)
+        self.load("--clustered", path)
+        self.assertEqual(self.shard_key(), {"_id": 1})
+        self.assertEqual(len(self.counts()), 2)
+        for index in self.database.t.list_indexes():
+            self.assertTrue(index.get("clustered"), index)
+
+    def test_indexes_on_every_shard(self):
+        (path,), _ = self.generate("B", 60000, "--seed", 30)
+        self.load("--index", '{"t": 1}', path)
+        shards = [entry["shard"] for entry in self.database.t.aggregate(
+            [{"$indexStats": {}}, {"$match": {"name": "t_1"}}])]
+        self.assertEqual(len(shards), 2)
+
+    def test_the_balancer_is_as_it_was(self):
+        self.addCleanup(self.client.admin.command, "balancerStart")
+        for before, command in (("full", "balancerStart"), ("off", "balancerStop")):
+            with self.subTest(before):
+                self.client.admin.command(command)
+                self.assertEqual(self.balancer_mode(), before)
+                _, work = self.load(self.file(f"{before}.txt", self.rows(1, 2)))
+                self.assertEqual(self.balancer_mode(), before)
+                self.assertEqual(support.run_record(work)["balancer"]["after"],
+                                 support.run_record(work)["balancer"]["before"])
+
+    def test_the_balancer_is_as_it_was_after_a_failed_load(self):
+        self.client.admin.command("balancerStart")
+        bad = self.rows(1, 2).replace("49828", "many")
+        outcome, _ = self.load("--max-rejects", 0, self.file("bad.txt", bad), code=None)
+        self.assertGreater(outcome.code, support.EXIT_REJECTS)
+        self.assertEqual(self.balancer_mode(), "full")
+
+    def test_mongo_tools_find_the_collection_through_the_router(self):
+        # The documents are where the chunk map says: a query by key is sent to one shard and finds.
+        (path,), _ = self.generate("B", 30000, "--seed", 31)
+        self.load(path)
+        reading = mot_reader.read(path, number=self.source_number(self.stored()))
+        for document in reading.documents[::3000]:
+            self.assertEqual(self.database.t.find_one({"_id": document["_id"]})["t"],
+                             document["t"])
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

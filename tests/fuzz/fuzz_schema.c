@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the schema reader: any text is either a schema whose every part can be used, or an error
+ * that says where. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/schema.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    sl_schema *schema = NULL;
+    sl_error error = {0};
+    if (!sl_schema_read((sl_text){(const char *)data, size}, "fuzz.yaml", &schema, &error)) {
+        if (schema || error.code != SL_EXIT_USAGE || strncmp(error.message, "fuzz.yaml:", 10) != 0)
+            abort();
+        return 0;
+    }
+    size_t used = strlen(schema->name) + strlen(schema->kind);
+    for (size_t i = 0; i < schema->column_count; i++) {
+        const sl_schema_column *column = &schema->columns[i];
+        used += strlen(column->name) + strlen(column->short_name);
+        used += strlen(sl_type_name(column->type));
+        if (!sl_schema_column_answers_to(column, sl_text_of(column->name)) ||
+            column->minimum > column->maximum)
+            abort();
+        for (size_t k = 0; k < column->missing.count; k++)
+            used += strlen(column->missing.words[k]);
+    }
+    if (used == 0)
+        abort();
+    sl_schema_destroy(schema);
+    return 0;
+}

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Python tests share: finding programs, running them with a time limit, reading what they
+leave behind, and comparing documents to the byte.
+
+Expected documents are encoded with the Python driver's own BSON library and compared as bytes, so
+that a wrong type, a wrong order of keys or a key that stands twice shows as well as a wrong value.
+"""
+import csv
+import gzip
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from typing import NamedTuple
+
+try:
+    import bson
+    import bson.int64
+    import bson.json_util
+    import bson.raw_bson
+    import pymongo
+except ImportError:
+    bson = pymongo = None
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+SAMPLES = pathlib.Path(os.environ.get("SHARDLOAD_SAMPLES") or TREE.parent / "shared" / "data")
+LIMIT = 120          # seconds that any one program may take before the test gives up on it
+HOST = "127.0.0.1"
+NOBODY = 65534
+
+EXIT_OK, EXIT_REJECTS, EXIT_USAGE, EXIT_SOURCE, EXIT_CLUSTER = 0, 1, 2, 3, 4
+EXIT_VERIFICATION, EXIT_INTERRUPTED = 5, 130
+
+# The MOT files among the samples: published records and those made up to a published shape.
+MOT_TESTS = [
+    "test_result_2005_2013_original_style.txt", "test_result_2005_2016_pipe_header.txt",
+    "test_result_2018_2020_comma.csv", "test_result_2021_quoted.csv",
+    "test_result_2021_quoted_joined_a.csv", "test_result_2022_2023_pipe.csv",
+    "dirty_verbatim_2015_extra_pipe.txt", "constructed_dirty_comma_backslash.csv",
+    "constructed_dirty_pipe.csv",
+]
+MOT_ITEMS = ["test_item_2005_pipe_header.txt", "test_item_2023_pipe.csv"]
+MOT_LOOKUPS = ["item_detail_pre2018.txt", "item_group_pre2018.txt", "mdr_fuel_types.csv",
+               "mdr_rfr_location_partial.csv", "mdr_test_outcome.csv", "mdr_test_type.csv"]
+
+HEADER = ("test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|"
+          "postcode_area|make|model|colour|fuel_type|cylinder_capacity|first_use_date")
+ROW = "{id}|700{id}|2015-11-20|4|NT|P|49828|UB|FORD|FIESTA|SILVER|PE|1242|2005-10-17"
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def text(self):
+        return self.out + self.err
+
+
+def program(name):
+    """The path of one of the project's programs; skips the test when it has not been built."""
+    build = os.environ.get("SHARDLOAD_BUILD")
+    if not build:
+        raise unittest.SkipTest("SHARDLOAD_BUILD is not set")
+    path = pathlib.Path(build) / "bin" / name
+    if not path.exists():
+        raise unittest.SkipTest(f"{name} has not been built")
+    return str(path)
+
+
+def need_driver():
+    if bson is None:
+        raise unittest.SkipTest("the Python driver (pymongo) is not installed")
+
+
+def mot_sample(name):
+    path = SAMPLES / "mot" / name
+    if not path.exists():
+        raise unittest.SkipTest(f"no sample file {name}: set SHARDLOAD_SAMPLES")
+    return path
+
+
+def cluster_uri(variable):
+    uri = os.environ.get(variable)
+    if not uri:
+        raise unittest.SkipTest(f"{variable} is not set: no such cluster was started")
+    return uri
+
+
+def clean_environment(**more):
+    """The environment without settings that would change what the program does."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("SHARDLOAD_")}
+    kept.update(LC_ALL="C.UTF-8", TERM="dumb", **more)
+    return kept
+
+
+def bson_documents(data):
+    """Cuts a BSON dump into its documents, as bytes."""
+    documents, at = [], 0
+    while at < len(data):
+        length = int.from_bytes(data[at:at + 4], "little")
+        if length < 5 or at + length > len(data) or data[at + length - 1] != 0:
+            raise AssertionError(f"the dump is broken at byte {at}")
+        documents.append(data[at:at + length])
+        at += length
+    return documents
+
+
+def encoded(document):
+    """A reader's document as the bytes that the loader must write."""
+    return bson.encode({**document, "_id": bson.int64.Int64(document["_id"])})
+
+
+def readable(raw):
+    try:
+        return repr(bson.decode(raw))
+    except bson.errors.BSONError as error:
+        return f"{raw!r} ({error})"
+
+
+def free_port():
+    """A port on which nobody listens."""
+    import socket
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+class Running:
+    """A program that was started and goes on. Killed when the test ends, if it has not."""
+
+    def __init__(self, case, words, folder, stdin=subprocess.DEVNULL, environment=None):
+        self.folder = folder
+        self.out = open(folder / f"stdout-{time.monotonic_ns()}", "w+b")
+        self.err = open(folder / f"stderr-{time.monotonic_ns()}", "w+b")
+        self.process = subprocess.Popen(
+            words, cwd=folder, stdin=stdin, stdout=self.out, stderr=self.err,
+            env=environment or clean_environment())
+        case.addCleanup(self.stop)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def running(self):
+        return self.process.poll() is None
+
+    def wait(self, limit=LIMIT):
+        begun = time.monotonic()
+        try:
+            code = self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(
+                f"{self.process.args[:2]} did not end within {limit} s: {self.text()}") from None
+        return Outcome(code, self._read(self.out), self._read(self.err),
+                       time.monotonic() - begun)
+
+    def text(self):
+        return self._read(self.out) + self._read(self.err)
+
+    def stop(self):
+        if self.running():
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.out.close()
+        self.err.close()
+
+    @staticmethod
+    def _read(file):
+        return os.pread(file.fileno(), 1 << 24, 0).decode("utf-8", "backslashreplace")
+
+
+class Case(unittest.TestCase):
+    """A test with a scratch folder of its own, in which every program is run."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="shardload-test-"))
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+        self._counter = itertools.count(1)
+
+    # Programs
+
+    def start(self, name, *words, stdin=subprocess.DEVNULL, environment=None):
+        return Running(self, [program(name), *map(str, words)], self.scratch, stdin, environment)
+
+    def run_program(self, name, *words, stdin=b"", environment=None, limit=LIMIT,
+                    unprivileged=False):
+        """Runs a program to its end; a test that waits forever fails instead. `unprivileged`: as
+        somebody whom file permissions stop, even when the tests run as root."""
+        begun = time.monotonic()
+        more = {}
+        if unprivileged and os.geteuid() == 0:
+            os.chown(self.scratch, NOBODY, NOBODY)
+            more = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        try:
+            done = subprocess.run([program(name), *map(str, words)], cwd=self.scratch, input=stdin,
+                                  capture_output=True, timeout=limit, check=False,
+                                  env=environment or clean_environment(), **more)
+        except PermissionError:
+            raise unittest.SkipTest(f"an ordinary user may not run {name}") from None
+        except subprocess.TimeoutExpired as late:
+            raise AssertionError(f"{name} {words} did not end within {limit} s; it said: "
+                                 f"{late.stdout} {late.stderr}") from None
+        return Outcome(done.returncode, done.stdout.decode("utf-8", "backslashreplace"),
+                       done.stderr.decode("utf-8", "backslashreplace"), time.monotonic() - begun)
+
+    def shardload(self, *words, code=EXIT_OK, **more):
+        outcome = self.run_program("shardload", *words, **more)
+        if code is not None:
+            self.assertEqual(outcome.code, code, f"shardload {words} said:\n{outcome.text}")
+        return outcome
+
+    def dump(self, *words, code=EXIT_OK, **more):
+        """Loads into a BSON dump. Returns (documents as bytes, work directory)."""
+        number = next(self._counter)
+        file, work = self.scratch / f"dump-{number}.bson", self.scratch / f"work-{number}"
+        self.shardload("load", "--sink", f"bson:{file}", "--work-dir", work, "--progress", "none",
+                       *words, code=code, **more)
+        return bson_documents(file.read_bytes()), work
+
+    def generate(self, dialect, rows, *more):
+        """Makes MOT files. Returns (their paths in order, the answers)."""
+        name = f"{dialect}-{next(self._counter)}"
+        output = name + (".txt.gz" if "--gzip" in more else ".txt")
+        answers = self.scratch / f"{name}.json"
+        outcome = self.run_program("shardload-datagen", "--dialect", dialect, "--rows", rows,
+                                   "--answers", answers, *more, output)
+        self.assertEqual(outcome.code, 0, outcome.text)
+        answers = json.loads(answers.read_text("utf-8"))
+        return [self.scratch / entry["path"] for entry in answers["files"]], answers
+
+    # Files
+
+    def file(self, name, content):
+        path = self.scratch / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return path
+
+    def zipped(self, name, content):
+        return self.file(name, gzip.compress(
+            content if isinstance(content, bytes) else content.encode("utf-8"), mtime=0))
+
+    # Comparisons
+
+    def assert_documents(self, raw, expected, message=""):
+        """`raw`: documents as bytes, in any order. `expected`: what the reader says."""
+        left = {key_of(document): document for document in raw}
+        self.assertEqual(len(left), len(raw), f"{message}: an _id comes twice")
+        right = {document["_id"]: encoded(document) for document in expected}
+        missing, surplus = sorted(right.keys() - left.keys()), sorted(left.keys() - right.keys())
+        self.assertFalse(missing, f"{message}: {len(missing)} documents are missing, first "
+                         f"{readable(right[missing[0]]) if missing else ''}")
+        self.assertFalse(surplus, f"{message}: {len(surplus)} documents too many, first "
+                         f"{readable(left[surplus[0]]) if surplus else ''}")
+        for key in sorted(right):
+            if left[key] != right[key]:
+                self.fail(f"{message}: document {key} differs\n  loaded   {readable(left[key])}"
+                          f"\n  expected {readable(right[key])}")
+
+    def assert_accounting(self, work, **expected):
+        """The run record's figures are those, and its own identity holds."""
+        figures = run_record(work)["accounting"]
+        self.assertEqual(
+            figures["records"], figures["inserted"] + figures["alreadyThere"] +
+            figures["rejectedByParser"] + figures["rejectedByServer"], figures)
+        self.assertIs(figures["holds"], True)
+        for name, value in expected.items():
+            self.assertEqual(figures[name], value, f"{name} in {figures}")
+
+    def assert_rejects(self, work, source, expected):
+        """The reject file lists these (line, offset, column or None) for a source, in this order."""
+        listed = [row for row in reject_rows(work) if row["source"].endswith(source)]
+        self.assertEqual(
+            [(int(row["line"]), int(row["offset"]), row["column"] or None) for row in listed],
+            list(expected), listed[:5])
+
+
+def key_of(raw):
+    """The 64-bit `_id` that every document must begin with."""
+    if raw[4:9] != b"\x12_id\x00":
+        raise AssertionError(f"no 64-bit _id in front: {readable(raw)}")
+    return int.from_bytes(raw[9:17], "little", signed=True)
+
+
+def run_record(work):
+    return json.loads((pathlib.Path(work) / "run.json").read_text("utf-8"))
+
+
+def reject_rows(work):
+    with open(pathlib.Path(work) / "rejects.tsv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def every_text_in(folder):
+    """(path, bytes) of every file below a folder."""
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        if path.is_file():
+            yield path, path.read_bytes()
+
+
+class ClusterCase(Case):
+    """A test against a cluster: `self.client`, and a database of its own that is dropped after."""
+
+    variable = "SHARDLOAD_TEST_URI"
+
+    @classmethod
+    def setUpClass(cls):
+        need_driver()
+        cls.uri = cluster_uri(cls.variable)
+        cls.client = pymongo.MongoClient(cls.uri, serverSelectionTimeoutMS=20000)
+        cls.addClassCleanup(cls.client.close)
+
+    _names = itertools.count(1)
+
+    def setUp(self):
+        super().setUp()
+        self.database_name = f"sl_{os.getpid()}_{next(ClusterCase._names)}"
+        self.database = self.client[self.database_name]
+        self.addCleanup(self.client.drop_database, self.database_name)
+
+    def target(self, collection="t"):
+        return ["--uri", self.uri, "-d", self.database_name, "-c", collection]
+
+    def load(self, *words, collection="t", code=EXIT_OK, **more):
+        """Loads into the test's database. Returns (outcome, work directory)."""
+        work = self.scratch / f"work-{next(self._counter)}"
+        outcome = self.shardload("load", *self.target(collection), "--work-dir", work,
+                                 "--progress", "none", *words, code=code, **more)
+        return outcome, work
+
+    def stored(self, collection="t"):
+        """Every document as bytes, as the server has it."""
+        options = bson.CodecOptions(document_class=bson.raw_bson.RawBSONDocument)
+        found = self.database.get_collection(collection, codec_options=options).find({})
+        return [document.raw for document in found]
+
+    def wait_for(self, condition, what, limit=LIMIT):
+        """Waits until `condition()` is true, and fails when it never comes."""
+        end = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > end:
+                self.fail(f"waited {limit} s in vain for {what}")
+            time.sleep(0.02)
+
+    def balancer_mode(self):
+        return self.client.admin.command("balancerStatus")["mode"]
+
+

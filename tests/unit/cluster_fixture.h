@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of the cluster floor share: a connection and a database of its own for each test,
+ * and small things to do with it.
+ *
+ * Each test runs against the kind of deployment named beside it; the servers are given by the
+ * environment variables below, and a missing one skips its tests. */
+#ifndef SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
+#define SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/cluster/internal.h"
+
+typedef struct fixture {
+    sl_connection *connection;
+    char database[64];
+    sl_target target;
+    bson_t by_id; /* {_id: 1} */
+    sl_error error;
+} fixture;
+
+#define STANDALONE "SHARDLOAD_TEST_STANDALONE_URI"
+#define REPLICA "SHARDLOAD_TEST_REPLICA_URI"
+#define SHARDED "SHARDLOAD_TEST_URI"
+
+/* Fails the test with the error's text. */
+#define ok(f, call)                                                                                \
+    do {                                                                                           \
+        if (!(call))                                                                               \
+            fail_msg("%s: %s", #call, (f)->error.message);                                         \
+    } while (0)
+
+/* The call must fail, and its error must hold each of the words. */
+#define refused(f, call, ...)                                                                      \
+    do {                                                                                           \
+        assert_false(call);                                                                        \
+        assert_words(&(f)->error, (const char *const[]){__VA_ARGS__, NULL});                       \
+    } while (0)
+
+static inline void assert_words(const sl_error *error, const char *const *words) {
+    assert_int_equal(error->code, SL_EXIT_CLUSTER);
+    for (; *words; words++) {
+        if (!strstr(error->message, *words))
+            fail_msg("\"%s\" is not in: %s", *words, error->message);
+    }
+}
+
+static inline int setup(void **state) {
+    static unsigned number;
+    const char *variable = *state;
+    fixture *f = calloc(1, sizeof *f);
+    if (!f || !sl_connection_open(getenv(variable), "test_cluster_floor", 16, &f->connection,
+                                  &f->error)) {
+        print_message("# cannot connect: %s\n", f ? f->error.message : "no memory");
+        free(f);
+        return -1;
+    }
+    snprintf(f->database, sizeof f->database, "floor_%d_%u", (int)getpid(), number++);
+    f->target = (sl_target){.database = f->database, .collection = "things"};
+    bson_init(&f->by_id);
+    BSON_APPEND_INT32(&f->by_id, "_id", 1);
+    *state = f;
+    return 0;
+}
+
+static inline int teardown(void **state) {
+    fixture *f = *state;
+    bson_t *drop = BCON_NEW("dropDatabase", BCON_INT32(1));
+    bool dropped = sl_cluster_command(f->connection, f->database, drop, NULL, NULL, &f->error);
+    if (!dropped)
+        print_message("# %s\n", f->error.message);
+    bson_destroy(drop);
+    sl_connection_close(f->connection);
+    free(f);
+    return dropped ? 0 : -1;
+}
+
+/* ---- helpers ---- */
+
+static inline void insert(fixture *f, int64_t first, int64_t count) {
+    bson_t command = BSON_INITIALIZER, documents, document;
+    BSON_APPEND_UTF8(&command, "insert", f->target.collection);
+    bson_append_array_begin(&command, "documents", -1, &documents);
+    for (int64_t i = 0; i < count; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%lld", (long long)i);
+        bson_append_document_begin(&documents, key, -1, &document);
+        BSON_APPEND_INT64(&document, "_id", first + i);
+        BSON_APPEND_INT64(&document, "k", i % 7);
+        bson_append_document_end(&documents, &document);
+    }
+    bson_append_array_end(&command, &documents);
+    ok(f, sl_cluster_command(f->connection, f->database, &command, NULL, NULL, &f->error));
+    bson_destroy(&command);
+}
+
+static inline void run(fixture *f, const char *database, bson_t *command) {
+    ok(f, sl_cluster_command(f->connection, database, command, NULL, NULL, &f->error));
+    bson_destroy(command);
+}
+
+static inline void prepare(fixture *f, bool expect_created) {
+    bool created;
+    ok(f, sl_prepare_target(f->connection, &f->target, &created, &f->error));
+    assert_int_equal(created, expect_created);
+}
+
+static inline uint64_t documents_on(fixture *f, const char *shard) {
+    sl_shard_statistics *rows;
+    size_t count;
+    uint64_t documents = 0;
+    ok(f, sl_statistics_read(f->connection, &f->target, &rows, &count, &f->error));
+    for (size_t i = 0; i < count; i++) {
+        if (!shard || strcmp(rows[i].shard, shard) == 0)
+            documents += rows[i].documents;
+    }
+    free(rows);
+    return documents;
+}
+
+/* A test and the variable that names the server it needs. */
+#define ON(deployment, test)                                                                       \
+    {                                                                                              \
+#deployment " " #test, test, setup, teardown, (char[]) {                                   \
+            deployment                                                                             \
+        }                                                                                          \
+    }
+#define ON_EACH(test) ON(STANDALONE, test), ON(REPLICA, test), ON(SHARDED, test)
+
+static inline void skipped(void **state) {
+    (void)state;
+}
+
+/* Gives each test whose server is missing a line that says so. */
+static inline void skip_without_server(struct CMUnitTest *tests, size_t count) {
+    static char names[100][160];
+    if (count > sizeof names / sizeof names[0])
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        const char *variable = tests[i].initial_state;
+        if (getenv(variable))
+            continue;
+        snprintf(names[i], sizeof names[i], "%s # SKIP %s is not set", tests[i].name, variable);
+        tests[i] = (struct CMUnitTest){.name = names[i], .test_func = skipped};
+    }
+}
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests of formats: parses a text with a format and keeps documents, rejects and counts. */
+#ifndef PARSE_TEXT_H
+#define PARSE_TEXT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bson/bson.h>
+#include <cmocka.h>
+
+#include <shardload/document_id.h>
+#include <shardload/format.h>
+
+#define KEPT_REJECTS 64
+
+typedef struct kept_reject {
+    uint64_t offset;
+    uint32_t line;
+    char column[64]; /* "" for none */
+    char reason[200];
+    char record[200];
+} kept_reject;
+
+typedef struct parsed {
+    const sl_format *format; /* NULL when no format took the text */
+    sl_error error;          /* then why */
+    char described[600];
+    char kind[64];
+    char header[300];
+    uint8_t *bytes; /* of all documents */
+    size_t length;
+    uint32_t documents;
+    kept_reject rejects[KEPT_REJECTS];
+    size_t reject_count;
+    sl_parse_counts counts;
+    bool stopped;
+    uint32_t stop_after; /* documents; 0 never stops */
+    char json[4096];
+} parsed;
+
+/* A small batch buffer, so that it fills up all the time. */
+#define BATCH_BYTES 4096
+
+static bool keep_documents(sl_sink *sink, size_t need) {
+    parsed *p = sink->context;
+    uint8_t *batch = sink->limit - BATCH_BYTES;
+    size_t length = (size_t)(sink->cursor - batch);
+    p->bytes = realloc(p->bytes, p->length + length + 1);
+    assert_non_null(p->bytes);
+    memcpy(p->bytes + p->length, batch, length);
+    p->length += length;
+    p->documents += sink->documents;
+    sink->cursor = batch;
+    sink->documents = 0;
+    assert_true(need <= BATCH_BYTES);
+    return p->stop_after == 0 || p->documents < p->stop_after;
+}
+
+static void keep_reject(sl_sink *sink, const sl_reject *reject) {
+    parsed *p = sink->context;
+    assert_true(p->reject_count < KEPT_REJECTS);
+    kept_reject *kept = &p->rejects[p->reject_count++];
+    kept->offset = reject->offset;
+    kept->line = reject->line;
+    snprintf(kept->column, sizeof kept->column, "%s", reject->column ? reject->column : "");
+    snprintf(kept->reason, sizeof kept->reason, "%s", reject->reason);
+    snprintf(kept->record, sizeof kept->record, "%.*s", (int)reject->record.length,
+             reject->record.bytes);
+}
+
+/* Parses text[from..to) as a block of its own, in memory of exactly its size and the slack. */
+static void parse_block(parsed *p, const sl_plan *plan, const sl_dialect *dialect, sl_text text,
+                        size_t from, size_t to) {
+    char *copy = malloc(to - from + SL_SLACK);
+    uint8_t *batch = malloc(BATCH_BYTES + SL_SLACK);
+    assert_non_null(copy);
+    assert_non_null(batch);
+    memcpy(copy, text.bytes + from, to - from);
+    for (size_t i = 0; i < SL_SLACK; i++) /* what is behind the text must not matter */
+        copy[to - from + i] = "\"|,\n\\\xFF"[(i + to) % 6];
+    sl_sink sink = {.cursor = batch,
+                    .limit = batch + BATCH_BYTES,
+                    .documents_limit = 7,
+                    .full = keep_documents,
+                    .reject = keep_reject,
+                    .context = p};
+    sl_block block = {{copy, to - from}, from, sl_document_id(1, 0)};
+    p->stopped = !p->format->parse(plan, dialect, &block, &sink, &p->counts);
+    uint32_t stop_after = p->stop_after;
+    p->stop_after = 0;
+    keep_documents(&sink, 0);
+    p->stop_after = stop_after;
+    free(batch);
+    free(copy);
+}
+
+/* Parses `text` with the first format that takes it, or with the one called `name`. Blocks are cut
+ * behind the line end that follows each `step` bytes; 0 makes one block. */
+static parsed parse_in_blocks(const char *name, const sl_format_options *options, sl_text text,
+                              size_t step, uint32_t stop_after) {
+    parsed p = {.stop_after = stop_after};
+    sl_plan *plan = NULL;
+    sl_dialect *dialect = NULL;
+    sl_text head = {text.bytes, text.length < SL_SNIFF_BYTES ? text.length : SL_SNIFF_BYTES};
+    for (size_t i = 0; sl_formats[i] && !p.format; i++) {
+        if (name && strcmp(name, sl_formats[i]->name) != 0)
+            continue;
+        sl_error error = {0};
+        if (sl_formats[i]->plan_create(options, &plan, &error) &&
+            sl_formats[i]->sniff(plan, "text", head, head.length == text.length, &dialect, &error))
+            p.format = sl_formats[i];
+        else
+            sl_formats[i]->plan_destroy(plan), plan = NULL;
+        if (p.error.code == SL_EXIT_OK)
+            p.error = error;
+    }
+    if (!p.format)
+        return p;
+    p.format->describe(dialect, p.described, sizeof p.described);
+    snprintf(p.kind, sizeof p.kind, "%s", p.format->record_kind(dialect));
+    sl_text header = p.format->header(dialect);
+    snprintf(p.header, sizeof p.header, "%.*s", (int)header.length, header.bytes);
+    size_t at = 0;
+    while (at < text.length && !p.stopped) {
+        size_t end = text.length;
+        if (step > 0 && at + step < text.length) {
+            const char *line = memchr(text.bytes + at + step, '\n', text.length - at - step);
+            end = line ? (size_t)(line - text.bytes) + 1 : text.length;
+        }
+        parse_block(&p, plan, dialect, text, at, end);
+        at = end;
+    }
+    p.format->dialect_destroy(dialect);
+    p.format->plan_destroy(plan);
+    assert_int_equal(p.counts.records, p.counts.documents + p.counts.rejects);
+    assert_int_equal(p.counts.rejects, p.reject_count);
+    assert_int_equal(p.counts.documents, p.documents);
+    return p;
+}
+
+static inline parsed parse_with(const char *name, const sl_format_options *options,
+                                const char *text) {
+    return parse_in_blocks(name, options, sl_text_of(text), 0, 0);
+}
+
+static inline parsed parse_mot(const char *text) {
+    return parse_with("mot", &(sl_format_options){0}, text);
+}
+
+static inline parsed parse_with_schema(const char *schema, const char *text) {
+    return parse_with(
+        "delimited", &(sl_format_options){.schema_text = schema, .schema_name = "test.yaml"}, text);
+}
+
+static inline void forget(parsed *p) {
+    free(p->bytes);
+    p->bytes = NULL;
+}
+
+/* Document number `index` as libbson reads it; fails the test when it does not. */
+static void document_at(const parsed *p, size_t index, bson_t *document) {
+    size_t at = 0;
+    for (size_t i = 0; at < p->length; i++) {
+        int32_t length;
+        memcpy(&length, p->bytes + at, sizeof length);
+        assert_true(bson_init_static(document, p->bytes + at, (size_t)length));
+        assert_true(bson_validate(document, BSON_VALIDATE_UTF8, NULL));
+        if (i == index)
+            return;
+        at += (size_t)length;
+    }
+    fail_msg("there is no document %zu", index);
+}
+
+/* The document without its _id, as relaxed Extended JSON. Lives until the next call. */
+static inline const char *json_at(parsed *p, size_t index) {
+    bson_t whole, document = BSON_INITIALIZER;
+    document_at(p, index, &whole);
+    bson_copy_to_excluding_noinit(&whole, &document, "_id", NULL);
+    char *json = bson_as_relaxed_extended_json(&document, NULL);
+    snprintf(p->json, sizeof p->json, "%s", json);
+    bson_free(json);
+    bson_destroy(&document);
+    return p->json;
+}
+
+static inline int64_t id_at(const parsed *p, size_t index) {
+    bson_t document;
+    document_at(p, index, &document);
+    bson_iter_t iter;
+    assert_true(bson_iter_init(&iter, &document) && bson_iter_next(&iter));
+    assert_string_equal(bson_iter_key(&iter), "_id");
+    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT64);
+    return bson_iter_int64(&iter);
+}
+
+/* The element `key` of a document; fails the test when it is missing. */
+static inline bson_iter_t element_at(const parsed *p, size_t index, const char *key) {
+    static bson_t document; /* the iterator points into it */
+    document_at(p, index, &document);
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, &document, key))
+        fail_msg("document %zu has no key %s", index, key);
+    return iter;
+}
+
+static inline const char *text_at(const parsed *p, size_t index, const char *key) {
+    bson_iter_t iter = element_at(p, index, key);
+    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_UTF8);
+    return bson_iter_utf8(&iter, NULL);
+}
+
+static inline bool has_key(const parsed *p, size_t index, const char *key) {
+    bson_t document;
+    document_at(p, index, &document);
+    return bson_has_field(&document, key);
+}
+
+#define assert_contains(text, part)                                                                \
+    do {                                                                                           \
+        if (!strstr(text, part))                                                                   \
+            fail_msg("\"%s\" is not in: %s", part, text);                                          \
+    } while (0)
+
+/* One reject, in this column ("" for the whole record), whose reason contains `part`. */
+#define assert_one_reject(p, where, part)                                                          \
+    do {                                                                                           \
+        assert_int_equal((p)->reject_count, 1);                                                    \
+        assert_string_equal((p)->rejects[0].column, where);                                        \
+        assert_contains((p)->rejects[0].reason, part);                                             \
+    } while (0)
+
+#endif

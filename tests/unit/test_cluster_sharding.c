@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of shard keys, ranges and the balancer against a real cluster. If these broke, a load would
+ * fill one shard while the others idle, or leave the cluster with its balancer off for good. */
+#include <sys/wait.h>
+
+#include <shardload/document_id.h>
+
+#include "cluster_fixture.h"
+
+/* ---- sharding ---- */
+
+static void test_shard_key_is_compared(void **state) {
+    fixture *f = *state;
+    bool created;
+    bson_t *hashed = BCON_NEW("k", "hashed");
+    bson_t *by_double = BCON_NEW("_id", BCON_DOUBLE(1));
+    f->target.shard_key = &f->by_id;
+    prepare(f, true);
+    prepare(f, false);
+    f->target.shard_key = by_double; /* the same key */
+    prepare(f, false);
+    f->target.shard_key = NULL; /* not asked for: whatever it is */
+    prepare(f, false);
+    f->target.shard_key = hashed;
+    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "\"_id\"",
+            "\"k\"", "--drop");
+    f->target.drop = true;
+    prepare(f, true);
+    f->target.drop = false;
+    prepare(f, false);
+    f->target.shard_key = &f->by_id;
+    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "hashed");
+    bson_destroy(by_double);
+    bson_destroy(hashed);
+}
+
+/* A collection that was filled before anybody thought of sharding. */
+static void test_filled_collection_is_sharded(void **state) {
+    fixture *f = *state;
+    bson_t *key = BCON_NEW("k", BCON_INT32(1), "_id", BCON_INT32(1));
+    prepare(f, true);
+    insert(f, 0, 100);
+    f->target.shard_key = key;
+    prepare(f, false);
+    prepare(f, false);
+    assert_int_equal(documents_on(f, NULL), 100);
+    bson_destroy(key);
+}
+
+static void test_unsharded_map_has_one_owner(void **state) {
+    fixture *f = *state;
+    sl_topology *topology;
+    sl_shard_map *map;
+    prepare(f, true);
+    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    assert_false(sl_shard_map_by_id(map));
+    assert_int_equal(sl_shard_map_owner(map, -1), 0);
+    assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 0);
+    sl_shard_map_destroy(map);
+    sl_topology_destroy(topology);
+}
+
+/* The ranges of one source: stripes that alternate between the shards. */
+static void ranges_of(uint32_t source, sl_range ranges[8]) {
+    for (uint32_t i = 0; i < 8; i++)
+        ranges[i] = (sl_range){sl_stripe_first_id(source, i * 32),
+                               sl_stripe_first_id(source, (i + 1) * 32), i % 2};
+}
+
+static void assert_placed(fixture *f, const sl_topology *topology, const sl_range *ranges,
+                          size_t count) {
+    sl_shard_map *map;
+    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    assert_true(sl_shard_map_by_id(map));
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(sl_shard_map_owner(map, ranges[i].minimum), ranges[i].shard);
+        assert_int_equal(sl_shard_map_owner(map, ranges[i].maximum - 1), ranges[i].shard);
+    }
+    sl_shard_map_destroy(map);
+}
+
+static bool count_step(void *context, size_t done, size_t all) {
+    assert_true(done <= all);
+    ++*(size_t *)context;
+    return true;
+}
+
+static void test_ranges_go_to_their_shards(void **state) {
+    fixture *f = *state;
+    sl_topology *topology;
+    sl_range ranges[8];
+    size_t steps = 0;
+    f->target.shard_key = &f->by_id;
+    f->target.clustered = true;
+    prepare(f, true);
+    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    for (uint32_t source = 1; source <= 2; source++) {
+        ranges_of(source, ranges);
+        ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, count_step, &steps,
+                                &f->error));
+        assert_true(steps > 0);
+        assert_placed(f, topology, ranges, 8);
+        /* A second time there is nothing to do. */
+        steps = 0;
+        ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, count_step, &steps,
+                                &f->error));
+        assert_int_equal(steps, 0);
+    }
+    /* And the documents really go there. */
+    uint64_t before = documents_on(f, topology->shards[1].name);
+    assert_int_equal(before, 0);
+    for (int i = 0; i < 8; i++)
+        insert(f, ranges[i].minimum, 10);
+    assert_int_equal(documents_on(f, topology->shards[0].name), 40);
+    assert_int_equal(documents_on(f, topology->shards[1].name), 40);
+    sl_topology_destroy(topology);
+}
+
+/* A load that is resumed, perhaps with another plan, must not push documents around. */
+static void test_filled_ranges_stay(void **state) {
+    fixture *f = *state;
+    sl_topology *topology;
+    sl_shard_map *map;
+    sl_range ranges[8];
+    f->target.shard_key = &f->by_id;
+    prepare(f, true);
+    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    uint32_t first = sl_shard_map_owner(map, 0); /* where a new collection lies */
+    sl_shard_map_destroy(map);
+    insert(f, sl_stripe_first_id(1, 2 * 32), 10);
+    insert(f, sl_stripe_first_id(1, 4 * 32) - 1, 1);
+    ranges_of(1, ranges);
+    for (int i = 0; i < 8; i++)
+        ranges[i].shard = first == 0 ? 1 : 0;
+    ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, NULL, NULL, &f->error));
+    ranges[2].shard = ranges[3].shard = first;
+    assert_placed(f, topology, ranges, 8);
+    sl_topology_destroy(topology);
+}
+
+static bool stop_after_three(void *context, size_t done, size_t all) {
+    (void)all;
+    *(size_t *)context = done;
+    return done < 3;
+}
+
+static void test_preparing_can_be_interrupted_and_goes_on(void **state) {
+    fixture *f = *state;
+    sl_topology *topology;
+    sl_range ranges[8];
+    size_t done = 0;
+    f->target.shard_key = &f->by_id;
+    prepare(f, true);
+    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    ranges_of(1, ranges);
+    assert_false(sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, stop_after_three,
+                                   &done, &f->error));
+    assert_int_equal(f->error.code, SL_EXIT_INTERRUPTED);
+    assert_int_equal(done, 3);
+    ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, NULL, NULL, &f->error));
+    assert_placed(f, topology, ranges, 8);
+    sl_topology_destroy(topology);
+}
+
+typedef struct preparer {
+    fixture *f;
+    const sl_topology *topology;
+    sl_range ranges[8];
+    bool ok;
+    sl_error error;
+} preparer;
+
+static void *prepare_in_thread(void *context) {
+    preparer *me = context;
+    me->ok = sl_prepare_ranges(me->f->connection, &me->f->target, me->topology, me->ranges, 8, NULL,
+                               NULL, &me->error);
+    return NULL;
+}
+
+/* Two loaders with a source each change the same chunk map at once. */
+static void test_two_loaders_prepare_at_once(void **state) {
+    fixture *f = *state;
+    sl_topology *topology;
+    f->target.shard_key = &f->by_id;
+    prepare(f, true);
+    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    preparer preparers[2];
+    pthread_t threads[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        preparers[i] = (preparer){.f = f, .topology = topology};
+        ranges_of(i + 1, preparers[i].ranges);
+        assert_int_equal(pthread_create(&threads[i], NULL, prepare_in_thread, &preparers[i]), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++) {
+        if (!preparers[i].ok)
+            fail_msg("%s", preparers[i].error.message);
+        assert_placed(f, topology, preparers[i].ranges, 8);
+    }
+    sl_topology_destroy(topology);
+}
+
+/* ---- balancer ---- */
+
+static bool balancer_is_on(sl_connection *connection) {
+    bson_t reply;
+    bson_iter_t iter;
+    sl_error error;
+    bson_t *status = BCON_NEW("balancerStatus", BCON_INT32(1));
+    if (!sl_cluster_command(connection, "admin", status, &reply, NULL, &error))
+        fail_msg("%s", error.message);
+    bool on = bson_iter_init_find(&iter, &reply, "mode") &&
+              strcmp(bson_iter_utf8(&iter, NULL), "full") == 0;
+    bson_destroy(&reply);
+    bson_destroy(status);
+    return on;
+}
+
+static void switch_balancer(fixture *f, bool on) {
+    run(f, "admin", BCON_NEW(on ? "balancerStart" : "balancerStop", BCON_INT32(1)));
+}
+
+static void assert_nothing_remembered(fixture *f) {
+    bson_t document;
+    bool found;
+    static const char *const ids[] = {"state", "lock"};
+    for (int i = 0; i < 2; i++) {
+        ok(f, sl_find_by_id(f->connection, "shardload", "balancer", ids[i], &document, &found,
+                            &f->error));
+        assert_false(found);
+        bson_destroy(&document);
+    }
+}
+
+static void test_balancer_comes_back_as_it_was(void **state) {
+    fixture *f = *state;
+    sl_balancer *first, *second;
+    bool was_on = balancer_is_on(f->connection);
+    prepare(f, true);
+
+    switch_balancer(f, true);
+    ok(f, sl_balancer_pause(f->connection, &first, &f->error));
+    assert_false(balancer_is_on(f->connection));
+    assert_string_equal(sl_balancer_before(first), "full");
+    /* A second loader joins, and the first one ends. */
+    ok(f, sl_balancer_pause(f->connection, &second, &f->error));
+    assert_string_equal(sl_balancer_before(second), "full");
+    ok(f, sl_balancer_restore(first, &f->error));
+    assert_false(balancer_is_on(f->connection));
+    ok(f, sl_balancer_restore(second, &f->error));
+    assert_true(balancer_is_on(f->connection));
+    assert_nothing_remembered(f);
+
+    switch_balancer(f, false);
+    ok(f, sl_balancer_pause(f->connection, &first, &f->error));
+    assert_string_equal(sl_balancer_before(first), "off");
+    ok(f, sl_balancer_restore(first, &f->error));
+    assert_false(balancer_is_on(f->connection));
+    assert_nothing_remembered(f);
+    switch_balancer(f, was_on);
+}
+
+/* What the killed loader does, in a process of its own. */
+static int hold_balancer(void) {
+    sl_connection *connection;
+    sl_balancer *balancer;
+    sl_error error;
+    if (!sl_connection_open(getenv(SHARDED), "killed", 2, &connection, &error) ||
+        !sl_balancer_pause(connection, &balancer, &error)) {
+        print_message("# %s\n", error.message);
+        return 1;
+    }
+    _exit(0); /* as if killed: nothing is put back */
+}
+
+/* A loader is killed outright; the next one puts back what that one found. */
+static void test_balancer_after_a_killed_loader(void **state) {
+    fixture *f = *state;
+    bool was_on = balancer_is_on(f->connection);
+    prepare(f, true);
+    switch_balancer(f, true);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "test", "hold", (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_false(balancer_is_on(f->connection));
+
+    sl_balancer *balancer;
+    ok(f, sl_balancer_pause(f->connection, &balancer, &f->error));
+    assert_string_equal(sl_balancer_before(balancer), "full");
+    assert_false(balancer_is_on(f->connection));
+    ok(f, sl_balancer_restore(balancer, &f->error));
+    assert_true(balancer_is_on(f->connection));
+    assert_nothing_remembered(f);
+    switch_balancer(f, was_on);
+}
+
+#define LOADERS 4
+
+typedef struct pauser {
+    fixture *f;
+    bool ok;
+    bool ran_while_held;
+    sl_error error;
+} pauser;
+
+static void *pause_and_restore(void *context) {
+    pauser *me = context;
+    me->ok = true;
+    for (int i = 0; me->ok && i < 3; i++) {
+        sl_balancer *balancer;
+        me->ok = sl_balancer_pause(me->f->connection, &me->f->target, &balancer, &me->error);
+        if (me->ok) {
+            me->ran_while_held |= balancer_is_on(me->f->connection);
+            me->ok = sl_balancer_restore(balancer, &me->error);
+        }
+    }
+    return NULL;
+}
+
+/* Loaders that come and go at once: the balancer never runs while one of them is there, and runs
+ * when all are gone. */
+static void test_balancer_with_many_loaders(void **state) {
+    fixture *f = *state;
+    bool was_on = balancer_is_on(f->connection);
+    prepare(f, true);
+    switch_balancer(f, true);
+    pauser pausers[LOADERS];
+    pthread_t threads[LOADERS];
+    for (int i = 0; i < LOADERS; i++) {
+        pausers[i] = (pauser){.f = f};
+        assert_int_equal(pthread_create(&threads[i], NULL, pause_and_restore, &pausers[i]), 0);
+    }
+    for (int i = 0; i < LOADERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < LOADERS; i++) {
+        if (!pausers[i].ok)
+            fail_msg("%s", pausers[i].error.message);
+        assert_false(pausers[i].ran_while_held);
+    }
+    assert_true(balancer_is_on(f->connection));
+    assert_nothing_remembered(f);
+    switch_balancer(f, was_on);
+}
+
+static void test_no_balancer_without_shards(void **state) {
+    fixture *f = *state;
+    sl_balancer *balancer;
+    ok(f, sl_balancer_pause(f->connection, &balancer, &f->error));
+    assert_null(balancer);
+    ok(f, sl_balancer_restore(balancer, &f->error));
+    assert_string_equal(sl_balancer_before(balancer), "");
+}
+
+int main(int count, char **words) {
+    if (count == 2 && strcmp(words[1], "hold") == 0)
+        return hold_balancer();
+    struct CMUnitTest tests[] = {
+        ON_EACH(test_unsharded_map_has_one_owner),
+        ON(STANDALONE, test_no_balancer_without_shards),
+        ON(SHARDED, test_shard_key_is_compared),
+        ON(SHARDED, test_filled_collection_is_sharded),
+        ON(SHARDED, test_ranges_go_to_their_shards),
+        ON(SHARDED, test_filled_ranges_stay),
+        ON(SHARDED, test_preparing_can_be_interrupted_and_goes_on),
+        ON(SHARDED, test_two_loaders_prepare_at_once),
+        ON(SHARDED, test_balancer_comes_back_as_it_was),
+        ON(SHARDED, test_balancer_after_a_killed_loader),
+        ON(SHARDED, test_balancer_with_many_loaders),
+    };
+    skip_without_server(tests, sizeof tests / sizeof tests[0]);
+    return cmocka_run_group_tests_name("cluster sharding", tests, NULL, NULL);
+}

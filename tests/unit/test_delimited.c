@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Delimited text: a user would notice a mistake here as values in the wrong column, records lost at
+ * block ends, or one bad line that takes others with it. */
+#include "parse_text.h"
+
+static const char three_columns[] = "name: three\n"
+                                    "columns:\n"
+                                    "  - {name: number, type: int, required: true}\n"
+                                    "  - {name: word}\n"
+                                    "  - {name: day, type: date, missing: [\"NULL\"]}\n";
+
+static parsed parse_delimited(const char *text) {
+    return parse_with("delimited", &(sl_format_options){0}, text);
+}
+
+static void without_schema_all_is_text_named_by_the_header(void **state) {
+    (void)state;
+    parsed p = parse_delimited("make,count,\"a b\"\nFORD,12,2019-01-01\n,,x\n");
+    assert_int_equal(p.documents, 2);
+    assert_string_equal(json_at(&p, 0),
+                        "{ \"make\" : \"FORD\", \"count\" : \"12\", \"a b\" : \"2019-01-01\" }");
+    assert_string_equal(json_at(&p, 1), "{ \"a b\" : \"x\" }");
+    assert_string_equal(p.described, "records: commas, header, 3 columns");
+    assert_string_equal(p.header, "make,count,\"a b\"\n");
+    forget(&p);
+}
+
+static void every_delimiter(void **state) {
+    (void)state;
+    static const char delimiters[] = ",|\t;";
+    for (const char *d = delimiters; *d; d++) {
+        char text[64];
+        snprintf(text, sizeof text, "a%cb\n1%c2\n", *d, *d);
+        parsed p = parse_delimited(text);
+        assert_string_equal(json_at(&p, 0), "{ \"a\" : \"1\", \"b\" : \"2\" }");
+        forget(&p);
+    }
+}
+
+static void what_is_no_table_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *words;
+    } rows[] = {
+        {"", "empty"},
+        {"\n  \r\n\n", "empty"},
+        {"Dear reader,\nthis is prose.\nIt goes on.\n", "0 of the next 2 lines"},
+        {"{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2}\n", "not delimited text"},
+        {"1,2,3\n4,5,6\n", "needs a schema"},
+        {"word\nother\n", "expected a header"},
+        {"a,,c\n1,2,3\n", "column 2 of the header has no name"},
+        {"a,b,a\n1,2,3\n", "two columns of the header would have the key a"},
+        {"_id,b\n1,2\n", "_id"},
+        {"a,b\xFF\n1,2\n", "not UTF-8"},
+        {"\x1F\x8B\x08 and so on", "gzip"},
+        {"PK\x03\x04 and so on", "zip archive"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_delimited(rows[i].text);
+        assert_null(p.format);
+        assert_int_equal(p.error.code, SL_EXIT_SOURCE);
+        assert_contains(p.error.message, rows[i].words);
+    }
+    static const char binary[] = "a,b\0,c\n1,2,3\n";
+    parsed p = parse_in_blocks("delimited", &(sl_format_options){0},
+                               (sl_text){binary, sizeof binary - 1}, 0, 0);
+    assert_null(p.format);
+    assert_contains(p.error.message, "binary");
+}
+
+static void a_schema_gives_types(void **state) {
+    (void)state;
+    parsed p = parse_with_schema("name: all\n"
+                                 "columns:\n"
+                                 "  - {name: i, type: int, minimum: -100}\n"
+                                 "  - {name: l, type: int}\n"
+                                 "  - {name: d, type: double}\n"
+                                 "  - {name: t, type: datetime}\n"
+                                 "  - {name: c, type: code, missing: [\"99\"]}\n"
+                                 "  - {name: f, type: flag, \"yes\": Y, \"no\": N}\n"
+                                 "  - {name: s, short: x, missing: [n/a]}\n",
+                                 "i,l,d,t,c,f,s\n"
+                                 "-7,-3000000000,-1.5,2024-01-01T00:00:01.5Z,04,Y,word\n"
+                                 "7,9223372036854775807,2,2024-01-01,4A,N,n/a\n"
+                                 ",,,,99,,\n");
+    assert_int_equal(p.documents, 3);
+    assert_string_equal(json_at(&p, 0), "{ \"i\" : -7, \"l\" : -3000000000, \"d\" : -1.5, "
+                                        "\"t\" : { \"$date\" : \"2024-01-01T00:00:01.500Z\" }, "
+                                        "\"c\" : 4, \"f\" : true, \"x\" : \"word\" }");
+    assert_string_equal(json_at(&p, 1), "{ \"i\" : 7, \"l\" : 9223372036854775807, \"d\" : 2.0, "
+                                        "\"t\" : { \"$date\" : \"2024-01-01T00:00:00Z\" }, "
+                                        "\"c\" : \"4A\", \"f\" : false }");
+    assert_string_equal(json_at(&p, 2), "{ }");
+    forget(&p);
+}
+
+static void every_type_refuses_what_it_must(void **state) {
+    (void)state;
+    static const struct {
+        const char *column;
+        const char *value;
+        const char *words;
+    } rows[] = {
+        {"type: int", "12x", "\"12x\" is not a whole number"},
+        {"type: int", " 12", "is not a whole number"},
+        {"{type: int, maximum: 99}", "100", "too large: the greatest value here is 99"},
+        {"{type: int, minimum: 3}", "2", "too small: the least value here is 3"},
+        {"{type: int, minimum: 3}", "0", "too small"},
+        {"{type: int, maximum: 99}", "00000000001", "more digits"},
+        {"type: int", "9223372036854775808", "64 bits"},
+        {"type: double", "1,5", "is not a number"},
+        {"type: date", "2019-02-29", "29 February 2019 does not exist"},
+        {"type: datetime", "2019-02-28T99:00", "is not a date with time"},
+        {"{type: flag, \"yes\": Y, \"no\": N}", "y", "\"y\" is neither \"Y\" nor \"N\""},
+        {"type: text", "\xE9t\xE9", "byte 0xe9 at offset 0 of the field \"\\xe9t\\xe9\""},
+        {"type: code", "12\xE9", "byte 0xe9 at offset 2"},
+        {"required: true", "", "the field is empty"},
+        {"{required: true, missing: [n/a]}", "n/a", "\"n/a\" stands for no value"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char schema[200], text[100];
+        const char *keys = rows[i].column;
+        snprintf(schema, sizeof schema, "name: x\ncolumns: [{name: first}, {name: value, %.*s}]",
+                 (int)strlen(keys) - 2 * (*keys == '{'), keys + (*keys == '{'));
+        snprintf(text, sizeof text, "first;value\n1;2019-01-01\nkept;%s\n", rows[i].value);
+        parsed p = parse_with_schema(schema, text);
+        assert_non_null(p.format);
+        size_t last = p.reject_count - 1; /* the first row is there for the line number */
+        assert_true(p.reject_count >= 1);
+        assert_string_equal(p.rejects[last].column, "value");
+        assert_contains(p.rejects[last].reason, rows[i].words);
+        assert_int_equal(p.rejects[last].line, 2);
+        assert_int_equal(p.rejects[last].offset, strlen("first;value\n1;2019-01-01\n"));
+        forget(&p);
+    }
+}
+
+static void headerless_text_needs_a_schema(void **state) {
+    (void)state;
+    parsed p = parse_with_schema(three_columns, "1,one,2019-01-01\n2,two,NULL\n");
+    assert_int_equal(p.documents, 2);
+    assert_string_equal(text_at(&p, 1, "word"), "two");
+    assert_false(has_key(&p, 1, "day"));
+    assert_string_equal(p.header, "");
+    forget(&p);
+    p = parse_with_schema(three_columns, "1,one\n");
+    assert_null(p.format);
+    assert_contains(p.error.message, "has 2 fields");
+}
+
+static void columns_come_in_any_order_and_some_may_lack(void **state) {
+    (void)state;
+    parsed p = parse_with_schema(three_columns, "other,NUMBER\nkept,7\n");
+    assert_string_equal(json_at(&p, 0), "{ \"other\" : \"kept\", \"number\" : 7 }");
+    assert_contains(p.described, "not in the schema, loaded as text: other");
+    forget(&p);
+    p = parse_with_schema("name: x\nheader: true\ncolumns: [{name: a}, {name: b, required: true},"
+                          " {name: c, required: true}]",
+                          "a,z\n1,2\n");
+    assert_null(p.format);
+    assert_contains(p.error.message, "the header lacks columns that x must have: b, c");
+}
+
+static void quotes_and_escapes(void **state) {
+    (void)state;
+    static const struct {
+        const char *field;
+        const char *value; /* NULL: refused */
+    } rows[] = {
+        {"\"plain\"", "plain"},
+        {"\"a, b\"", "a, b"},
+        {"\"say \\\"hi\\\"\"", "say \"hi\""},
+        {"\"say \"\"hi\"\"\"", "say \"hi\""},
+        {"\"12\\\"\"", "12\""},
+        {"\"12\"\"\"", "12\""},
+        {"\"back\\\\slash\"", "back\\slash"},
+        {"\"other \\n escape\"", "other \\n escape"},
+        {"\"\\\\\"", "\\"},
+        {"\"\"\"\"", "\""},
+        {"bare \\ and \" stay", "bare \\ and \" stay"},
+        {"12\"", "12\""},
+        {"\" blanks \"", " blanks "},
+        {"\"\xC5\xBBUK\"", "\xC5\xBBUK"},
+        {"\"\xC5\xBB\\\"UK\"", "\xC5\xBB\"UK"},
+        {" \"x\"", " \"x\""},
+        {"\"never closed", NULL},
+        {"\"closed by an escape only\\\"", NULL},
+        {"\"closed\" too early", NULL},
+        {"\"closed\"\"", NULL},
+        {"\"", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int last = 0; last <= 1; last++) { /* in the middle of the line and at its end */
+            char text[200];
+            snprintf(text, sizeof text, last ? "a,b\nx,%s\ny,z\n" : "b,a\n%s,x\nz,y\n",
+                     rows[i].field);
+            parsed p = parse_delimited(text);
+            assert_non_null(p.format);
+            if (rows[i].value) {
+                assert_int_equal(p.documents, 2);
+                assert_string_equal(text_at(&p, 0, "b"), rows[i].value);
+            } else {
+                assert_one_reject(&p, "b", "quote that");
+                assert_int_equal(p.documents, 1); /* the next line is not swallowed */
+            }
+            assert_string_equal(text_at(&p, p.documents - 1, "b"), "z");
+            forget(&p);
+        }
+    }
+    parsed p = parse_delimited("a,b\n\"\",\"\"\n");
+    assert_string_equal(json_at(&p, 0), "{ }");
+    forget(&p);
+}
+
+static void pipes_and_tabs_do_not_quote(void **state) {
+    (void)state;
+    parsed p = parse_delimited("a|b\n\"x|y\"\n\"p\\\"|q\n");
+    assert_string_equal(json_at(&p, 0), "{ \"a\" : \"\\\"x\", \"b\" : \"y\\\"\" }");
+    assert_string_equal(json_at(&p, 1), "{ \"a\" : \"\\\"p\\\\\\\"\", \"b\" : \"q\" }");
+    forget(&p);
+}
+
+static void line_ends_of_every_kind(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "a,b\n1,2\n3,4\n",
+        "a,b\r\n1,2\r\n3,4\r\n",
+        "a,b\n1,2\n3,4",
+        "a,b\r\n1,2\r\n3,4\r",
+        "\357\273\277a,b\n1,2\n3,4\n",
+        "\"a\",\"b\"\r\n\"1\",\"2\"\r\n\"3\",\"4\"\r\n",
+        "\n\na,b\n1,2\n3,4\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        parsed p = parse_delimited(texts[i]);
+        assert_int_equal(p.documents, 2);
+        assert_string_equal(json_at(&p, 0), "{ \"a\" : \"1\", \"b\" : \"2\" }");
+        assert_string_equal(json_at(&p, 1), "{ \"a\" : \"3\", \"b\" : \"4\" }");
+        assert_int_equal(p.counts.lines, p.counts.records + p.counts.blank_lines + 1);
+        forget(&p);
+    }
+}
+
+static void blank_lines_and_repeated_headers_are_counted(void **state) {
+    (void)state;
+    parsed p = parse_delimited("a,b\n\n1,2\n   \n\r\na,b\n3,4\na,other\n\n");
+    assert_int_equal(p.documents, 3); /* a,other is data: with texts only a whole line can tell */
+    assert_int_equal(p.counts.blank_lines, 4);
+    assert_int_equal(p.counts.headers, 1);
+    assert_int_equal(p.counts.lines, 9);
+    forget(&p);
+    p = parse_with_schema(three_columns, "number|word|day\n1|x|\n\"NUMBER\"|anything|\nnumber\n");
+    assert_int_equal(p.documents, 1);
+    assert_int_equal(p.counts.headers, 2);
+    forget(&p);
+    p = parse_with_schema("name: one\nheader: true\ncolumns: [{name: a}]", "a\nx\n\n  \ny");
+    assert_int_equal(p.documents, 3); /* with one column blanks are a value, nothing is not */
+    assert_int_equal(p.counts.blank_lines, 1);
+    forget(&p);
+}
+
+static void wrong_numbers_of_fields(void **state) {
+    (void)state;
+    parsed p = parse_delimited("a,b,c\n1,2\n1,2,3,4\n1,2,3\n1\n4,5,6\n7,8,9\n");
+    assert_int_equal(p.documents, 3);
+    assert_int_equal(p.reject_count, 3);
+    assert_string_equal(p.rejects[0].reason, "too few fields: 2 of 3");
+    assert_string_equal(p.rejects[0].column, "");
+    assert_string_equal(p.rejects[0].record, "1,2");
+    assert_contains(p.rejects[1].reason, "too many fields: 4 instead of 3");
+    assert_int_equal(p.rejects[2].line, 4);
+    forget(&p);
+}
+
+static void extra_delimiters_spill(void **state) {
+    (void)state;
+    static const char schema[] = "name: x\ncolumns: [{name: a, type: int}, {name: b, spill: true},"
+                                 " {name: c}]";
+    parsed p = parse_with_schema(schema, "a|b|c\n1|x|y|z\n2||||\n");
+    assert_int_equal(p.counts.repaired, 2);
+    assert_string_equal(json_at(&p, 0), "{ \"a\" : 1, \"b\" : \"x|y\", \"c\" : \"z\" }");
+    assert_string_equal(json_at(&p, 1), "{ \"a\" : 2, \"b\" : \"||\" }");
+    forget(&p);
+    p = parse_with_schema(schema, "b|a|c\nx|1|y|z\n"); /* not the order the rule was made for */
+    assert_one_reject(&p, "", "too many fields");
+    forget(&p);
+    p = parse_with_schema(schema, "a,b,c\n1,x,y,z\n"); /* here it may hide a quoting mistake */
+    assert_one_reject(&p, "", "too many fields");
+    forget(&p);
+}
+
+/* However the text is cut into blocks, the same documents come out, with the ids of their offsets.
+ * Lines are longer than a scan's stretch, shorter than its step, and everything between. */
+static void cutting_into_blocks_changes_nothing(void **state) {
+    (void)state;
+    static const size_t lengths[] = {0,   1,   5,   31,   62, 63,   64,  65,
+                                     127, 500, 900, 8190, 3,  8193, 9000};
+    enum { LINES = 400 };
+    static char text[LINES * 2000];
+    for (int dialect = 0; dialect < 2; dialect++) {
+        size_t used = (size_t)sprintf(text, "%s", dialect ? "a,b\n" : "a|b\n");
+        for (int i = 0; i < LINES; i++) {
+            size_t length = lengths[i % 15] > 2000 && i > 60 ? 7 : lengths[i % 15];
+            if (length > BATCH_BYTES / 2)
+                length = BATCH_BYTES / 2;
+            text[used++] = (char)('a' + i % 26);
+            if (i % 11 == 3)
+                used += (size_t)sprintf(text + used, "\xC5\xBB");
+            text[used++] = dialect ? ',' : '|';
+            if (dialect && i % 3 == 0)
+                text[used++] = '"';
+            memset(text + used, 'z', length);
+            used += length;
+            if (dialect && i % 3 == 0)
+                used += (size_t)sprintf(text + used, i % 2 ? "\"" : "\\\"\"");
+            used += (size_t)sprintf(text + used, i % 5 ? "\n" : "\r\n");
+        }
+        sl_text whole = {text, used};
+        parsed one = parse_in_blocks("delimited", &(sl_format_options){0}, whole, 0, 0);
+        assert_int_equal(one.documents, LINES);
+        for (size_t step = 1; step < used; step = step * 2 + 1) {
+            parsed many = parse_in_blocks("delimited", &(sl_format_options){0}, whole, step, 0);
+            assert_int_equal(many.length, one.length);
+            assert_memory_equal(many.bytes, one.bytes, one.length);
+            assert_memory_equal(&many.counts, &one.counts, sizeof one.counts);
+            forget(&many);
+        }
+        size_t at = 4;
+        for (uint32_t i = 0; i < one.documents; i++) {
+            assert_int_equal(id_at(&one, i), sl_document_id(1, at));
+            at = (size_t)((char *)memchr(text + at, '\n', used - at) - text) + 1;
+        }
+        forget(&one);
+    }
+}
+
+static void a_sink_that_says_stop_is_obeyed(void **state) {
+    (void)state;
+    char text[4000] = "a,b\n";
+    for (int i = 0; i < 300; i++)
+        strcat(text, "x,y\n");
+    parsed p = parse_in_blocks("delimited", &(sl_format_options){0}, sl_text_of(text), 0, 50);
+    assert_true(p.stopped);
+    assert_true(p.documents >= 50 && p.documents < 60);
+    forget(&p);
+}
+
+static void a_record_too_large_is_refused(void **state) {
+    (void)state;
+    size_t length = (size_t)17 << 20;
+    char *text = malloc(length);
+    assert_non_null(text);
+    memset(text, 'x', length);
+    memcpy(text, "a,b\n1,", 6);
+    text[length - 5] = '\n';
+    memcpy(text + length - 4, "2,3\n", 4);
+    parsed p = parse_in_blocks("delimited", &(sl_format_options){0}, (sl_text){text, length}, 0, 0);
+    assert_one_reject(&p, "", "bytes is larger than a document may be (16 MiB)");
+    assert_int_equal(p.documents, 1);
+    forget(&p);
+    free(text);
+}
+
+static void other_bytes_than_utf8(void **state) {
+    (void)state;
+    static const char text[] = "a,b\ncaf\xE9,\x80\n\xC5\xBB,y\n\"\x93q\\\"\x94\",z\n";
+    parsed p = parse_with("delimited", &(sl_format_options){.latin1 = true}, text);
+    assert_int_equal(p.documents, 3);
+    assert_int_equal(p.counts.transcoded, 2);
+    assert_string_equal(text_at(&p, 0, "a"), "caf\xC3\xA9");
+    assert_string_equal(text_at(&p, 0, "b"), "\xE2\x82\xAC");
+    assert_string_equal(text_at(&p, 1, "a"), "\xC5\xBB");
+    assert_string_equal(text_at(&p, 2, "a"), "\xE2\x80\x9Cq\"\xE2\x80\x9D");
+    forget(&p);
+    p = parse_delimited(text);
+    assert_int_equal(p.documents, 1);
+    assert_int_equal(p.reject_count, 2);
+    forget(&p);
+    static const char nul[] = "a,b\nx,y\nx\0,y\nx,z\n";
+    p = parse_in_blocks("delimited", &(sl_format_options){.latin1 = true},
+                        (sl_text){nul, sizeof nul - 1}, 0, 0);
+    assert_one_reject(&p, "a", "byte 0x00 at offset 1");
+    assert_int_equal(p.documents, 2);
+    forget(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_schema_all_is_text_named_by_the_header),
+        cmocka_unit_test(every_delimiter),
+        cmocka_unit_test(what_is_no_table_is_refused),
+        cmocka_unit_test(a_schema_gives_types),
+        cmocka_unit_test(every_type_refuses_what_it_must),
+        cmocka_unit_test(headerless_text_needs_a_schema),
+        cmocka_unit_test(columns_come_in_any_order_and_some_may_lack),
+        cmocka_unit_test(quotes_and_escapes),
+        cmocka_unit_test(pipes_and_tabs_do_not_quote),
+        cmocka_unit_test(line_ends_of_every_kind),
+        cmocka_unit_test(blank_lines_and_repeated_headers_are_counted),
+        cmocka_unit_test(wrong_numbers_of_fields),
+        cmocka_unit_test(extra_delimiters_spill),
+        cmocka_unit_test(cutting_into_blocks_changes_nothing),
+        cmocka_unit_test(a_sink_that_says_stop_is_obeyed),
+        cmocka_unit_test(a_record_too_large_is_refused),
+        cmocka_unit_test(other_bytes_than_utf8),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MOT data: every published dialect, the dirt that is known in it, and what is refused. A user
+ * would notice a mistake as columns shifted by one, models cut at a quote, or good rows lost. */
+#include "parse_text.h"
+
+#define NAMES                                                                                      \
+    "test_id", "vehicle_id", "test_date", "test_class_id", "test_type", "test_result",             \
+        "test_mileage", "postcode_area", "make", "model", "colour", "fuel_type",                   \
+        "cylinder_capacity", "first_use_date"
+#define PIPES                                                                                      \
+    "test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|postcode_area|" \
+    "make|model|colour|fuel_type|cylinder_capacity|first_use_date"
+#define COMMAS                                                                                     \
+    "test_id,vehicle_id,test_date,test_class_id,test_type,test_result,test_mileage,postcode_area," \
+    "make,model,colour,fuel_type,cylinder_capacity,first_use_date"
+#define ROW                                                                                        \
+    "233955117|1464922263|2015-11-20|4|NT|PRS|49828|UB|TOYOTA|ESTIMA|SILVER|PE|3000|2005-10-17"
+#define ROW_JSON                                                                                   \
+    "{ \"t\" : 233955117, \"v\" : 1464922263, \"d\" : { \"$date\" : \"2015-11-20T00:00:00Z\" }, "  \
+    "\"c\" : 4, \"y\" : \"NT\", \"r\" : \"PRS\", \"m\" : 49828, \"s\" : \"UB\", "                  \
+    "\"k\" : \"TOYOTA\", \"o\" : \"ESTIMA\", \"u\" : \"SILVER\", \"f\" : \"PE\", \"e\" : 3000, "   \
+    "\"i\" : { \"$date\" : \"2005-10-17T00:00:00Z\" } }"
+
+/* A copy of `text` in which every `from` is `to`. Lives until the eighth call from here. */
+static const char *with(const char *text, const char *from, const char *to) {
+    static char rooms[8][4096];
+    static unsigned turn;
+    char *out = rooms[turn++ % 8];
+    size_t used = 0;
+    while (*text) {
+        bool here = strncmp(text, from, strlen(from)) == 0;
+        used += (size_t)sprintf(out + used, "%.*s", here ? (int)strlen(to) : 1, here ? to : text);
+        text += here ? strlen(from) : 1;
+    }
+    out[used] = '\0';
+    return out;
+}
+
+static void one_row_in_every_dialect(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *described;
+    } rows[] = {
+        {ROW "\n", "test results, dialect A: pipes, no header, 14 columns"},
+        {PIPES "\n" ROW "\n", "test results, dialect B/F: pipes, header, 14 columns"},
+        {COMMAS "\n233955117,1464922263,2015-11-20,4,NT,PRS,49828,UB,TOYOTA,ESTIMA,SILVER,PE,3000,"
+                "2005-10-17\n",
+         "test results, dialect D: commas, header, 14 columns"},
+        {"\"test_id\",\"vehicle_id\",\"test_date\",\"test_class_id\",\"test_type\",\"test_result\","
+         "\"test_mileage\",\"postcode_area\",\"make\",\"model\",\"colour\",\"fuel_type\","
+         "\"cylinder_capacity\",\"first_use_date\"\n"
+         "233955117,1464922263,\"2015-11-20\",4,\"NT\",\"PRS\",49828,\"UB\",\"TOYOTA\",\"ESTIMA\","
+         "\"SILVER\",\"PE\",3000,\"2005-10-17\"\n",
+         "test results, dialect E: commas, header, 14 columns"},
+        {COMMAS ",completed_date\n"
+                "233955117,1464922263,2015-11-20,4,NT,PRS,49828,UB,TOYOTA,ESTIMA,SILVER,PE,3000,"
+                "2005-10-17,\n",
+         "test results, dialect G: commas, header, 15 columns"},
+        {"testid|vehicleid|testdate|testclassid|testtype|testresult|testmileage|postcoderegion|"
+         "make|model|colour|fueltype|cylcpcty|firstusedate\n" ROW "\n",
+         "test results, dialect B/F: pipes, header, 14 columns"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_mot(rows[i].text);
+        if (!p.format)
+            fail_msg("%s", p.error.message);
+        assert_string_equal(p.described, rows[i].described);
+        assert_string_equal(p.kind, "test results");
+        assert_string_equal(json_at(&p, 0), ROW_JSON);
+        assert_int_equal(p.documents, 1);
+        forget(&p);
+        const char *tabs = with(rows[i].text, strchr(rows[i].text, '|') ? "|" : ",", "\t");
+        if (i != 3) { /* tabs do not quote */
+            p = parse_mot(tabs);
+            assert_string_equal(json_at(&p, 0), ROW_JSON);
+            forget(&p);
+        }
+    }
+}
+
+static void long_names(void **state) {
+    (void)state;
+    static const char *const names[] = {NAMES};
+    parsed p = parse_with("mot", &(sl_format_options){.long_names = true}, PIPES "\n" ROW "\n");
+    bson_t document;
+    document_at(&p, 0, &document);
+    bson_iter_t iter;
+    assert_true(bson_iter_init(&iter, &document));
+    assert_true(bson_iter_next(&iter)); /* _id */
+    for (size_t i = 0; i < 14; i++) {
+        assert_true(bson_iter_next(&iter));
+        assert_string_equal(bson_iter_key(&iter), names[i]);
+    }
+    assert_false(bson_iter_next(&iter));
+    assert_int_equal(document.len, 256 + strlen("NTPRSUBTOYOTAESTIMASILVERPE"));
+    forget(&p);
+    p = parse_mot(PIPES "\n" ROW "\n");
+    document_at(&p, 0, &document);
+    assert_int_equal(document.len, 131 + strlen("NTPRSUBTOYOTAESTIMASILVERPE"));
+    forget(&p);
+}
+
+static void widths_of_numbers(void **state) {
+    (void)state;
+    static const struct {
+        const char *field;
+        bson_type_t type;
+        int64_t value;
+    } rows[] = {
+        {"0", BSON_TYPE_INT32, 0},
+        {"2147483647", BSON_TYPE_INT32, 2147483647},
+        {"2147483648", BSON_TYPE_INT64, 2147483648},
+        {"9999999999", BSON_TYPE_INT64, 9999999999},
+        {"0000000017", BSON_TYPE_INT32, 17},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_mot(with(PIPES "\n" ROW "\n", "1464922263", rows[i].field));
+        bson_iter_t iter = element_at(&p, 0, "v");
+        assert_int_equal(bson_iter_type(&iter), rows[i].type);
+        assert_int_equal(bson_iter_as_int64(&iter), rows[i].value);
+        forget(&p);
+    }
+}
+
+static void a_class_of_digits_is_a_number(void **state) {
+    (void)state;
+    parsed p = parse_mot(with(PIPES "\n" ROW "\n", "|4|", "|4A|"));
+    assert_string_equal(text_at(&p, 0, "c"), "4A");
+    forget(&p);
+    p = parse_mot(with(PIPES "\n" ROW "\n", "|4|", "|0|"));
+    bson_iter_t iter = element_at(&p, 0, "c");
+    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT32);
+    forget(&p);
+}
+
+static void missing_values_have_no_key(void **state) {
+    (void)state;
+    parsed p = parse_mot(PIPES "\n1|2||4|NT|P|||||||||\n1|2||4|NT|P|||||||\n"
+                               "1|2|NULL|4|NT|P||NULL|||||0|NULL\n");
+    assert_int_equal(p.documents, 2);
+    assert_string_equal(json_at(&p, 0), "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
+                                        "\"r\" : \"P\", \"o\" : \"|\" }"); /* one pipe too many */
+    assert_one_reject(&p, "", "too few fields: 13 of 14");
+    assert_string_equal(json_at(&p, 1), "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
+                                        "\"r\" : \"P\", \"s\" : \"NULL\", \"e\" : 0 }");
+    forget(&p);
+}
+
+static void required_values_must_be_there(void **state) {
+    (void)state;
+    static const struct {
+        const char *field;
+        const char *column;
+    } rows[] = {{"233955117|", "test_id"},
+                {"1464922263|", "vehicle_id"},
+                {"4|", "test_class_id"},
+                {"NT|", "test_type"},
+                {"PRS|", "test_result"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[600];
+        const char *at = strstr(ROW, rows[i].field);
+        if (i == 2)
+            at = strstr(ROW, "|4|") + 1;
+        snprintf(text, sizeof text, PIPES "\n%.*s%s\n", (int)(at - ROW), ROW,
+                 at + strlen(rows[i].field) - 1);
+        parsed p = parse_mot(text);
+        assert_one_reject(&p, rows[i].column, "the field is empty, but must have a value");
+        forget(&p);
+    }
+}
+
+static void the_original_files_lose_blanks_and_keep_zeros(void **state) {
+    (void)state;
+    parsed p = parse_mot("9|8|NULL|4 |N |P|0|UB| FORD  |FIESTA |SILVER|P|0|NULL\n");
+    assert_string_equal(json_at(&p, 0),
+                        "{ \"t\" : 9, \"v\" : 8, \"c\" : 4, \"y\" : \"N\", \"r\" : \"P\", "
+                        "\"m\" : 0, \"s\" : \"UB\", \"k\" : \" FORD\", \"o\" : \"FIESTA\", "
+                        "\"u\" : \"SILVER\", \"f\" : \"P\", \"e\" : 0 }");
+    forget(&p);
+    const char *later = with(PIPES "\n" ROW "\n", "ESTIMA", "  ESTIMA ");
+    p = parse_mot(later);
+    assert_string_equal(text_at(&p, 0, "o"), "  ESTIMA ");
+    forget(&p);
+    p = parse_with("mot", &(sl_format_options){.trim = true}, later);
+    assert_string_equal(text_at(&p, 0, "o"), "ESTIMA");
+    forget(&p);
+}
+
+/* Someone typed "Estima II" with pipes; the line is a real one of 2015. */
+static void extra_pipes_belong_to_the_model(void **state) {
+    (void)state;
+    const char *row = with(ROW, "ESTIMA", "Estima ||");
+    char text[800];
+    parsed p = parse_mot(row);
+    assert_string_equal(text_at(&p, 0, "o"), "Estima ||");
+    assert_string_equal(text_at(&p, 0, "u"), "SILVER");
+    assert_int_equal(p.counts.repaired, 1);
+    forget(&p);
+    snprintf(text, sizeof text, PIPES "|completed_date\n%s|2024-01-02T03:04:05\n", row);
+    p = parse_mot(text);
+    assert_string_equal(text_at(&p, 0, "o"), "Estima ||");
+    bson_iter_t iter = element_at(&p, 0, "completed_date");
+    assert_int_equal(bson_iter_date_time(&iter), 1704164645000);
+    forget(&p);
+    snprintf(text, sizeof text, "%s\n%s\n", with(PIPES, "|", "\t"), with(row, "|", "\t"));
+    p = parse_mot(text);
+    assert_string_equal(text_at(&p, 0, "o"), "Estima \t\t");
+    forget(&p);
+    snprintf(text, sizeof text, "%s\n%s\n", with(PIPES, "make|model", "model|make"), row);
+    p = parse_mot(text);
+    assert_one_reject(&p, "", "too many fields: 16 instead of 14");
+    forget(&p);
+    snprintf(text, sizeof text, "%s\n%s\n", with(PIPES, "|", ","), with(row, "|", ","));
+    p = parse_mot(text);
+    assert_one_reject(&p, "", "too many fields: 16 instead of 14");
+    forget(&p);
+}
+
+static void pipes_do_not_quote_and_commas_do(void **state) {
+    (void)state;
+    parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "\"A\"  COUPE"));
+    assert_string_equal(text_at(&p, 0, "o"), "\"A\"  COUPE");
+    forget(&p);
+    char text[900];
+    const char *row = with(ROW, "|", ",");
+    snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n", COMMAS,
+             with(row, "ESTIMA", "\"STREETZONE 50 2T 12\\\"\""), with(row, "ESTIMA", "\"CEE,D\""),
+             with(row, "ESTIMA", "\"UNBALANCED"));
+    p = parse_mot(text);
+    assert_string_equal(text_at(&p, 0, "o"), "STREETZONE 50 2T 12\"");
+    assert_string_equal(text_at(&p, 1, "o"), "CEE,D");
+    assert_one_reject(&p, "model", "never closed");
+    forget(&p);
+}
+
+static void control_bytes_are_part_of_the_value(void **state) {
+    (void)state;
+    parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "Z\x1AR\t1400\x01"));
+    assert_string_equal(text_at(&p, 0, "o"), "Z\x1AR\t1400\x01");
+    forget(&p);
+}
+
+static void headers_inside_the_data(void **state) {
+    (void)state;
+    parsed p = parse_mot(PIPES "\n" ROW "\n" PIPES "\r\n\nTEST_ID|vehicle_id\n" ROW "\n");
+    assert_int_equal(p.documents, 2);
+    assert_int_equal(p.counts.headers, 2);
+    assert_int_equal(p.counts.blank_lines, 1);
+    assert_int_equal(p.counts.lines, 6);
+    assert_int_equal(p.reject_count, 0);
+    forget(&p);
+    p = parse_mot(ROW
+                  "\n\"test_id\"|\"vehicle_id\"\n" ROW); /* also where there was none at first */
+    assert_int_equal(p.documents, 2);
+    assert_int_equal(p.counts.headers, 1);
+    forget(&p);
+}
+
+static void headers_bind_by_name(void **state) {
+    (void)state;
+    parsed p = parse_mot("\xEF\xBB\xBF\"VEHICLE_ID\",\"Test_Id\",test_result,test_type,"
+                         "test_class_id,site_id\r\n5,4,P,NT,4,007\r\n");
+    assert_string_equal(json_at(&p, 0), "{ \"v\" : 5, \"t\" : 4, \"r\" : \"P\", \"y\" : \"NT\", "
+                                        "\"c\" : 4, \"site_id\" : \"007\" }");
+    assert_contains(p.described, "loaded as text: site_id");
+    forget(&p);
+    p = parse_mot("test_id|vehicle_id|make|model\n1|2|A|B\n");
+    assert_null(p.format);
+    assert_contains(p.error.message,
+                    "test results must have: test_class_id, test_type, test_result");
+    p = parse_mot(PIPES "|make\n" ROW "|X\n");
+    assert_null(p.format);
+    assert_contains(p.error.message, "two columns");
+}
+
+static void bad_fields_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *from;
+        const char *to;
+        const char *column;
+        const char *words;
+    } rows[] = {
+        {"233955117", "x1", "test_id", "\"x1\" is not a whole number"},
+        {"233955117", "12345678901", "test_id", "too large"},
+        {"1464922263", "-5", "vehicle_id", "too small"},
+        {"2015-11-20", "2O15-11-20", "test_date", "\"2O15-11-20\" is not a date of the form"},
+        {"2015-11-20", "2015-02-31", "test_date", "31 February 2015 does not exist"},
+        {"49828", "12.5", "test_mileage", "is not a whole number"},
+        {"49828", "NULL", "test_mileage", "is not a whole number"},
+        {"ESTIMA", "MP\xA3", "model", "byte 0xa3 at offset 2"},
+        {"UB", "\xC3", "postcode_area", "byte 0xc3 at offset 0"},
+        {"2005-10-17", "2005-1-17", "first_use_date", "is not a date"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[900];
+        snprintf(text, sizeof text, PIPES "\n" ROW "\n%s\n" ROW "\n",
+                 with(ROW, rows[i].from, rows[i].to));
+        parsed p = parse_mot(text);
+        assert_one_reject(&p, rows[i].column, rows[i].words);
+        assert_int_equal(p.rejects[0].line, 2);
+        assert_int_equal(p.rejects[0].offset, strlen(PIPES "\n" ROW "\n"));
+        assert_string_equal(p.rejects[0].record, with(ROW, rows[i].from, rows[i].to));
+        assert_int_equal(p.documents, 2);
+        forget(&p);
+    }
+    parsed p = parse_with("mot", &(sl_format_options){.latin1 = true},
+                          with(PIPES "\n" ROW "\n", "ESTIMA", "MP\xA3"));
+    assert_string_equal(text_at(&p, 0, "o"), "MP\xC2\xA3");
+    assert_int_equal(p.counts.transcoded, 1);
+    forget(&p);
+}
+
+static void items_and_lookups(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *kind;
+        const char *json;
+    } rows[] = {
+        {"test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n7|31194|A|17|\n", "test items",
+         "{ \"t\" : 7, \"q\" : 31194, \"a\" : \"A\", \"l\" : 17 }"},
+        {"test_id,rfr_id,rfr_type_code,mot_test_rfr_location_type_id,dangerous_mark,completed_"
+         "date\n"
+         "7,31194,F,9,D,2024-05-06T07:08:09Z\n",
+         "test items",
+         "{ \"t\" : 7, \"q\" : 31194, \"a\" : \"F\", \"l\" : 9, \"g\" : true, "
+         "\"completed_date\" : { \"$date\" : \"2024-05-06T07:08:09Z\" } }"},
+        {"7|31194|F|N|F|L|D\n", "test items",
+         "{ \"t\" : 7, \"q\" : 31194, \"a\" : \"F\", \"lat_location_id\" : \"N\", "
+         "\"long_location_id\" : \"F\", \"vert_location_id\" : \"L\", \"g\" : true }"},
+        {"7|31194|F|17|\n", "test items",
+         "{ \"t\" : 7, \"q\" : 31194, \"a\" : \"F\", \"l\" : 17 }"},
+        {"rfr_id|test_class_id|test_item_id|minor_item|rfr_deficiency_category|rfr_desc|"
+         "rfr_loc_marker|rfr_insp_manual_desc|rfr_advisory_text|test_item_set_section_id\n"
+         "4|1|3|Y|Major|missing|N|an obligatory \"lamp\" missing||1\n",
+         "reasons for rejection",
+         "{ \"rfr_id\" : 4, \"test_class_id\" : 1, \"test_item_id\" : 3, \"minor_item\" : \"Y\", "
+         "\"rfr_deficiency_category\" : \"Major\", \"rfr_desc\" : \"missing\", "
+         "\"rfr_loc_marker\" : \"N\", "
+         "\"rfr_insp_manual_desc\" : \"an obligatory \\\"lamp\\\" missing\", "
+         "\"test_item_set_section_id\" : 1 }"},
+        {"type_code|fuel_type\nDI|Diesel\n", "fuel types",
+         "{ \"type_code\" : \"DI\", \"fuel_type\" : \"Diesel\" }"},
+        {"id|lateral|longitudinal|vertical\n3|Nearside||\n", "defect locations",
+         "{ \"id\" : 3, \"lateral\" : \"Nearside\" }"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_mot(rows[i].text);
+        if (!p.format)
+            fail_msg("%s", p.error.message);
+        assert_string_equal(p.kind, rows[i].kind);
+        assert_string_equal(json_at(&p, 0), rows[i].json);
+        forget(&p);
+    }
+    parsed p = parse_mot("test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|2|A|3|X\n");
+    assert_one_reject(&p, "dangerous_mark", "\"X\" is neither \"D\" nor empty");
+    forget(&p);
+}
+
+static void what_is_not_mot_data(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "{\"testid\":59,\"testdate\":\"2021-08-21\"}\n",
+        "make,count\nFORD,1\n",
+        "type_code,fuel_type,count\nDI,Diesel,4\n",
+        "1|2|3\n",
+        "2019-01-01,1,2,3,4,5,6,7,8,9,10,11,12,13\n",
+        "# MOT data, shared half\n",
+        "word\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        parsed p = parse_mot(texts[i]);
+        assert_null(p.format);
+        assert_int_equal(p.error.code, SL_EXIT_SOURCE);
+        assert_contains(p.error.message, "this is not MOT data: its first line is `");
+        assert_contains(p.error.message, "expected a header that begins with test_id");
+    }
+    parsed p = parse_mot("");
+    assert_null(p.format);
+    assert_contains(p.error.message, "empty");
+    p = parse_with("mot", &(sl_format_options){.schema_text = "name: x"}, PIPES "\n");
+    assert_null(p.format);
+    assert_contains(p.error.message, "brings its own schemas");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_row_in_every_dialect),
+        cmocka_unit_test(long_names),
+        cmocka_unit_test(widths_of_numbers),
+        cmocka_unit_test(a_class_of_digits_is_a_number),
+        cmocka_unit_test(missing_values_have_no_key),
+        cmocka_unit_test(required_values_must_be_there),
+        cmocka_unit_test(the_original_files_lose_blanks_and_keep_zeros),
+        cmocka_unit_test(extra_pipes_belong_to_the_model),
+        cmocka_unit_test(pipes_do_not_quote_and_commas_do),
+        cmocka_unit_test(control_bytes_are_part_of_the_value),
+        cmocka_unit_test(headers_inside_the_data),
+        cmocka_unit_test(headers_bind_by_name),
+        cmocka_unit_test(bad_fields_are_named),
+        cmocka_unit_test(items_and_lookups),
+        cmocka_unit_test(what_is_not_mot_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

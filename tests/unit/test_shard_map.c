@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the chunk map and of planning splits and moves, on chunk lists made by hand. If these
+ * broke, documents would be counted for the wrong shard, or chunks moved for nothing, or a range
+ * left where it keeps one shard busy and the others idle. */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/cluster/internal.h"
+
+static sl_shard shards[] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
+static const sl_topology topology = {3, shards};
+
+/* Writes a bound: MIN, MAX, NULL, TEXT, or a number after I (int32), L (int64) or D (double). */
+static void append_bound(bson_t *chunk, const char *which, const char *word) {
+    bson_t bound;
+    bson_append_document_begin(chunk, which, -1, &bound);
+    if (strcmp(word, "MIN") == 0)
+        BSON_APPEND_MINKEY(&bound, "_id");
+    else if (strcmp(word, "MAX") == 0)
+        BSON_APPEND_MAXKEY(&bound, "_id");
+    else if (strcmp(word, "NULL") == 0)
+        BSON_APPEND_NULL(&bound, "_id");
+    else if (strcmp(word, "TEXT") == 0)
+        BSON_APPEND_UTF8(&bound, "_id", "text");
+    else if (word[0] == 'I')
+        BSON_APPEND_INT32(&bound, "_id", (int32_t)strtol(word + 1, NULL, 10));
+    else if (word[0] == 'L')
+        BSON_APPEND_INT64(&bound, "_id", strtoll(word + 1, NULL, 10));
+    else if (word[0] == 'D')
+        BSON_APPEND_DOUBLE(&bound, "_id", strtod(word + 1, NULL));
+    else
+        fail_msg("what is %s?", word);
+    bson_append_document_end(chunk, &bound);
+}
+
+/* Makes a map of "bound shard bound shard ... bound"; a semicolon begins a new list of chunks. */
+static sl_shard_map *map_or_null(const char *text, sl_error *error) {
+    bson_t chunks = BSON_INITIALIZER, chunk;
+    char *copy = strdup(text), *rest;
+    char *minimum = strtok_r(copy, " ", &rest);
+    for (int i = 0; minimum; i++) {
+        char key[16];
+        char *shard = strtok_r(NULL, " ", &rest);
+        char *maximum = shard && *shard != ';' ? strtok_r(NULL, " ", &rest) : NULL;
+        if (maximum) {
+            snprintf(key, sizeof key, "%d", i);
+            bson_append_document_begin(&chunks, key, -1, &chunk);
+            append_bound(&chunk, "min", minimum);
+            append_bound(&chunk, "max", maximum);
+            BSON_APPEND_UTF8(&chunk, "shard", shard);
+            bson_append_document_end(&chunks, &chunk);
+        }
+        minimum = maximum ? maximum : shard ? strtok_r(NULL, " ", &rest) : NULL;
+    }
+    sl_shard_map *map;
+    bool ok = sl_shard_map_from_chunks(&chunks, &topology, &map, error);
+    assert_int_equal(ok, map != NULL);
+    free(copy);
+    bson_destroy(&chunks);
+    return map;
+}
+
+static sl_shard_map *map_of(const char *text) {
+    sl_error error = {0};
+    sl_shard_map *map = map_or_null(text, &error);
+    if (!map)
+        fail_msg("%s: %s", text, error.message);
+    return map;
+}
+
+static void test_one_chunk_owns_everything(void **state) {
+    (void)state;
+    sl_shard_map *map = map_of("MIN b MAX");
+    const int64_t ids[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        assert_int_equal(sl_shard_map_owner(map, ids[i]), 1);
+    sl_shard_map_destroy(map);
+}
+
+static void test_bounds_are_half_open(void **state) {
+    (void)state;
+    sl_shard_map *map = map_of("MIN a L-5 b L0 c L1099511627776 a MAX");
+    assert_int_equal(sl_shard_map_owner(map, INT64_MIN), 0);
+    assert_int_equal(sl_shard_map_owner(map, -6), 0);
+    assert_int_equal(sl_shard_map_owner(map, -5), 1);
+    assert_int_equal(sl_shard_map_owner(map, -1), 1);
+    assert_int_equal(sl_shard_map_owner(map, 0), 2);
+    assert_int_equal(sl_shard_map_owner(map, 1099511627775), 2);
+    assert_int_equal(sl_shard_map_owner(map, 1099511627776), 0);
+    assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 0);
+    sl_shard_map_destroy(map);
+}
+
+/* Bounds that other tools made: small integers, fractions, numbers out of reach, other types. */
+static void test_bounds_of_other_types(void **state) {
+    (void)state;
+    sl_shard_map *map = map_of("MIN c NULL c D-1e300 a I7 b D9.25 c D9.5 a D1e300 c TEXT b MAX");
+    assert_int_equal(sl_shard_map_owner(map, INT64_MIN), 0);
+    assert_int_equal(sl_shard_map_owner(map, 6), 0);
+    assert_int_equal(sl_shard_map_owner(map, 7), 1);
+    assert_int_equal(sl_shard_map_owner(map, 9), 1);
+    assert_int_equal(sl_shard_map_owner(map, 10), 0);
+    assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 0);
+    sl_shard_map_destroy(map);
+}
+
+static void test_extreme_integers(void **state) {
+    (void)state;
+    sl_shard_map *map = map_of("MIN a L-9223372036854775808 b L9223372036854775807 c MAX");
+    assert_int_equal(sl_shard_map_owner(map, INT64_MIN), 1);
+    assert_int_equal(sl_shard_map_owner(map, INT64_MAX - 1), 1);
+    assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 2);
+    sl_shard_map_destroy(map);
+}
+
+/* Every id of a thousand chunks is found, against the definition. */
+static void test_many_chunks(void **state) {
+    (void)state;
+    char text[16000] = "MIN";
+    for (int i = 0, used = 3; i < 1000; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, i < 999 ? " %c L%d" : " %c MAX",
+                         "abc"[i % 3], (i + 1) * 10);
+    sl_shard_map *map = map_of(text);
+    for (int64_t id = -20; id < 10020; id++) {
+        int64_t chunk = id < 0 ? 0 : id / 10 > 999 ? 999 : id / 10;
+        assert_int_equal(sl_shard_map_owner(map, id), chunk % 3);
+    }
+    sl_shard_map_destroy(map);
+}
+
+/* A map read while chunks are split and moved must be refused, not believed. */
+static void test_torn_maps_are_refused(void **state) {
+    (void)state;
+    static const char *const torn[] = {
+        "",                      /* nothing */
+        "MIN a L5",              /* no end */
+        "L5 a MAX",              /* no beginning */
+        "MIN a L5 ; L6 a MAX",   /* a hole */
+        "MIN a L5 ; L4 a MAX",   /* an overlap */
+        "MIN a L5 a L1 a MAX",   /* backwards */
+        "MIN a L5 ; NULL a MAX", /* a hole of another type */
+        "MIN a L5 nowhere MAX",  /* a shard that came later */
+        "MIN a MAX ; MIN a MAX", /* twice */
+    };
+    for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++) {
+        sl_error error = {0};
+        assert_null(map_or_null(torn[i], &error));
+        assert_int_equal(error.code, SL_EXIT_CLUSTER);
+        assert_true(strlen(error.message) > 0);
+    }
+}
+
+/* A map of another shard key, or of something else altogether. */
+static void test_chunks_without_id_are_refused(void **state) {
+    (void)state;
+    bson_t *chunks[] = {
+        BCON_NEW("0", "{", "min", "{", "k", BCON_MINKEY, "}", "max", "{", "k", BCON_MAXKEY, "}",
+                 "shard", "a", "}"),
+        BCON_NEW("0", "{", "min", "{", "_id", BCON_MINKEY, "}", "shard", "a", "}"),
+        BCON_NEW("0", "a"),
+    };
+    for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
+        sl_error error = {0};
+        sl_shard_map *map;
+        assert_false(sl_shard_map_from_chunks(chunks[i], &topology, &map, &error));
+        assert_null(map);
+        assert_int_equal(error.code, SL_EXIT_CLUSTER);
+        bson_destroy(chunks[i]);
+    }
+}
+
+/* Writes a plan as text: "s5" splits at 5, "m[5,9)b" moves; bounds that are no integers are "?". */
+static void describe(const sl_steps *steps, char *out, size_t room) {
+    out[0] = '\0';
+    for (size_t i = 0; i < steps->count; i++) {
+        const sl_step *step = &steps->items[i];
+        char bounds[2][32];
+        const bson_value_t *values[] = {&step->minimum, &step->maximum};
+        for (int k = 0; k < 2; k++) {
+            if (values[k]->value_type == BSON_TYPE_INT64)
+                snprintf(bounds[k], sizeof bounds[k], "%lld", (long long)values[k]->value.v_int64);
+            else
+                strcpy(bounds[k], "?");
+        }
+        size_t used = strlen(out);
+        if (step->move)
+            snprintf(out + used, room - used, "m[%s,%s)%s ", bounds[0], bounds[1],
+                     shards[step->shard].name);
+        else
+            snprintf(out + used, room - used, "s%s ", bounds[0]);
+    }
+}
+
+static void assert_plan(const char *chunks, const sl_range *ranges, size_t count,
+                        const char *expected) {
+    sl_shard_map *map = map_of(chunks);
+    sl_steps steps = {0};
+    sl_error error;
+    for (size_t i = 0; i < count; i++) {
+        size_t before = steps.count;
+        assert_true(sl_plan_range(map, &ranges[i], &steps, &error));
+        assert_int_equal(sl_range_is_placed(map, &ranges[i]), steps.count == before);
+    }
+    char text[400];
+    describe(&steps, text, sizeof text);
+    assert_string_equal(text, expected);
+    free(steps.items);
+    sl_shard_map_destroy(map);
+}
+
+/* A new collection lies on one shard; only what must go away is cut out of it. */
+static void test_plan_for_a_new_collection(void **state) {
+    (void)state;
+    const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 40, 0}, {40, 50, 1}};
+    assert_plan("MIN a MAX", ranges, 4, "s20 s30 m[20,30)b s40 s50 m[40,50)b ");
+}
+
+static void test_plan_shares_the_bounds_of_neighbours(void **state) {
+    (void)state;
+    const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 40, 2}};
+    assert_plan("MIN c MAX", ranges, 3, "s10 s20 m[10,20)a s30 m[20,30)b ");
+}
+
+static void test_plan_is_empty_when_all_is_in_place(void **state) {
+    (void)state;
+    const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 35, 0}};
+    assert_plan("MIN a L20 b L30 a MAX", ranges, 3, "");
+}
+
+/* Chunks of others lie across a range: only those on the wrong shard move, with bounds named as the
+ * cluster has them. */
+static void test_plan_uses_chunks_that_are_there(void **state) {
+    (void)state;
+    const sl_range ranges[] = {{10, 40, 1}};
+    assert_plan("MIN a L10 a L20 b L30 c MAX", ranges, 1, "m[10,20)b s40 m[30,40)b ");
+}
+
+static void test_plan_keeps_foreign_bounds_as_they_are(void **state) {
+    (void)state;
+    const sl_range ranges[] = {{10, 40, 1}};
+    assert_plan("MIN a D9.5 a I40 a MAX", ranges, 1, "m[?,?)b ");
+}
+
+static void test_plan_up_to_the_last_id(void **state) {
+    (void)state;
+    const sl_range ranges[] = {{10, INT64_MAX, 1}};
+    assert_plan("MIN a MAX", ranges, 1, "s10 s9223372036854775807 m[10,9223372036854775807)b ");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_chunk_owns_everything),
+        cmocka_unit_test(test_bounds_are_half_open),
+        cmocka_unit_test(test_bounds_of_other_types),
+        cmocka_unit_test(test_extreme_integers),
+        cmocka_unit_test(test_many_chunks),
+        cmocka_unit_test(test_torn_maps_are_refused),
+        cmocka_unit_test(test_chunks_without_id_are_refused),
+        cmocka_unit_test(test_plan_for_a_new_collection),
+        cmocka_unit_test(test_plan_shares_the_bounds_of_neighbours),
+        cmocka_unit_test(test_plan_is_empty_when_all_is_in_place),
+        cmocka_unit_test(test_plan_uses_chunks_that_are_there),
+        cmocka_unit_test(test_plan_keeps_foreign_bounds_as_they_are),
+        cmocka_unit_test(test_plan_up_to_the_last_id),
+    };
+    return cmocka_run_group_tests_name("shard map", tests, NULL, NULL);
+}

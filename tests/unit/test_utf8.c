@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8: a user would notice a wrong answer as text that the server refuses, or good records in the
+ * reject file. */
+#include "parse_text.h"
+
+#include <shardload/convert.h>
+
+/* What the definition says, without a table: decode, then ask whether it was the shortest form. */
+static bool valid_by_definition(const uint8_t *p, size_t length) {
+    for (size_t i = 0; i < length;) {
+        size_t more = p[i] < 0x80       ? 0
+                      : p[i] >> 5 == 6  ? 1
+                      : p[i] >> 4 == 14 ? 2
+                      : p[i] >> 3 == 30 ? 3
+                                        : 9;
+        if (more == 9 || i + more >= length)
+            return false;
+        uint32_t code = more == 0 ? p[i] : p[i] & (0x3Fu >> more);
+        for (size_t k = 1; k <= more; k++) {
+            if (p[i + k] >> 6 != 2)
+                return false;
+            code = code << 6 | (p[i + k] & 0x3F);
+        }
+        static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+        if (code < least[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+            return false;
+        i += more + 1;
+    }
+    return true;
+}
+
+static void every_pair_and_many_longer(void **state) {
+    (void)state;
+    for (unsigned a = 0; a < 256; a++) {
+        for (unsigned b = 0; b < 256; b++) {
+            uint8_t text[4] = {(uint8_t)a, (uint8_t)b, 0x80, 0xBF};
+            for (size_t length = 1; length <= 4; length++)
+                assert_int_equal(sl_utf8_valid((char *)text, length, NULL),
+                                 valid_by_definition(text, length));
+        }
+    }
+}
+
+static void the_first_bad_byte_is_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t where;
+    } rows[] = {
+        {"\xFF", 0},      {"ab\x80", 2},           {"\xC5\xBBUK \xE9t\xE9", 5}, {"\xED\xA0\x80", 0},
+        {"x\xC0\xAF", 1}, {"\xF4\x90\x80\x80", 0}, {"ok \xE2\x82", 3},          {"\xF0\x9F\x98", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t where = 99;
+        assert_false(sl_utf8_valid(rows[i].text, strlen(rows[i].text), &where));
+        assert_int_equal(where, rows[i].where);
+    }
+}
+
+/* The quick look that lets plain text pass: wrong in one place, and bad bytes get through. */
+static void plain_means_ascii_without_nul(void **state) {
+    (void)state;
+    for (size_t length = 0; length <= 40; length++) {
+        char text[64];
+        memset(text, '\xFF', sizeof text); /* what stands behind must not matter */
+        memset(text, 'a', length);
+        assert_true(sl_text_is_plain(text, length));
+        for (size_t at = 0; at < length; at++) {
+            for (unsigned byte = 0; byte < 256; byte++) {
+                text[at] = (char)byte;
+                assert_int_equal(sl_text_is_plain(text, length), byte >= 1 && byte < 0x80);
+            }
+            text[at] = 'a';
+        }
+    }
+}
+
+static void windows_1252_becomes_utf8(void **state) {
+    (void)state;
+    char bytes[256];
+    for (unsigned i = 1; i < 256; i++)
+        bytes[i] = (char)i;
+    uint8_t out[1024];
+    uint8_t *end = sl_put_windows_1252(out, bytes + 1, 255);
+    assert_true(sl_utf8_valid((char *)out, (size_t)(end - out), NULL));
+    end = sl_put_windows_1252(out, "\x80 \x81\x8D\x8F\x90\x9D \x9F\xA0\xE9\xFFz", 13);
+    *end = 0;
+    assert_string_equal((char *)out, "\xE2\x82\xAC \xC2\x81\xC2\x8D\xC2\x8F\xC2\x90\xC2\x9D "
+                                     "\xC5\xB8\xC2\xA0\xC3\xA9\xC3\xBFz");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair_and_many_longer),
+        cmocka_unit_test(the_first_bad_byte_is_named),
+        cmocka_unit_test(plain_means_ascii_without_nul),
+        cmocka_unit_test(windows_1252_becomes_utf8),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

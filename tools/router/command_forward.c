@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Commands that one server answers as it is, and the cursors they open.
+ *
+ * A cursor opened by a cluster* command is known to the router code of that one server; it is
+ * continued with clusterGetMore, and there only. mongod has no clusterKillCursors. But its router
+ * code closes a cursor when a clusterGetMore for it fails, and a maxTimeMS on a cursor that is not
+ * tailable always fails, before anything is read: that is how such a cursor is closed here.
+ */
+
+#include "commands.h"
+
+#include <string.h>
+
+static enum cursor_kind kind_of_cursor(const struct command *command) {
+    return command->sent_as && strncmp(command->sent_as, "cluster", 7) == 0 ? CURSOR_OF_ROUTER
+                                                                            : CURSOR_OF_SERVER;
+}
+
+/* The id in a reply's `cursor` document; 0 when there is none, or the cursor is exhausted. */
+static int64_t cursor_in_reply(const struct session *session) {
+    bson_t body;
+    bson_t cursor;
+    bson_iter_t iter;
+    return session_forwarded_body(session, &body) && find_document(&body, "cursor", &cursor) &&
+                   bson_iter_init_find(&iter, &cursor, "id")
+               ? bson_iter_as_int64(&iter)
+               : 0;
+}
+
+enum outcome forward_to(struct session *session, const struct request *request,
+                        const struct command *command, size_t set, const bson_t *body,
+                        bson_t *reply) {
+    const enum outcome outcome =
+        session_forward(session, request, set, body, command->flags & COMMAND_REPEATABLE, reply);
+    if (outcome == FORWARDED && command->flags & COMMAND_OPENS_CURSOR) {
+        const int64_t id = cursor_in_reply(session);
+        if (id != 0) {
+            cursors_note(session->router->cursors, id,
+                         (struct cursor_place){.set = set, .kind = kind_of_cursor(command)});
+        }
+    }
+    return outcome;
+}
+
+static enum outcome forward_renamed(struct session *session, const struct request *request,
+                                    const struct command *command, size_t set, bson_t *reply) {
+    bson_t body;
+    command_prepare(request, command, &body);
+    const enum outcome outcome = forward_to(session, request, command, set, &body, reply);
+    bson_destroy(&body);
+    return outcome;
+}
+
+enum outcome forward_home(struct session *session, const struct request *request,
+                          const struct command *command, bson_t *reply) {
+    return forward_renamed(session, request, command, session->home, reply);
+}
+
+enum outcome forward_config(struct session *session, const struct request *request,
+                            const struct command *command, bson_t *reply) {
+    return forward_renamed(session, request, command, CONFIG_SET, reply);
+}
+
+/* To the primary shard of the command's database; one that does not exist is empty everywhere. */
+enum outcome forward_primary(struct session *session, const struct request *request,
+                             const struct command *command, bson_t *reply) {
+    struct database database;
+    enum outcome outcome = ANSWERED;
+    if (command->flags & COMMAND_CREATES ? database_ensure(session, request->db, &database, reply)
+                                         : database_load(session, request->db, &database, reply)) {
+        outcome = forward_renamed(session, request, command,
+                                  database.exists ? database.primary : session->home, reply);
+    }
+    database_clear(&database);
+    return outcome;
+}
+
+/* To every shard; the answer is the first refusal, or plain success. */
+enum outcome forward_everywhere(struct session *session, const struct request *request,
+                                const struct command *command, bson_t *reply) {
+    bson_t body;
+    command_prepare(request, command, &body);
+    bool good = true;
+    for (size_t set = CONFIG_SET + 1; good && set < session->router->topology->count; set++) {
+        good = session_run(session, set, &body, reply);
+        if (good) {
+            bson_destroy(reply);
+        }
+    }
+    bson_destroy(&body);
+    if (good) {
+        answer_ok(reply);
+    }
+    return ANSWERED;
+}
+
+enum outcome forward_get_more(struct session *session, const struct request *request,
+                              const struct command *command, bson_t *reply) {
+    struct cursor_place place;
+    bson_iter_t iter;
+    bson_t body;
+    (void)command;
+    if (!bson_iter_init(&iter, request->body) || !bson_iter_next(&iter) ||
+        !BSON_ITER_HOLDS_INT64(&iter)) {
+        answer_error(reply, CODE_TYPE_MISMATCH, "getMore needs a 64-bit cursor id");
+        return ANSWERED;
+    }
+    const int64_t id = bson_iter_int64(&iter);
+    if (!cursors_find(session->router->cursors, id, &place)) {
+        answer_error(reply, CODE_CURSOR_NOT_FOUND, "cursor id %lld not found", (long long)id);
+        return ANSWERED;
+    }
+    command_rewrite(request->body, place.kind == CURSOR_OF_ROUTER ? "clusterGetMore" : "getMore",
+                    &body);
+    const enum outcome outcome = session_forward(session, request, place.set, &body, false, reply);
+    bson_destroy(&body);
+    /* An exhausted cursor's last reply carries 0, and so does an error: both are its end. */
+    if (outcome == FORWARDED && cursor_in_reply(session) == 0) {
+        cursors_forget(session->router->cursors, id);
+    }
+    return outcome;
+}
+
+/* Closes one cursor. True when it was open. */
+static bool kill_cursor(struct session *session, const struct request *request, int64_t id) {
+    struct cursor_place place;
+    bson_t kill = BSON_INITIALIZER;
+    bson_t answer;
+    if (!cursors_find(session->router->cursors, id, &place)) {
+        return false;
+    }
+    cursors_forget(session->router->cursors, id);
+    if (place.kind == CURSOR_OF_ROUTER) {
+        BSON_APPEND_INT64(&kill, "clusterGetMore", id);
+        BSON_APPEND_UTF8(&kill, "collection", request->target ? request->target : "");
+        BSON_APPEND_INT32(&kill, "batchSize", 1);
+        BSON_APPEND_INT32(&kill, "maxTimeMS", 1);
+    } else {
+        bson_t list;
+        BSON_APPEND_UTF8(&kill, "killCursors", request->target ? request->target : "");
+        BSON_APPEND_ARRAY_BEGIN(&kill, "cursors", &list);
+        BSON_APPEND_INT64(&list, "0", id);
+        bson_append_array_end(&kill, &list);
+    }
+    BSON_APPEND_UTF8(&kill, "$db", request->db);
+    session_run(session, place.set, &kill, &answer);
+    const bool was_open = answer_code(&answer) != CODE_CURSOR_NOT_FOUND;
+    bson_destroy(&answer);
+    bson_destroy(&kill);
+    return was_open;
+}
+
+enum outcome kill_cursors(struct session *session, const struct request *request,
+                          const struct command *command, bson_t *reply) {
+    bson_t asked;
+    bson_t lists[2]; /* not found, killed */
+    bson_iter_t iter;
+    (void)command;
+    if (!find_document(request->body, "cursors", &asked) || !bson_iter_init(&iter, &asked)) {
+        answer_error(reply, CODE_TYPE_MISMATCH, "killCursors needs an array of cursors");
+        return ANSWERED;
+    }
+    bson_init(&lists[0]);
+    bson_init(&lists[1]);
+    while (bson_iter_next(&iter)) {
+        if (BSON_ITER_HOLDS_INT64(&iter)) {
+            const int64_t id = bson_iter_int64(&iter);
+            bson_t *list = &lists[kill_cursor(session, request, id)];
+            char index[16];
+            const char *key;
+            bson_uint32_to_string(bson_count_keys(list), &key, index, sizeof index);
+            BSON_APPEND_INT64(list, key, id);
+        }
+    }
+    bson_init(reply);
+    BSON_APPEND_ARRAY(reply, "cursorsKilled", &lists[1]);
+    BSON_APPEND_ARRAY(reply, "cursorsNotFound", &lists[0]);
+    bson_destroy(&lists[0]);
+    bson_init(&lists[0]);
+    BSON_APPEND_ARRAY(reply, "cursorsAlive", &lists[0]);
+    BSON_APPEND_ARRAY(reply, "cursorsUnknown", &lists[0]);
+    BSON_APPEND_DOUBLE(reply, "ok", 1.0);
+    bson_destroy(&lists[0]);
+    bson_destroy(&lists[1]);
+    return ANSWERED;
+}

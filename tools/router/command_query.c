@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reads and writes for which a server's router code has no command: count, distinct, explain and
+ * findAndModify. The first three become aggregations, which it has.
+ */
+
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A pipeline under construction: the array and how many stages it has. */
+struct pipeline {
+    bson_t stages;
+    uint32_t count;
+};
+
+static void append_stage(struct pipeline *pipeline, const bson_t *stage) {
+    char index[16];
+    const char *key;
+    bson_uint32_to_string(pipeline->count++, &key, index, sizeof index);
+    BSON_APPEND_DOCUMENT(&pipeline->stages, key, stage);
+}
+
+/* Appends {operator: value of the command's field}, where it has that field and it says anything.
+ */
+static void append_field_stage(struct pipeline *pipeline, const char *operator_name,
+                               const bson_t *command, const char *field) {
+    bson_iter_t iter;
+    bson_t stage = BSON_INITIALIZER;
+    bool wanted = bson_iter_init_find(&iter, command, field);
+    if (wanted && BSON_ITER_HOLDS_NUMBER(&iter)) {
+        int64_t number = bson_iter_as_int64(&iter);
+        number = number < 0 && number > INT64_MIN ? -number : number; /* a limit's "one batch" */
+        wanted = number != 0;
+        BSON_APPEND_INT64(&stage, operator_name, number);
+    } else if (wanted && BSON_ITER_HOLDS_DOCUMENT(&iter)) {
+        bson_t value;
+        wanted = find_document(command, field, &value) &&
+                 (!bson_empty(&value) || strcmp(operator_name, "$match") == 0);
+        bson_append_iter(&stage, operator_name, -1, &iter);
+    } else {
+        wanted = false;
+    }
+    if (wanted) {
+        append_stage(pipeline, &stage);
+    }
+    bson_destroy(&stage);
+}
+
+static void append_built_stage(struct pipeline *pipeline, bson_t *stage) {
+    append_stage(pipeline, stage);
+    bson_destroy(stage);
+}
+
+/*
+ * $unwind for every step of a path, since distinct looks into arrays on the way, and $match so that
+ * documents without the field do not count as null.
+ */
+static void append_path_stages(struct pipeline *pipeline, const char *path) {
+    const size_t length = strlen(path);
+    char step[MAX_NAMESPACE + 1] = "$";
+    if (length >= MAX_NAMESPACE) {
+        return;
+    }
+    for (size_t i = 0; i <= length; i++) {
+        if (path[i] == '.' || path[i] == '\0') {
+            step[i + 1] = '\0';
+            append_built_stage(pipeline,
+                               BCON_NEW("$unwind", "{", "path", BCON_UTF8(step),
+                                        "preserveNullAndEmptyArrays", BCON_BOOL(true), "}"));
+        }
+        step[i + 1] = path[i];
+    }
+    append_built_stage(pipeline,
+                       BCON_NEW("$match", "{", path, "{", "$exists", BCON_BOOL(true), "}", "}"));
+}
+
+/*
+ * Initialises `pipeline` with what a find, count or distinct does. False when the command is of
+ * another kind.
+ */
+static bool build_pipeline(const bson_t *command, struct pipeline *pipeline) {
+    bson_iter_t iter;
+    bson_init(&pipeline->stages);
+    pipeline->count = 0;
+    if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter)) {
+        return false;
+    }
+    if (BSON_ITER_IS_KEY(&iter, "find")) {
+        append_field_stage(pipeline, "$match", command, "filter");
+        append_field_stage(pipeline, "$sort", command, "sort");
+        append_field_stage(pipeline, "$skip", command, "skip");
+        append_field_stage(pipeline, "$limit", command, "limit");
+        append_field_stage(pipeline, "$project", command, "projection");
+        return true;
+    }
+    append_field_stage(pipeline, "$match", command, "query");
+    if (BSON_ITER_IS_KEY(&iter, "count")) {
+        append_field_stage(pipeline, "$skip", command, "skip");
+        append_field_stage(pipeline, "$limit", command, "limit");
+        append_built_stage(pipeline, BCON_NEW("$group", "{", "_id", BCON_NULL, "n", "{", "$sum",
+                                              BCON_INT64(1), "}", "}"));
+        return true;
+    }
+    const char *key = find_text(command, "key");
+    if (BSON_ITER_IS_KEY(&iter, "distinct") && key && key[0]) {
+        char path[MAX_NAMESPACE + 1];
+        snprintf(path, sizeof path, "$%s", key);
+        append_path_stages(pipeline, key);
+        append_built_stage(pipeline, BCON_NEW("$group", "{", "_id", BCON_UTF8(path), "}"));
+        append_built_stage(pipeline, BCON_NEW("$sort", "{", "_id", BCON_INT32(1), "}"));
+        append_built_stage(pipeline, BCON_NEW("$group", "{", "_id", BCON_NULL, "values", "{",
+                                              "$push", BCON_UTF8("$_id"), "}", "}"));
+        return true;
+    }
+    return false;
+}
+
+/* Initialises `out` as the aggregation of `stages` that stands for `command`. */
+static void build_aggregate(const bson_t *command, const char *collection, const char *db,
+                            const bson_t *stages, bool explain, bson_t *out) {
+    static const char *const kept[] = {"hint",    "collation",   "let",          "maxTimeMS",
+                                       "comment", "readConcern", "allowDiskUse", "$readPreference"};
+    bson_t cursor;
+    bson_init(out);
+    BSON_APPEND_UTF8(out, "clusterAggregate", collection);
+    BSON_APPEND_ARRAY(out, "pipeline", stages);
+    BSON_APPEND_DOCUMENT_BEGIN(out, "cursor", &cursor);
+    bson_append_document_end(out, &cursor);
+    if (explain) {
+        BSON_APPEND_BOOL(out, "explain", true);
+    }
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        copy_field(command, kept[i], out);
+    }
+    BSON_APPEND_UTF8(out, "$db", db);
+}
+
+/* Runs the aggregation that stands for a count or a distinct; `reply` as in session_run. */
+static bool aggregate_for(struct session *session, const struct request *request, bson_t *reply) {
+    struct pipeline pipeline;
+    char ns[MAX_NAMESPACE];
+    bson_t plain;
+    bson_t aggregate;
+    bool good = false;
+    if (!request_namespace(request, ns, reply)) {
+        return false;
+    }
+    command_rewrite(request->body, request->name, &plain);
+    if (build_pipeline(&plain, &pipeline)) {
+        build_aggregate(&plain, request->target, request->db, &pipeline.stages, false, &aggregate);
+        good = session_run(session, session->home, &aggregate, reply);
+        bson_destroy(&aggregate);
+    } else {
+        answer_error(reply, CODE_FAILED_TO_PARSE, "%s cannot be read", request->name);
+    }
+    bson_destroy(&pipeline.stages);
+    bson_destroy(&plain);
+    return good;
+}
+
+/* What the shards' statistics say: as quick, and as blind to orphans, as mongos's own count. */
+static bool count_from_statistics(struct session *session, const struct request *request,
+                                  bson_t *reply) {
+    bson_t *aggregate = BCON_NEW("clusterAggregate", BCON_UTF8(request->target), "pipeline", "[",
+                                 "{", "$collStats", "{", "count", "{", "}", "}", "}", "{", "$group",
+                                 "{", "_id", BCON_NULL, "n", "{", "$sum", BCON_UTF8("$count"), "}",
+                                 "}", "}", "]", "cursor", "{", "}", "$db", BCON_UTF8(request->db));
+    const bool good = session_run(session, session->home, aggregate, reply);
+    bson_destroy(aggregate);
+    return good || answer_code(reply) == CODE_NAMESPACE_NOT_FOUND;
+}
+
+enum outcome run_count(struct session *session, const struct request *request,
+                       const struct command *command, bson_t *reply) {
+    static const char *const narrowing[] = {"skip", "limit", "hint"};
+    bson_t query;
+    bson_t answer;
+    bson_t row;
+    bson_iter_t iter;
+    (void)command;
+    bool whole = request->target && strcmp(request->db, "config") != 0 &&
+                 strcmp(request->db, "admin") != 0 &&
+                 (!find_document(request->body, "query", &query) || bson_empty(&query));
+    for (size_t i = 0; i < sizeof narrowing / sizeof narrowing[0]; i++) {
+        whole = whole && !bson_has_field(request->body, narrowing[i]);
+    }
+    if (whole ? !count_from_statistics(session, request, &answer)
+              : !aggregate_for(session, request, &answer)) {
+        bson_steal(reply, &answer);
+        return ANSWERED;
+    }
+    int64_t n = 0;
+    if (first_of_batch(&answer, &row) && bson_iter_init_find(&iter, &row, "n")) {
+        n = bson_iter_as_int64(&iter);
+    }
+    bson_destroy(&answer);
+    bson_init(reply);
+    if (n <= INT32_MAX) {
+        BSON_APPEND_INT32(reply, "n", (int32_t)n);
+    } else {
+        BSON_APPEND_INT64(reply, "n", n);
+    }
+    BSON_APPEND_DOUBLE(reply, "ok", 1.0);
+    return ANSWERED;
+}
+
+enum outcome run_distinct(struct session *session, const struct request *request,
+                          const struct command *command, bson_t *reply) {
+    bson_t answer;
+    bson_t row;
+    bson_t values;
+    (void)command;
+    if (!aggregate_for(session, request, &answer)) {
+        bson_steal(reply, &answer);
+        return ANSWERED;
+    }
+    bson_init(reply);
+    if (first_of_batch(&answer, &row) && find_document(&row, "values", &values)) {
+        BSON_APPEND_ARRAY(reply, "values", &values);
+    } else {
+        bson_init(&values);
+        BSON_APPEND_ARRAY(reply, "values", &values);
+    }
+    BSON_APPEND_DOUBLE(reply, "ok", 1.0);
+    bson_destroy(&answer);
+    return ANSWERED;
+}
+
+/* Explains a command on a sharded collection by the plan of the aggregation that stands for it. */
+static enum outcome explain_sharded(struct session *session, const struct request *request,
+                                    const bson_t *explained, const char *collection,
+                                    bson_t *reply) {
+    struct pipeline pipeline;
+    bson_t aggregate;
+    bson_t given;
+    bool known = build_pipeline(explained, &pipeline);
+    if (!known && bson_has_field(explained, "aggregate") &&
+        find_document(explained, "pipeline", &given)) {
+        bson_concat(&pipeline.stages, &given);
+        known = true;
+    }
+    if (known) {
+        build_aggregate(explained, collection, request->db, &pipeline.stages, true, &aggregate);
+        session_run(session, session->home, &aggregate, reply);
+        bson_destroy(&aggregate);
+    } else {
+        answer_error(reply, CODE_COMMAND_NOT_FOUND,
+                     "the local router does not explain this command on a sharded collection");
+    }
+    bson_destroy(&pipeline.stages);
+    return ANSWERED;
+}
+
+enum outcome run_explain(struct session *session, const struct request *request,
+                         const struct command *command, bson_t *reply) {
+    bson_t given;
+    bson_t explained;
+    bson_iter_t iter;
+    struct routing routing;
+    char ns[MAX_NAMESPACE];
+    enum outcome outcome = ANSWERED;
+    if (!find_document(request->body, request->name, &given) || !bson_iter_init(&iter, &given) ||
+        !bson_iter_next(&iter)) {
+        answer_error(reply, CODE_FAILED_TO_PARSE, "explain needs a command");
+        return ANSWERED;
+    }
+    struct request inner = *request;
+    inner.target = BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : NULL;
+    command_rewrite(&given, bson_iter_key(&iter), &explained);
+    if (request_namespace(&inner, ns, reply) && routing_load(session, ns, &routing, reply)) {
+        if (routing.sharded) {
+            outcome = explain_sharded(session, request, &explained, inner.target, reply);
+        } else {
+            /* Send a cleaned copy: what is withheld from commands is withheld from inner ones. */
+            bson_t outer = BSON_INITIALIZER;
+            struct request cleaned = *request;
+            BSON_APPEND_DOCUMENT(&outer, "explain", &explained);
+            copy_field(request->body, "verbosity", &outer);
+            copy_field(request->body, "comment", &outer);
+            copy_field(request->body, "$db", &outer);
+            cleaned.body = &outer;
+            outcome = forward_primary(session, &cleaned, command, reply);
+            bson_destroy(&outer);
+        }
+        routing_clear(&routing);
+    }
+    bson_destroy(&explained);
+    return outcome;
+}
+
+/*
+ * Finds the one shard that a query is for, by asking the server's router code for the plan of such
+ * a query. False with an error in `reply` when it is for several.
+ */
+static bool find_target(struct session *session, const struct request *request,
+                        const struct routing *routing, size_t *owner, bson_t *reply) {
+    bson_t query;
+    bson_t answer;
+    bson_t shards;
+    bson_iter_t iter;
+    bson_t aggregate;
+    bool good = find_document(request->body, "query", &query);
+    if (bson_iter_init(&iter, &routing->key)) {
+        while (good && bson_iter_next(&iter)) {
+            bson_iter_t given;
+            good = bson_iter_init_find(&given, &query, bson_iter_key(&iter));
+        }
+    }
+    if (!good) {
+        return answer_error(reply, CODE_SHARD_KEY_NOT_FOUND,
+                            "Query for sharded findAndModify must contain the shard key");
+    }
+    bson_t *stages = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(&query), "}");
+    build_aggregate(request->body, request->target, request->db, stages, true, &aggregate);
+    bson_destroy(stages);
+    good = session_run(session, session->home, &aggregate, &answer);
+    bson_destroy(&aggregate);
+    if (!good) {
+        bson_steal(reply, &answer);
+        return false;
+    }
+    good = find_document(&answer, "shards", &shards) && bson_count_keys(&shards) == 1 &&
+           bson_iter_init(&iter, &shards) && bson_iter_next(&iter);
+    const size_t set =
+        good ? topology_find_shard(session->router->topology, bson_iter_key(&iter)) : CONFIG_SET;
+    bson_destroy(&answer);
+    for (*owner = 0; *owner < routing->owner_count; (*owner)++) {
+        if (routing->owners[*owner].set == set) {
+            return true;
+        }
+    }
+    return answer_error(reply, CODE_SHARD_KEY_NOT_FOUND,
+                        "Query for sharded findAndModify must contain the shard key, as one value");
+}
+
+static enum outcome find_and_modify_sharded(struct session *session, const struct request *request,
+                                            const struct command *command, const char *ns,
+                                            struct routing *routing, bson_t *reply) {
+    for (int attempt = 1;; attempt++) {
+        size_t owner = 0;
+        bson_t body;
+        bson_t answer;
+        if (!find_target(session, request, routing, &owner, reply)) {
+            return ANSWERED;
+        }
+        command_prepare(request, command, &body);
+        routing_append_version(routing, &routing->owners[owner], &body);
+        const enum outcome outcome =
+            forward_to(session, request, command, routing->owners[owner].set, &body, reply);
+        bson_destroy(&body);
+        if (outcome != FORWARDED || attempt == STALE_ATTEMPTS ||
+            !session_forwarded_body(session, &answer) ||
+            answer_code(&answer) != CODE_STALE_CONFIG) {
+            return outcome;
+        }
+        routing_clear(routing);
+        if (!routing_load(session, ns, routing, reply)) {
+            return ANSWERED;
+        }
+    }
+}
+
+enum outcome run_find_and_modify(struct session *session, const struct request *request,
+                                 const struct command *command, bson_t *reply) {
+    struct routing routing;
+    char ns[MAX_NAMESPACE];
+    enum outcome outcome = ANSWERED;
+    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
+        return ANSWERED;
+    }
+    if (routing.sharded) {
+        outcome = find_and_modify_sharded(session, request, command, ns, &routing, reply);
+    } else {
+        outcome = forward_primary(session, request, command, reply);
+    }
+    routing_clear(&routing);
+    return outcome;
+}

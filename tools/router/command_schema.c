@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Databases, collections and indexes. What concerns a whole database, or a collection as such, is
+ * coordinated by the database's primary shard with the same internal commands that mongos sends to
+ * it. What concerns the data of a sharded collection goes to every shard that owns some.
+ */
+
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool visit_owners(struct session *session, const char *db, const char *ns, struct routing *routing,
+                  const bson_t *command, const struct owner_visitor *visitor, bson_t *reply) {
+    for (int attempt = 1;; attempt++) {
+        bool good = true;
+        visitor->restart(visitor->state);
+        for (size_t i = 0; good && i < routing->owner_count; i++) {
+            const struct owner *owner = &routing->owners[i];
+            bson_t versioned;
+            bson_copy_to(command, &versioned);
+            routing_append_version(routing, owner, &versioned);
+            BSON_APPEND_UTF8(&versioned, "$db", db);
+            good = session_run(session, owner->set, &versioned, reply);
+            bson_destroy(&versioned);
+            if (good) {
+                visitor->each(visitor->state, &session->router->topology->sets[owner->set], reply);
+                bson_destroy(reply);
+            }
+        }
+        if (good) {
+            return true;
+        }
+        if (answer_code(reply) != CODE_STALE_CONFIG || attempt == STALE_ATTEMPTS) {
+            return false;
+        }
+        bson_destroy(reply);
+        routing_clear(routing);
+        if (!routing_load(session, ns, routing, reply)) {
+            return false;
+        }
+        if (!routing->sharded) {
+            return answer_error(reply, CODE_NAMESPACE_NOT_FOUND, "ns not found: %s", ns);
+        }
+    }
+}
+
+/*
+ * Initialises `out` as a command for the database's primary shard, which checks that it still is
+ * that: renamed, with the database's version, and with the write concern those commands insist on.
+ */
+static void build_versioned(const bson_t *command, const char *name,
+                            const struct database *database, bson_t *out) {
+    bson_t renamed;
+    command_rewrite(command, name, &renamed);
+    bson_init(out);
+    bson_copy_to_excluding_noinit(&renamed, out, "writeConcern", NULL);
+    BSON_APPEND_DOCUMENT(out, "databaseVersion", &database->version);
+    append_majority(out);
+    bson_destroy(&renamed);
+}
+
+/* drop and collMod. As in mongos, dropping what is not there is a success. */
+enum outcome run_ddl(struct session *session, const struct request *request,
+                     const struct command *command, bson_t *reply) {
+    struct database database;
+    char ns[MAX_NAMESPACE];
+    enum outcome outcome = ANSWERED;
+    bson_t body;
+    if (!request_namespace(request, ns, reply)) {
+        return ANSWERED;
+    }
+    if (database_load(session, request->db, &database, reply)) {
+        if (database.primary == CONFIG_SET && database.exists) {
+            struct command plain = *command;
+            plain.sent_as = NULL;
+            outcome = forward_config(session, request, &plain, reply);
+        } else if (database.exists) {
+            build_versioned(request->body, command->sent_as, &database, &body);
+            outcome = session_forward(session, request, database.primary, &body, false, reply);
+            bson_destroy(&body);
+        } else if (strcmp(command->name, "drop") == 0) {
+            answer_ok(reply);
+            BSON_APPEND_UTF8(reply, "info", "database does not exist");
+        } else {
+            answer_error(reply, CODE_NAMESPACE_NOT_FOUND, "ns not found: %s", ns);
+        }
+    }
+    database_clear(&database);
+    return outcome;
+}
+
+enum outcome run_drop_database(struct session *session, const struct request *request,
+                               const struct command *command, bson_t *reply) {
+    struct database database;
+    (void)command;
+    if (database_load(session, request->db, &database, reply)) {
+        if (database.primary == CONFIG_SET && database.exists) {
+            answer_error(reply, CODE_ILLEGAL_OPERATION, "Cannot drop the %s database", request->db);
+        } else if (!database.exists) {
+            answer_ok(reply);
+            BSON_APPEND_UTF8(reply, "info", "database does not exist");
+        } else {
+            bson_t body = BSON_INITIALIZER;
+            BSON_APPEND_INT32(&body, "_shardsvrDropDatabase", 1);
+            BSON_APPEND_DOCUMENT(&body, "databaseVersion", &database.version);
+            append_majority(&body);
+            BSON_APPEND_UTF8(&body, "$db", request->db);
+            if (session_run(session, database.primary, &body, reply)) {
+                BSON_APPEND_UTF8(reply, "dropped", request->db);
+            }
+            bson_destroy(&body);
+        }
+    }
+    database_clear(&database);
+    return ANSWERED;
+}
+
+enum outcome run_rename(struct session *session, const struct request *request,
+                        const struct command *command, bson_t *reply) {
+    struct database database;
+    char db[MAX_NAMESPACE];
+    const char *collection;
+    (void)command;
+    if (!split_namespace(request->target, db, &collection, reply)) {
+        return ANSWERED;
+    }
+    if (database_load(session, db, &database, reply)) {
+        if (!database.exists) {
+            answer_error(reply, CODE_NAMESPACE_NOT_FOUND, "Collection %s doesn't exist.",
+                         request->target);
+        } else {
+            bson_t body = BSON_INITIALIZER;
+            BSON_APPEND_UTF8(&body, "_shardsvrRenameCollection", collection);
+            copy_field(request->body, "to", &body);
+            copy_field(request->body, "dropTarget", &body);
+            BSON_APPEND_DOCUMENT(&body, "databaseVersion", &database.version);
+            append_majority(&body);
+            BSON_APPEND_UTF8(&body, "$db", db);
+            session_run(session, database.primary, &body, reply);
+            bson_destroy(&body);
+        }
+    }
+    database_clear(&database);
+    return ANSWERED;
+}
+
+/* The replies of all shards, as mongos shows them: {raw: {shard: reply, ...}}. */
+static void restart_raw(void *state) {
+    bson_reinit(state);
+}
+
+static void append_raw(void *state, const struct node_set *shard, const bson_t *reply) {
+    bson_append_document(state, shard->name, -1, reply);
+}
+
+/* createIndexes, dropIndexes and validate: on every shard that holds the collection's data. */
+enum outcome run_on_owners(struct session *session, const struct request *request,
+                           const struct command *command, bson_t *reply) {
+    struct routing routing;
+    char ns[MAX_NAMESPACE];
+    enum outcome outcome = ANSWERED;
+    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
+        return ANSWERED;
+    }
+    if (routing.sharded) {
+        bson_t raw = BSON_INITIALIZER;
+        bson_t renamed;
+        bson_t body = BSON_INITIALIZER;
+        const struct owner_visitor visitor = {restart_raw, append_raw, &raw};
+        command_prepare(request, command, &renamed);
+        bson_copy_to_excluding_noinit(&renamed, &body, "$db", NULL);
+        if (visit_owners(session, request->db, ns, &routing, &body, &visitor, reply)) {
+            bson_init(reply);
+            BSON_APPEND_DOCUMENT(reply, "raw", &raw);
+            BSON_APPEND_DOUBLE(reply, "ok", 1.0);
+        }
+        bson_destroy(&raw);
+        bson_destroy(&renamed);
+        bson_destroy(&body);
+    } else {
+        outcome = forward_primary(session, request, command, reply);
+    }
+    routing_clear(&routing);
+    return outcome;
+}
+
+/* Any owner of chunks knows the indexes; the primary shard may know of an older set of them. */
+enum outcome run_list_indexes(struct session *session, const struct request *request,
+                              const struct command *command, bson_t *reply) {
+    struct routing routing;
+    char ns[MAX_NAMESPACE];
+    enum outcome outcome = ANSWERED;
+    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
+        return ANSWERED;
+    }
+    if (routing.sharded) {
+        bson_t body;
+        command_rewrite(request->body, command->name, &body);
+        outcome = forward_to(session, request, command, routing.owners[0].set, &body, reply);
+        bson_destroy(&body);
+    } else {
+        outcome = forward_primary(session, request, command, reply);
+    }
+    routing_clear(&routing);
+    return outcome;
+}

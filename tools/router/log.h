@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One line of the router's log: the time, then the text made as by printf. */
+
+#ifndef ROUTER_LOG_H
+#define ROUTER_LOG_H
+
+/* Writes the line to the standard error output, which `--log` points to a file. Any thread may. */
+void router_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

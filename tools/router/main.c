@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * shardload-router: stands in for mongos in front of a local sharded cluster.
+ *
+ * It speaks the wire protocol to clients and passes their commands on to the shards, whose mongod
+ * carries the router's code. The files, from the bottom up:
+ *
+ *   stream.c            sockets that never block for longer than they are told to
+ *   wire.c              messages taken apart and put together
+ *   answer.c            server-style replies and error codes
+ *   backend.c           connections to the primaries of the servers behind
+ *   topology.c          which servers there are
+ *   cursors.c           which server each open cursor lives on
+ *   session.c           one client connection: its loop, and its own connections to the servers
+ *   metadata.c          what the config servers know of a database or a collection
+ *   commands.c          the table: what is done with each command
+ *   command_local.c     ... what the router answers by itself
+ *   command_forward.c   ... what one server answers as it is; cursors
+ *   command_query.c     ... count, distinct, explain, findAndModify
+ *   command_schema.c    ... databases, collections, indexes
+ *   command_sharding.c  ... sharded collections, chunks, zones, the balancer
+ *   command_stats.c     ... figures of several shards put together
+ *   server.c            accepting connections, a thread for each, and stopping
+ *   log.c               the log
+ *   clusterctl.c        another program: what has to be said to the servers to make them a cluster
+ */
+
+#include "log.h"
+#include "server.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum {
+    KNOWN_CURSORS = 16384, /* a power of two; the oldest are forgotten beyond it */
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+};
+
+static const char usage[] =
+    "Usage: shardload-router --config-server HOST:PORT --listen HOST:PORT [--log FILE]\n"
+    "\n"
+    "Stands in for mongos in front of a sharded cluster made of mongod alone.\n"
+    "\n"
+    "  --config-server HOST:PORT  a config server, or several: NAME/HOST:PORT,HOST:PORT\n"
+    "  --listen HOST:PORT         where clients connect; port 0 takes any free one\n"
+    "  --log FILE                 append messages to FILE, not to the standard error output\n"
+    "  --help                     show this text\n"
+    "\n"
+    "It has no authentication, no transport encryption, no sessions and no transactions:\n"
+    "it is for trying things out on one machine. SIGTERM stops it.\n";
+
+struct options {
+    const char *config;
+    const char *listen;
+    const char *log;
+};
+
+/* Returns -1 to go on, or the status to exit with. */
+static int read_options(int argc, char **argv, struct options *options) {
+    static const struct option known[] = {
+        {"config-server", required_argument, NULL, 'c'},
+        {"listen", required_argument, NULL, 'l'},
+        {"log", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (option) {
+        case 'c':
+            options->config = optarg;
+            break;
+        case 'l':
+            options->listen = optarg;
+            break;
+        case 'o':
+            options->log = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs("Try: shardload-router --help\n", stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (optind < argc || !options->config || !options->listen) {
+        fputs(usage, stderr);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+/* Makes SIGTERM and SIGINT readable; all threads inherit that they are blocked. */
+static int open_signals(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0) {
+        return -1;
+    }
+    return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int main(int argc, char **argv) {
+    struct options options = {0};
+    struct router router = {0};
+    char why[MAX_REASON] = "";
+    char host[MAX_ADDRESS];
+    char port[8];
+    int status = read_options(argc, argv, &options);
+    int listen_fd = -1;
+    int signal_fd = -1;
+    int bound = 0;
+    if (status >= 0) {
+        return status;
+    }
+    status = EXIT_FAILED;
+    if (!stream_split_address(options.listen, host, sizeof host, port, sizeof port)) {
+        fprintf(stderr, "shardload-router: --listen %s: not HOST:PORT\n", options.listen);
+        return EXIT_USAGE;
+    }
+    if (options.log && !freopen(options.log, "a", stderr)) {
+        printf("shardload-router: %s: %s\n", options.log, strerror(errno));
+        return EXIT_FAILED;
+    }
+    setvbuf(stderr, NULL, _IOLBF, 0);
+
+    signal_fd = open_signals();
+    router.cursors = cursors_create(KNOWN_CURSORS);
+    if (signal_fd < 0 || !router.cursors) {
+        router_log("cannot start: %s", strerror(errno));
+        goto done;
+    }
+    listen_fd = server_listen(host, port, &bound, why, sizeof why);
+    if (listen_fd < 0) {
+        router_log("cannot listen on %s", why);
+        goto done;
+    }
+    router.topology = topology_create(options.config, why);
+    if (!router.topology) {
+        router_log("cannot read the cluster: %s", why);
+        goto done;
+    }
+    router_log("listening on %s:%d, %zu shards", host, bound, router.topology->count - 1);
+    server_run(&router, listen_fd, signal_fd);
+    router_log("stopped");
+    status = 0;
+done:
+    if (listen_fd >= 0) {
+        close(listen_fd);
+    }
+    if (signal_fd >= 0) {
+        close(signal_fd);
+    }
+    topology_destroy(router.topology);
+    cursors_destroy(router.cursors);
+    return status;
+}
