@@ -317,7 +317,7 @@ static void *pause_and_restore(void *context) {
     me->ok = true;
     for (int i = 0; me->ok && i < 3; i++) {
         sl_balancer *balancer;
-        me->ok = sl_balancer_pause(me->f->connection, &me->f->target, &balancer, &me->error);
+        me->ok = sl_balancer_pause(me->f->connection, &balancer, &me->error);
         if (me->ok) {
             me->ran_while_held |= balancer_is_on(me->f->connection);
             me->ok = sl_balancer_restore(balancer, &me->error);
