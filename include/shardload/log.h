@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log: lines for people on standard error and, with a time, in the work directory's log file.
- * Any thread may call these. Lines never contain credentials: callers redact URIs first. */
+ * Any thread may call these. Control bytes in a line (a file may be called anything) become "?".
+ * Lines never contain credentials: callers redact URIs first. */
 #ifndef SHARDLOAD_LOG_H
 #define SHARDLOAD_LOG_H
 
@@ -14,7 +15,7 @@ typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DE
 void sl_log_set_level(sl_log_level level);
 
 /* Also appends every line (all levels) to `path`, made with mode 0600; never follows a symbolic
- * link. Returns false with `error` set (SL_EXIT_USAGE) when it cannot be opened. */
+ * link. Lines from before, up to 64 KiB, go in first. Returns false with `error` set (SL_EXIT_USAGE) when it cannot be opened. */
 bool sl_log_open_file(const char *path, sl_error *error);
 void sl_log_close_file(void);
 

@@ -40,6 +40,9 @@ typedef struct sl_option_row {
     const char *group;    /* heading in --help */
     const char *help;     /* one or two sentences */
     bool secret;          /* its value may hold credentials */
+    /* What else must be true of a value, or NULL: false with the problem in words, to follow the
+     * option's name. */
+    bool (*check)(const char *text, char *problem, size_t room);
 } sl_option_row;
 
 typedef struct sl_command {

@@ -167,6 +167,11 @@ static void take(sl_options *options, size_t index, const char *text, sl_option_
         }
         break;
     }
+    char problem[300];
+    if (row->check && !row->check(text, problem, sizeof problem)) {
+        complain(options, "%s: %s", where, problem);
+        return;
+    }
     bool append = row->kind == SL_OPTION_LIST && into->from == from;
     if (!keep_text(into, text, append)) {
         complain(options, "out of memory while reading options");

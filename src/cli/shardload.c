@@ -15,73 +15,134 @@
 
 enum { LOAD = 1, INSPECT = 2 };
 
+/* ---- what must be true of values; the rows below name these ---- */
+
+/* A key: an object with at least one field, each a direction or a kind of index. */
+static bson_t *parse_key(const char *text) {
+    bson_error_t why;
+    bson_t *key = sl_json_parse(text, strlen(text), &why);
+    bool good = key && bson_count_keys(key) > 0;
+    bson_iter_t iter;
+    for (bool more = good && bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        static const char *const kinds[] = {"hashed", "2dsphere", "2d", "text"};
+        bool known = BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_int64(&iter) != 0;
+        for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&iter) && i < sizeof kinds / sizeof kinds[0]; i++)
+            known = known || strcmp(bson_iter_utf8(&iter, NULL), kinds[i]) == 0;
+        good = good && known;
+    }
+    if (good)
+        return key;
+    bson_destroy(key);
+    return NULL;
+}
+
+static bool check_key(const char *text, char *problem, size_t room) {
+    bson_t *key = parse_key(text);
+    bson_destroy(key);
+    if (!key)
+        snprintf(problem, room, "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or "
+                 "{\"st\": \"hashed\"}", text);
+    return key != NULL;
+}
+
+static bool check_shard_key(const char *text, char *problem, size_t room) {
+    return strcmp(text, "none") == 0 || check_key(text, problem, room);
+}
+
+static bool check_sink(const char *text, char *problem, size_t room) {
+    if (strcmp(text, "cluster") == 0 || strcmp(text, "null") == 0 ||
+        (strncmp(text, "bson:", 5) == 0 && text[5]))
+        return true;
+    snprintf(problem, room, "\"%s\" is not one of cluster, null, bson:FILE", text);
+    return false;
+}
+
+static bool check_database(const char *text, char *problem, size_t room) {
+    size_t length = strlen(text);
+    if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
+        return true;
+    snprintf(problem, room, "\"%s\" cannot be the name of a database: it has 1 to 63 bytes, none of "
+             "them a blank or one of /\\.\"$*<>:|?", text);
+    return false;
+}
+
+static bool check_collection(const char *text, char *problem, size_t room) {
+    size_t length = strlen(text);
+    if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
+        text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
+        return true;
+    snprintf(problem, room, "\"%s\" cannot be the name of a collection: it must not be empty, longer "
+             "than 200 bytes, begin or end with a dot, begin with system., or hold a $", text);
+    return false;
+}
+
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD, "Target",
      "Connection string of the cluster: name all its routers. Also a replica set or a lone mongod.",
-     true},
-    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD, "Target", "Database.", false},
+     true, NULL},
+    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD, "Target", "Database.", false, check_database},
     {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD, "Target", "Collection.",
-     false},
+     false, check_collection},
     {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
-     "Drop the collection first.", false},
+     "Drop the collection first.", false, NULL},
     {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
      "Load sources that have been loaded before: their documents keep their ids, so what is there "
-     "stays and what is missing comes back.", false},
+     "stays and what is missing comes back.", false, NULL},
     {"sink", 0, SL_OPTION_STRING, "WHERE", "cluster", NULL, 0, 0, LOAD, "Target",
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
-     "bson:- for standard output).", false},
+     "bson:- for standard output).", false, check_sink},
 
     {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|delimited", 0, 0, LOAD | INSPECT,
      "Source", "auto looks at each file. mot: MOT vehicle tests. delimited: any file with a header "
-     "or a --schema.", false},
+     "or a --schema.", false, NULL},
     {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
-     "Columns and their types for --format delimited, in YAML.", false},
+     "Columns and their types for --format delimited, in YAML.", false, NULL},
     {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, LOAD | INSPECT, "Source",
-     "Keys of the documents: short (m) or as published (test_mileage).", false},
+     "Keys of the documents: short (m) or as published (test_mileage).", false, NULL},
     {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, LOAD | INSPECT,
      "Source", "What text that is not UTF-8 means: with utf-8 its record is rejected, with latin-1 "
-     "it is read as windows-1252, which contains Latin-1.", false},
+     "it is read as windows-1252, which contains Latin-1.", false, NULL},
     {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
-     "Cut blanks at both ends of every field.", false},
+     "Cut blanks at both ends of every field.", false, NULL},
     {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
-     "Of the files found in folders, take only those whose name matches.", false},
+     "Of the files found in folders, take only those whose name matches.", false, NULL},
     {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
-     "How many documents to show of each source.", false},
+     "How many documents to show of each source.", false, NULL},
 
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, LOAD, "Speed",
-     "Worker threads, each with a connection of its own. auto: two per core.", false},
+     "Worker threads, each with a connection of its own. auto: two per core.", false, NULL},
     {"batch-size", 0, SL_OPTION_COUNT, "N", "10000", NULL, 1, 100000, LOAD, "Speed",
-     "Documents per insert.", false},
+     "Documents per insert.", false, NULL},
     {"batch-bytes", 0, SL_OPTION_BYTES, "SIZE", "16MiB", NULL, 65536, 47000000, LOAD, "Speed",
-     "Bytes per insert; whichever of the two is reached first.", false},
+     "Bytes per insert; whichever of the two is reached first.", false, NULL},
 
     {"shard-key", 0, SL_OPTION_STRING, "JSON", "{\"_id\": 1}", NULL, 0, 0, LOAD, "Layout",
      "On a sharded cluster. {\"_id\": 1} is pre-split so that all shards are busy from the first "
-     "second; none leaves the collection unsharded.", false},
+     "second; none leaves the collection unsharded.", false, check_shard_key},
     {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOAD, "Layout",
-     "Build this index after the load, like {\"v\": 1}. May be given several times.", false},
+     "Build this index after the load, like {\"v\": 1}. May be given several times.", false, check_key},
     {"compressor", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0, LOAD, "Layout",
-     "Block compressor of the collection, instead of the server's default.", false},
+     "Block compressor of the collection, instead of the server's default.", false, NULL},
     {"clustered", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Layout",
      "Make the collection clustered by _id (server 5.3 and later): no index of _id beside the "
-     "documents, and a faster load.", false},
+     "documents, and a faster load.", false, NULL},
 
     {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOAD, "Delivery",
      "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
-     "journal.", false},
+     "journal.", false, NULL},
     {"max-rejects", 0, SL_OPTION_COUNT, "N|P%", "unlimited", "unlimited|P%", 0, 0, LOAD, "Delivery",
-     "Stop when more records than this, or than this percentage, are rejected.", false},
+     "Stop when more records than this, or than this percentage, are rejected.", false, NULL},
     {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, LOAD, "Delivery",
      "Folder for rejects.tsv, the raw rejected records, run.json and the log. Without it, one named "
-     "after target and time is made here.", false},
+     "after target and time is made here.", false, NULL},
     {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
-     "Do not count the documents of each range at the end.", false},
+     "Do not count the documents of each range at the end.", false, NULL},
 
     {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, LOAD,
      "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "
-     "chooses tty on a terminal and plain elsewhere.", false},
+     "chooses tty on a terminal and plain elsewhere.", false, NULL},
     {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD, "Output",
-     "Write the run record here too.", false},
+     "Write the run record here too.", false, NULL},
     {0},
 };
 
@@ -126,20 +187,6 @@ static bool add_problem(sl_error *error, const char *text) {
     error->code = SL_EXIT_USAGE;
     snprintf(error->message + used, sizeof error->message - used, "%s%s", used ? "\n" : "", text);
     return false;
-}
-
-/* An index or shard key: an object with at least one key, whose values are directions or kinds. */
-static bson_t *parse_key(const char *option, const char *text, sl_error *error) {
-    bson_error_t why;
-    char problem[400];
-    bson_t *key = sl_json_parse(text, strlen(text), &why);
-    if (key && bson_count_keys(key) > 0)
-        return key;
-    snprintf(problem, sizeof problem, "--%s: %s is not a key; write it like {\"st\": 1, \"ts\": -1}"
-             " or {\"st\": \"hashed\"}", option, text);
-    add_problem(error, problem);
-    bson_destroy(key);
-    return NULL;
 }
 
 static char *read_text(const char *path, sl_error *error) {
@@ -204,33 +251,31 @@ static void set_up_sink(load_setup *setup, const sl_options *options, sl_error *
     const char *sink = sl_option_string(options, "sink");
     if (strcmp(sink, "null") == 0) {
         config->sink = SL_SINK_NULL;
-    } else if (strncmp(sink, "bson:", 5) == 0 && sink[5]) {
+    } else if (strncmp(sink, "bson:", 5) == 0) {
         config->sink = SL_SINK_BSON;
         config->sink_path = sink + 5;
-    } else if (strcmp(sink, "cluster") != 0) {
-        add_problem(error, "--sink: expected cluster, null or bson:FILE");
     }
     if (config->sink != SL_SINK_CLUSTER)
         return;
     config->uri = sl_option_string(options, "uri");
     config->database = sl_option_string(options, "db");
     config->collection = sl_option_string(options, "collection");
-    if (!config->database || !*config->database)
+    if (!config->database)
         add_problem(error, "--db is missing: which database?");
-    if (!config->collection || !*config->collection)
+    if (!config->collection)
         add_problem(error, "--collection is missing: which collection?");
 }
 
-static void set_up_layout(load_setup *setup, const sl_options *options, sl_error *error) {
+static void set_up_layout(load_setup *setup, const sl_options *options) {
     sl_load_config *config = &setup->config;
     const char *shard_key = sl_option_string(options, "shard-key");
     if (strcmp(shard_key, "none") != 0)
-        setup->shard_key = parse_key("shard-key", shard_key, error);
+        setup->shard_key = parse_key(shard_key);
     config->shard_key = setup->shard_key;
     size_t count = sl_option_list_count(options, "index");
     setup->indexes = calloc(count + 1, sizeof *setup->indexes);
     for (size_t i = 0; setup->indexes && i < count; i++) {
-        bson_t *key = parse_key("index", sl_option_list_item(options, "index", i), error);
+        bson_t *key = parse_key(sl_option_list_item(options, "index", i));
         if (key)
             setup->indexes[config->index_count++] = key;
     }
@@ -291,7 +336,7 @@ static int run_load(const sl_options *options) {
     int code;
     if (set_up_source(&setup, options, &error)) {
         set_up_sink(&setup, options, &error);
-        set_up_layout(&setup, options, &error);
+        set_up_layout(&setup, options);
         set_up_rest(&setup, options);
     }
     if (error.code) {

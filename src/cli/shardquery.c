@@ -385,40 +385,40 @@ static const sl_command commands[] = {
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, RUN, "Collection",
-     "Connection string of the server or the routers.", true},
+     "Connection string of the server or the routers.", true, NULL},
     {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, RUN, "Collection",
-     "Database; wins over the suite's.", false},
+     "Database; wins over the suite's.", false, NULL},
     {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, RUN, "Collection",
-     "Collection; wins over the suite's.", false},
+     "Collection; wins over the suite's.", false, NULL},
     {"read-preference", 0, SL_OPTION_CHOICE, "MODE", NULL,
      "primary|primaryPreferred|secondary|secondaryPreferred|nearest", 0, 0, RUN, "Collection",
      "Which members to read from: primary, primaryPreferred, secondary, secondaryPreferred or "
      "nearest. Wins over the query's and the URI's.",
-     false},
+     false, NULL},
     {"query", 0, SL_OPTION_LIST, "NAME", NULL, NULL, 0, 0, RUN, "Measuring",
-     "Run only this query; may be given several times.", false},
+     "Run only this query; may be given several times.", false, NULL},
     {"repeat", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, SL_REPEAT_MAX, RUN, "Measuring",
-     "How often each query is timed. Without it the suite says, and otherwise 5.", false},
+     "How often each query is timed. Without it the suite says, and otherwise 5.", false, NULL},
     {"warm-up", 0, SL_OPTION_COUNT, "N", NULL, NULL, 0, SL_REPEAT_MAX, RUN, "Measuring",
      "How often each query runs before that, not timed. Without it the suite says, and otherwise "
      "1.",
-     false},
+     false, NULL},
     {"explain", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, RUN, "Measuring",
      "Also ask for the plan: which access path each shard takes, and whether the pipeline is "
      "split over the shards.",
-     false},
+     false, NULL},
     {"answers", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, RUN, "Answers",
      "JSON file whose object \"answers\" has the expected documents of each query by name; wins "
      "over what the suite expects.",
-     false},
+     false, NULL},
     {"rows", 0, SL_OPTION_COUNT, "N", "20", NULL, 0, 1000000, RUN, "Output",
-     "Show at most so many documents of each answer; 0 shows none.", false},
+     "Show at most so many documents of each answer; 0 shows none.", false, NULL},
     {"report", 0, SL_OPTION_STRING, "FILE.json", NULL, NULL, 0, 0, RUN, "Output",
      "Write everything that was measured, with all timings and answers. Kept up to date after "
      "each query.",
-     false},
+     false, NULL},
     {"quiet", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, RUN, "Output",
-     "Only the table of timings: no documents, no progress.", false},
+     "Only the table of timings: no documents, no progress.", false, NULL},
     {0},
 };
 

@@ -81,8 +81,10 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
     return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
 }
 
-bool sl_connection_command(sl_connection *connection, const char *database, const bson_t *command,
-                           bson_t *reply, int32_t *server_code, sl_error *error) {
+/* `doing` is what a failure is called. */
+static bool run_command(sl_connection *connection, const char *doing, const char *database,
+                        const bson_t *command, bson_t *reply, int32_t *server_code,
+                        sl_error *error) {
     bson_error_t driver_error = {0};
     bson_t own_reply;
     if (!reply)
@@ -93,17 +95,21 @@ bool sl_connection_command(sl_connection *connection, const char *database, cons
     if (server_code)
         *server_code =
             ok || driver_error.domain != MONGOC_ERROR_SERVER ? 0 : (int32_t)driver_error.code;
-    if (!ok) {
-        bson_iter_t iter;
-        char doing[128];
-        bool named = bson_iter_init(&iter, command) && bson_iter_next(&iter);
-        snprintf(doing, sizeof doing, "%s on database %s", named ? bson_iter_key(&iter) : "command",
-                 database);
+    if (!ok)
         sl_error_from_driver(error, doing, &driver_error);
-    }
     if (reply == &own_reply)
         bson_destroy(&own_reply);
     return ok;
+}
+
+bool sl_connection_command(sl_connection *connection, const char *database, const bson_t *command,
+                           bson_t *reply, int32_t *server_code, sl_error *error) {
+    bson_iter_t iter;
+    char doing[300];
+    bool named = bson_iter_init(&iter, command) && bson_iter_next(&iter);
+    snprintf(doing, sizeof doing, "%s on database %s", named ? bson_iter_key(&iter) : "command",
+             database);
+    return run_command(connection, doing, database, command, reply, server_code, error);
 }
 
 bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
@@ -154,7 +160,7 @@ static bool describe_server(sl_connection *connection, sl_error *error) {
     sl_server *server = &connection->server;
     bson_t reply;
     bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
-    bool ok = sl_connection_command(connection, "admin", hello, &reply, NULL, error);
+    bool ok = run_command(connection, "connecting", "admin", hello, &reply, NULL, error);
     bson_destroy(hello);
     if (ok) {
         char message[32];
@@ -172,7 +178,8 @@ static bool describe_server(sl_connection *connection, sl_error *error) {
         return false;
 
     bson_t *build_info = BCON_NEW("buildInfo", BCON_INT32(1));
-    ok = sl_connection_command(connection, "admin", build_info, &reply, NULL, error);
+    ok = run_command(connection, "asking for the version", "admin", build_info, &reply, NULL,
+                     error);
     bson_destroy(build_info);
     if (ok)
         string_of(&reply, "version", server->version, sizeof server->version);

@@ -36,6 +36,7 @@ typedef struct sl_load_source {
     const sl_format *format;
     sl_dialect *dialect;
     char fingerprint[SL_FINGERPRINT_ROOM];
+    uint64_t device, inode; /* of a regular file; 0 otherwise */
     uint32_t number;
     bool skipped;
     _Atomic uint64_t accepted; /* documents inserted or already there */
@@ -119,6 +120,7 @@ typedef struct sl_load {
 
     _Atomic unsigned working; /* workers that have not ended */
     _Atomic bool stop;        /* workers end after what they have in hand */
+    _Atomic bool begun;       /* something has been made or changed on the cluster */
     pthread_mutex_t failure_lock;
     sl_error failure; /* the first one; under failure_lock while workers run */
 } sl_load;

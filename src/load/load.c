@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
@@ -48,6 +49,10 @@ void sl_load_fail(sl_load *load, const sl_error *error) {
 
 static void on_first_signal(void *context) {
     sl_load *load = context;
+    if (!atomic_load(&load->begun)) { /* nothing to finish: do not wait for a server or a pipe */
+        sl_log_warning("interrupted before anything was loaded");
+        _exit(SL_EXIT_INTERRUPTED);
+    }
     sl_log_warning("stopping after the batches in flight; once more to stop at once");
     atomic_store(&load->stop, true);
 }
@@ -123,6 +128,7 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL};
     sl_balancer *balancer = NULL;
+    atomic_store(&load->begun, true);
     if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
         !sl_balancer_pause(load->connection, &balancer, error))
         return false;
@@ -176,6 +182,7 @@ static void on_tick(void *context) {
 }
 
 static bool load_documents(sl_load *load, sl_error *error) {
+    atomic_store(&load->begun, true);
     unsigned threads = load->config->threads;
     load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
     load->latencies = calloc(threads, sizeof *load->latencies);

@@ -324,11 +324,21 @@ void sl_progress_tick(sl_progress *progress) {
     }
 }
 
+/* A program that reads the lines wants to see the whole at the end. */
+static void view_last(sl_progress *progress) {
+    if (progress->kind != SL_PROGRESS_JSON)
+        return;
+    sl_view seen = look(progress);
+    draw_json(progress, &seen);
+}
+
 void sl_progress_end(sl_progress *progress) {
     if (!progress)
         return;
-    if (progress->shard_now && progress->shard_rate)
+    if (progress->shard_now && progress->shard_rate) {
         take_point(progress);
+        view_last(progress);
+    }
     sl_log_set_screen_hook(NULL, NULL);
     if (progress->drawn) {
         fputs("\r\033[K", stderr);

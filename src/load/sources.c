@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
@@ -58,24 +59,66 @@ static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) 
     return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, first.message);
 }
 
-/* A source with the same name, size and content as an earlier one: it is the same file, reached by
- * another way, and loading it twice would only count its documents twice. */
-static bool is_repeated(const sl_load *load, size_t index) {
-    for (size_t i = 0; i < index; i++) {
-        if (!load->sources[i].skipped &&
-            strcmp(load->sources[i].fingerprint, load->sources[index].fingerprint) == 0) {
-            sl_log_warning("%s is the same file as %s; loaded once",
-                           sl_source_set_at(load->set, index)->path,
-                           sl_source_set_at(load->set, i)->path);
-            return true;
-        }
-    }
-    return false;
-}
-
 static void skip(sl_load *load, size_t index) {
     load->sources[index].skipped = true;
     sl_source_set_skip(load->set, index);
+}
+
+/* ---- the same file twice ---- */
+
+/* What makes two sources the same: one file reached by two paths, or two copies under one name. */
+static int by_file(const void *a, const void *b) {
+    const sl_load_source *x = *(sl_load_source *const *)a, *y = *(sl_load_source *const *)b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->inode != y->inode)
+        return x->inode < y->inode ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int by_fingerprint(const void *a, const void *b) {
+    const sl_load_source *x = *(sl_load_source *const *)a, *y = *(sl_load_source *const *)b;
+    int order = strcmp(x->fingerprint, y->fingerprint);
+    return order ? order : (x > y) - (x < y);
+}
+
+static bool same_file(const sl_load_source *x, const sl_load_source *y) {
+    return x->inode != 0 && x->inode == y->inode && x->device == y->device;
+}
+
+static bool same_fingerprint(const sl_load_source *x, const sl_load_source *y) {
+    return strcmp(x->fingerprint, y->fingerprint) == 0;
+}
+
+/* Leaves out all but the first of each. Loading one twice would count its documents twice. */
+static bool skip_repeated(sl_load *load, sl_error *error) {
+    static const struct {
+        int (*order)(const void *a, const void *b);
+        bool (*same)(const sl_load_source *x, const sl_load_source *y);
+    } rules[] = {{by_file, same_file}, {by_fingerprint, same_fingerprint}};
+    size_t count = sl_source_set_count(load->set);
+    sl_load_source **list = malloc(count * sizeof(sl_load_source *));
+    if (!list)
+        return sl_error_memory(error, "looking at the sources");
+    for (size_t rule = 0; rule < sizeof rules / sizeof rules[0]; rule++) {
+        size_t used = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (!load->sources[i].skipped)
+                list[used++] = &load->sources[i];
+        }
+        qsort(list, used, sizeof(sl_load_source *), rules[rule].order);
+        for (size_t i = 1; i < used; i++) {
+            if (!rules[rule].same(list[i - 1], list[i]))
+                continue;
+            sl_log_warning("%s is the same file as %s; loaded once",
+                           sl_source_set_at(load->set, (size_t)(list[i] - load->sources))->path,
+                           sl_source_set_at(load->set, (size_t)(list[i - 1] - load->sources))->path);
+            skip(load, (size_t)(list[i] - load->sources));
+            list[i] = list[i - 1]; /* a third one is compared with the first */
+        }
+    }
+    free(list);
+    return true;
 }
 
 /* Records of different kinds do not belong into one collection. */
@@ -131,12 +174,15 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
             }
             continue;
         }
+        struct stat facts;
         ok = sl_source_fingerprint(load->set, i, load->sources[i].fingerprint, error);
-        if (ok && is_repeated(load, i))
-            skip(load, i);
+        if (stat(sl_source_set_at(load->set, i)->path, &facts) == 0 && S_ISREG(facts.st_mode)) {
+            load->sources[i].device = facts.st_dev;
+            load->sources[i].inode = facts.st_ino;
+        }
     }
     free(head);
-    if (!ok)
+    if (!ok || !skip_repeated(load, error))
         return false;
     for (size_t i = 0; i < count; i++)
         load->active += !load->sources[i].skipped;

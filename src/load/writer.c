@@ -185,7 +185,12 @@ static bool is_transient_code(int64_t code) {
     return false;
 }
 
+/* No set of this size can ever satisfy the write concern. */
+#define UNSATISFIABLE_WRITE_CONCERN 100
+
 static bool is_transient(const bson_error_t *error, const bson_t *reply) {
+    if (error->code == UNSATISFIABLE_WRITE_CONCERN)
+        return false;
     return error->domain == MONGOC_ERROR_STREAM ||
            error->domain == MONGOC_ERROR_SERVER_SELECTION ||
            error->domain == MONGOC_ERROR_WRITE_CONCERN ||
@@ -226,7 +231,9 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_r
             take_write_errors(&reply, batch, result, refused, context);
         } else {
             sl_error_from_driver(error, "inserting a batch", &why);
-            outcome = is_transient(&why, &reply) || refusals > 0 ? SEND_AGAIN : UNDELIVERABLE;
+            outcome = is_transient(&why, &reply) || has_transient_write_error(&reply)
+                          ? SEND_AGAIN
+                          : UNDELIVERABLE;
         }
     } else {
         result->inserted = batch->documents;

@@ -12,15 +12,34 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Lines from before there was a file; they go into it first. */
+#define EARLY_BYTES ((size_t)64 << 10)
+
 static struct {
     pthread_mutex_t lock;
     sl_log_level level; /* set before threads start */
-    int file;           /* -1 while there is none; under lock */
+    int file;           /* -1 while there is none; it and what follows: under lock */
+    bool opened;
+    char early[EARLY_BYTES];
+    size_t early_used;
     void (*hook)(bool before, void *context);
     void *hook_context;
 } logger = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = SL_LOG_INFO, .file = -1};
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
+
+/* A log line that cannot be written has nowhere to be reported. */
+static void write_all(int file, const char *bytes, size_t length) {
+    while (length > 0) {
+        ssize_t written = write(file, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return;
+        bytes += written;
+        length -= (size_t)written;
+    }
+}
 
 void sl_log_set_level(sl_log_level level) {
     logger.level = level;
@@ -35,6 +54,9 @@ bool sl_log_open_file(const char *path, sl_error *error) {
     if (logger.file >= 0)
         close(logger.file);
     logger.file = file;
+    write_all(file, logger.early, logger.early_used);
+    logger.early_used = 0;
+    logger.opened = true;
     pthread_mutex_unlock(&logger.lock);
     return true;
 }
@@ -54,16 +76,11 @@ void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *cont
     pthread_mutex_unlock(&logger.lock);
 }
 
-/* A log line that cannot be written has nowhere to be reported. */
-static void write_all(int file, const char *bytes, size_t length) {
-    while (length > 0) {
-        ssize_t written = write(file, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return;
-        bytes += written;
-        length -= (size_t)written;
+/* Names of files and parts of records get into messages: nothing in them may act on a terminal. */
+static void tame(char *text) {
+    for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        if ((*p < 0x20 && *p != '\n') || *p == 0x7F)
+            *p = '?';
     }
 }
 
@@ -73,10 +90,11 @@ void sl_log(sl_log_level level, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    tame(text);
 
     char line[2200];
     pthread_mutex_lock(&logger.lock);
-    if (logger.file >= 0) {
+    if (logger.file >= 0 || !logger.opened) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         struct tm utc;
@@ -85,8 +103,12 @@ void sl_log(sl_log_level level, const char *format, ...) {
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
         int length = snprintf(line, sizeof line, "%s.%03ldZ %s %s\n", stamp,
                               now.tv_nsec / 1000000, level_names[level], text);
-        if (length > 0)
+        if (length > 0 && logger.file >= 0) {
             write_all(logger.file, line, (size_t)length);
+        } else if (length > 0 && logger.early_used + (size_t)length <= EARLY_BYTES) {
+            memcpy(logger.early + logger.early_used, line, (size_t)length);
+            logger.early_used += (size_t)length;
+        }
     }
     if (level <= logger.level) {
         const char *prefix = level == SL_LOG_ERROR     ? "shardload: "

@@ -21,6 +21,8 @@ class InterruptCase(support.ClusterCase):
     def setUp(self):
         super().setUp()
         self.client.admin.command("balancerStart")
+        # What killed loads of other tests have left would count for more than that.
+        self.client.shardload.balancer.delete_many({})
         self.addCleanup(self.client.admin.command, "balancerStart")
 
     def begun(self, *words, stdin=support.subprocess.DEVNULL):

@@ -16,16 +16,16 @@
 enum { EAT = 1, DRINK = 2 };
 
 static const sl_option_row rows[] = {
-    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.", true},
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.", true, NULL},
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 64, EAT | DRINK, "A", "How many.",
-     false},
-    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false},
-    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false},
-    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false},
-    {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false},
-    {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false},
-    {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false},
-    {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false},
+     false, NULL},
+    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false, NULL},
+    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false, NULL},
+    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false, NULL},
+    {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL},
+    {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL},
+    {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL},
+    {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false, NULL},
     {0},
 };
 
