@@ -281,7 +281,7 @@ class Case(unittest.TestCase):
             self.assertEqual(figures[name], value, f"{name} in {figures}")
 
     def assert_rejects(self, work, source, expected):
-        """The reject file lists these (line, offset, column or None) for a source, in this order."""
+        """The reject file lists these (line, offset, column or None), in this order."""
         listed = [row for row in reject_rows(work) if row["source"].endswith(source)]
         self.assertEqual(
             [(int(row["line"]), int(row["offset"]), row["column"] or None) for row in listed],

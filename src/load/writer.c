@@ -28,7 +28,7 @@ struct sl_outlet {
     bson_t *views;         /* one per document of a batch, over the batch's own bytes */
     const bson_t **pointers;
     size_t room;
-    bson_t options;
+    bson_t *options;
     unsigned seed; /* for the jitter */
 };
 
@@ -65,7 +65,7 @@ static void writer_outlet_destroy(sl_outlet *outlet) {
     mongoc_collection_destroy(outlet->collection);
     if (outlet->client)
         sl_connection_return(outlet->load->connection, outlet->client);
-    bson_destroy(&outlet->options);
+    bson_destroy(outlet->options);
     free(outlet->views);
     free(outlet->pointers);
     free(outlet);
@@ -79,9 +79,7 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
         return sl_error_memory(error, "starting writers");
     made->load = load;
     made->seed = (unsigned)sl_clock_ns();
-    bson_init(&made->options);
-    BSON_APPEND_BOOL(&made->options, "ordered", false);
-    BSON_APPEND_BOOL(&made->options, "validate", false);
+    made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
     made->client = sl_connection_borrow(load->connection);
     made->collection = mongoc_client_get_collection(made->client, load->target.database,
                                                     load->target.collection);
@@ -215,7 +213,7 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_r
     bson_error_t why = {0};
     bson_t reply;
     bool ok = mongoc_collection_insert_many(outlet->collection, outlet->pointers,
-                                            batch->documents, &outlet->options, &reply, &why);
+                                            batch->documents, outlet->options, &reply, &why);
     sl_outcome outcome = DELIVERED;
     if (!ok) {
         bson_iter_t iter;

@@ -24,7 +24,7 @@ typedef struct sl_point {
 } sl_point;
 
 struct sl_run_record {
-    bson_t document;
+    bson_t *document;
     bool finished;
     sl_phase phases[PHASES_MAX];
     size_t phase_count;
@@ -46,14 +46,14 @@ sl_run_record *sl_run_record_create(void) {
         return NULL;
     }
     record->stride = 1;
-    bson_init(&record->document);
+    record->document = bson_new();
     return record;
 }
 
 void sl_run_record_destroy(sl_run_record *record) {
     if (!record)
         return;
-    bson_destroy(&record->document);
+    bson_destroy(record->document);
     for (size_t i = 0; i < record->point_count; i++)
         free(record->points[i].shard_documents);
     free(record->points);
@@ -61,7 +61,7 @@ void sl_run_record_destroy(sl_run_record *record) {
 }
 
 bson_t *sl_run_record_document(sl_run_record *record) {
-    return &record->document;
+    return record->document;
 }
 
 void sl_run_record_phase(sl_run_record *record, const char *name, double seconds) {
@@ -120,7 +120,7 @@ static void finish(sl_run_record *record) {
     bson_t array, item, inner;
     char room[16];
     const char *key;
-    BSON_APPEND_ARRAY_BEGIN(&record->document, "phases", &array);
+    BSON_APPEND_ARRAY_BEGIN(record->document, "phases", &array);
     for (uint32_t i = 0; i < record->phase_count; i++) {
         bson_uint32_to_string(i, &key, room, sizeof room);
         BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
@@ -128,9 +128,9 @@ static void finish(sl_run_record *record) {
         BSON_APPEND_DOUBLE(&item, "seconds", rounded(record->phases[i].seconds));
         bson_append_document_end(&array, &item);
     }
-    bson_append_array_end(&record->document, &array);
+    bson_append_array_end(record->document, &array);
 
-    BSON_APPEND_ARRAY_BEGIN(&record->document, "series", &array);
+    BSON_APPEND_ARRAY_BEGIN(record->document, "series", &array);
     for (uint32_t i = 0; i < record->point_count; i++) {
         const sl_point *one = &record->points[i];
         bson_uint32_to_string(i, &key, room, sizeof room);
@@ -155,12 +155,12 @@ static void finish(sl_run_record *record) {
         bson_append_document_end(&item, &inner);
         bson_append_document_end(&array, &item);
     }
-    bson_append_array_end(&record->document, &array);
+    bson_append_array_end(record->document, &array);
     record->finished = true;
 }
 
 bool sl_run_record_write(sl_run_record *record, const char *path, sl_error *error) {
     if (!record->finished)
         finish(record);
-    return sl_json_write_file(path, &record->document, error);
+    return sl_json_write_file(path, record->document, error);
 }

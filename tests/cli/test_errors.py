@@ -36,7 +36,8 @@ class WrongOptions(ErrorCase):
         self.assertIn("lode", self.fails(support.EXIT_USAGE, "lode", self.good).err)
 
     def test_an_unknown_option_is_named(self):
-        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--frobnicate", self.good)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--frobnicate",
+                             self.good)
         self.assertIn("--frobnicate", outcome.err)
 
     def test_all_wrong_options_are_reported_at_once(self):
@@ -51,7 +52,8 @@ class WrongOptions(ErrorCase):
         self.fails(support.EXIT_USAGE, "load", "--sink", "null")
 
     def test_no_target(self):
-        outcome = self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/", self.good)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/",
+                             self.good)
         self.assertRegex(outcome.err, "--db")
         self.assertRegex(outcome.err, "--collection")
 
@@ -123,7 +125,8 @@ class WrongSources(ErrorCase):
         data = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
         whole = bytearray(gzip.compress(data))
         whole[len(whole) // 2] ^= 0x55
-        self.assertIn("bad.gz", self.load(support.EXIT_SOURCE, self.file("bad.gz", bytes(whole))).err)
+        path = self.file("bad.gz", bytes(whole))
+        self.assertIn("bad.gz", self.load(support.EXIT_SOURCE, path).err)
 
     def test_rubbish_after_gzip_data_is_not_loaded_in_silence(self):
         data = gzip.compress((HEADER + "\n" + ROW.format(id=1) + "\n").encode())

@@ -2,6 +2,7 @@
 """Loads without a server: what text becomes which document, to the byte."""
 import gzip
 import os
+import random
 import stat
 import sys
 import threading
@@ -57,7 +58,7 @@ class TheReader(support.Case):
 
 
 class Samples(support.Case):
-    """What is published loads as it stands: no option, nothing lost, every value as it should be."""
+    """What is published loads as it stands: no option, nothing lost, every value right."""
 
     @classmethod
     def setUpClass(cls):
@@ -160,6 +161,51 @@ class Generated(support.Case):
         path = self.file("members.gz", b"".join(gzip.compress(piece) for piece in pieces))
         raw, _ = self.dump(path)
         self.assert_documents(raw, mot_reader.read(plain).documents)
+
+
+class Mutated(support.Case):
+    """Text with random damage: loader and reader must draw the same line between good and bad."""
+
+    BYTES = b'|,"\\\t \r0129A-\x00\xff\xc3\xa9\x80NUL'
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    def damaged(self, line, dice):
+        line = bytearray(line)
+        for _ in range(dice.choice([0, 0, 0, 1, 1, 1, 2, 3])):
+            at, byte = dice.randrange(len(line)), dice.choice(self.BYTES)
+            kind = dice.randrange(4)
+            if kind == 0:
+                line[at] = byte
+            elif kind == 1:
+                line.insert(at, byte)
+            elif kind == 2 and len(line) > 1:
+                del line[at]
+            else:           # beside a separator, where parsers go wrong
+                separators = [i for i, other in enumerate(line) if other in b"|,\t"]
+                line.insert(dice.choice(separators or [at]) + dice.randrange(2), byte)
+        return bytes(line)
+
+    def test_loader_and_reader_agree_on_damaged_text(self):
+        for dialect in DIALECTS:
+            with self.subTest(dialect):
+                (path,), _ = self.generate(dialect, 3000, "--dirt", "heavy", "--seed", 61)
+                dice = random.Random(f"damage {dialect}")
+                head, *lines = path.read_bytes().splitlines()
+                text = b"\n".join([head] + [self.damaged(line, dice) for line in lines])
+                damaged = self.file(f"damaged-{dialect}.txt", text)
+                for encoding in ("utf-8", "latin-1"):
+                    for trim in ([], ["--trim"]):
+                        reading = mot_reader.read(damaged, encoding=encoding, trim=bool(trim))
+                        raw, work = self.dump("--encoding", encoding, *trim, damaged,
+                                              code=support.EXIT_REJECTS)
+                        self.assert_documents(raw, reading.documents, dialect)
+                        self.assert_rejects(work, damaged.name,
+                                            [reject.place for reject in reading.rejects])
+                        self.assert_accounting(work, repaired=reading.repaired,
+                                               transcoded=reading.transcoded)
 
 
 class OddText(support.Case):
@@ -317,6 +363,19 @@ class OddText(support.Case):
             "completed_date\n1,40668,F,17,D,2024-03-05 10:11:12\n2,8394,A,,,\n",
             name="items.csv", names="short")
         self.assertEqual((reading.documents[0]["l"], reading.documents[0]["g"]), (17, True))
+
+    def test_the_original_items_have_seven_columns_and_no_header(self):
+        reading, _ = self.agrees("12|8394|F|N|F|L|D\n13|8394|A||||\n")
+        self.assertEqual((reading.kind, reading.documents[0]["g"]), ("item", True))
+
+    def test_a_mark_that_is_neither_dangerous_nor_empty(self):
+        self.agrees("test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
+                    "12|8394|F|7|D\n13|8394|F|7|X\n", code=support.EXIT_REJECTS)
+
+    def test_tabs_without_a_header(self):
+        rows = self.rows(3).replace("|", "\t")
+        reading, _ = self.agrees(rows.replace("FIESTA", "FIESTA |  "))
+        self.assertEqual(reading.documents[0]["o"], "FIESTA |")
 
     def test_a_line_longer_than_any_block(self):
         long = ROW.format(id=2).replace("FIESTA", "F" * (3 << 20))

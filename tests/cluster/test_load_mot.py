@@ -40,7 +40,8 @@ class AnyServer:
                 path, name = support.mot_sample(sample), sample.split(".")[0]
                 _, work = self.load(path, collection=name)
                 reading = self.assert_holds(path, collection=name)
-                self.assert_accounting(work, inserted=len(reading.documents), records=reading.records)
+                self.assert_accounting(work, records=reading.records,
+                                       inserted=len(reading.documents))
 
     def test_long_names(self):
         path = support.mot_sample("test_result_2021_quoted.csv")

@@ -45,7 +45,12 @@ typedef struct parsed {
 } parsed;
 
 /* A small batch buffer, so that it fills up all the time. */
+#ifndef BATCH_BYTES
 #define BATCH_BYTES 4096
+#endif
+
+/* What the text is called, for formats that look at names. */
+static const char *source_name = "text";
 
 static bool keep_documents(sl_sink *sink, size_t need) {
     parsed *p = sink->context;
@@ -113,7 +118,8 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
             continue;
         sl_error error = {0};
         if (sl_formats[i]->plan_create(options, &plan, &error) &&
-            sl_formats[i]->sniff(plan, "text", head, head.length == text.length, &dialect, &error))
+            sl_formats[i]->sniff(plan, source_name, head, head.length == text.length, &dialect,
+                                 &error))
             p.format = sl_formats[i];
         else
             sl_formats[i]->plan_destroy(plan), plan = NULL;
