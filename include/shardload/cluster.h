@@ -84,14 +84,42 @@ bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t 
 
 typedef struct sl_shard_map sl_shard_map;
 
-/* The chunk map of a collection sharded by {_id: 1}. When the collection is not sharded, or by
- * another key, everything belongs to shard 0 of the map and sl_shard_map_by_id is false. */
+/* How the owner of a document can be known before it is sent. */
+typedef enum sl_route {
+    SL_ROUTE_NONE,   /* not at all, or there is nothing to choose: not sharded */
+    SL_ROUTE_BY_ID,  /* sharded by {_id: 1}: by its 64-bit _id */
+    SL_ROUTE_BY_KEY, /* by the values of its shard key, in order or hashed */
+} sl_route;
+
+/* The chunk map of a collection as it is now. The owners that it tells are right until chunks are
+ * split or moved; where it is wrong the router still puts documents where they belong. */
 bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, sl_shard_map **map, sl_error *error);
 void sl_shard_map_destroy(sl_shard_map *map);
+sl_route sl_shard_map_route(const sl_shard_map *map);
+/* Is the route SL_ROUTE_BY_ID? */
 bool sl_shard_map_by_id(const sl_shard_map *map);
-/* The index (into the topology) of the shard that owns `id`. Any thread; nothing is locked. */
+/* The index (into the topology) of the shard that owns `id`; 0 unless the map is by id. Any thread;
+ * nothing is locked. */
 uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id);
+
+/* What a thread remembers of the last document it asked about, so that a run of documents with the
+ * same key, or with keys of the same range, costs no hash and no search. Begins as all zero; one
+ * for each thread and map. */
+typedef struct sl_owner_cache {
+    size_t range;        /* where the last key was found */
+    uint32_t length;     /* of the bytes that were hashed last; 0 for none */
+    uint8_t hashed[100]; /* longer ones are not remembered */
+    int64_t hash;
+} sl_owner_cache;
+
+/* Finds the shard (index into the topology) that owns a finished BSON document. False when it
+ * cannot be told: the map has no route, or the key of this document holds something whose order or
+ * hash is not computed here (an object, an array, a decimal, a regular expression, code, binary of
+ * the old subtype 2, deprecated types); or is no 64-bit _id, in a map by id. Then only the router
+ * knows. Any thread; nothing is locked. */
+bool sl_shard_map_owner_of(const sl_shard_map *map, const uint8_t *document, sl_owner_cache *cache,
+                           uint32_t *shard);
 
 /* ---- balancer.c ---- */
 

@@ -74,7 +74,14 @@ typedef struct sl_parse_counts {
     uint64_t length_mismatches; /* ISD records that have not the length that they tell */
     uint64_t malformed_fields;  /* ISD numbers that are none: left out */
     uint64_t unknown_groups;    /* ISD records of which a part was kept as text */
-} sl_parse_counts;
+} sl_parse_counts; /* of uint64_t only */
+
+static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_counts *more) {
+    uint64_t *sums = (uint64_t *)into;
+    const uint64_t *numbers = (const uint64_t *)more;
+    for (size_t i = 0; i < sizeof *into / sizeof *sums; i++)
+        sums[i] += numbers[i];
+}
 
 typedef struct sl_plan sl_plan;       /* options compiled; shared by all threads, read only */
 typedef struct sl_dialect sl_dialect; /* how one source is written; shared, read only */

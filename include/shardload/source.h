@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources: files, folders and pipes, plain or gzipped, handed out as blocks of whole records to any
- * number of threads at once. Knows nothing of formats: a record is a line.
+/* Sources: files, folders, archives and pipes, plain or compressed, handed out as blocks of whole
+ * records to any number of threads at once. Knows nothing of formats: a record is a line.
  *
  * A block holds the lines that *begin* in one MiB of a source's uncompressed stream (see
  * document_id.h), so the cut does not depend on who reads, how many threads there are, or whether
- * the file is compressed. */
+ * the file is compressed.
+ *
+ * A zip or tar archive is one source: the members that are of use, unpacked, one behind the other
+ * in archive order, each ended by a newline. A block never spans two members, so an archive's
+ * blocks may be shorter than their MiB; the lines still begin in it. */
 #ifndef SHARDLOAD_SOURCE_H
 #define SHARDLOAD_SOURCE_H
 
@@ -16,15 +20,18 @@
 #include <shardload/text.h>
 
 typedef enum sl_source_kind {
-    SL_SOURCE_PLAIN, /* a regular file: read at any place by all threads */
-    SL_SOURCE_GZIP,  /* one or more gzip members: read from front to back */
-    SL_SOURCE_PIPE,  /* standard input, a FIFO; gzip is recognised: read from front to back, once */
+    SL_SOURCE_PLAIN,      /* a regular file: read at any place by all threads */
+    SL_SOURCE_GZIP,       /* one or more gzip members: read from front to back, as all below */
+    SL_SOURCE_COMPRESSED, /* xz, zstd, bzip2, lz4, lzip, compress */
+    SL_SOURCE_ARCHIVE,    /* zip, or tar, which may be compressed; so may be their members */
+    SL_SOURCE_PIPE,       /* standard input, a FIFO: once; may carry any of the above */
+    SL_SOURCE_UNSEEN,     /* found in a folder and not opened yet; sl_source_head tells the kind */
 } sl_source_kind;
 
 typedef struct sl_source {
-    char *path;            /* as the user would write it; "-" is standard input */
-    sl_source_kind kind;
+    const char *path;      /* as the user would write it; "-" is standard input */
     uint64_t stored_bytes; /* on disk; 0 for a pipe */
+    sl_source_kind kind;
     bool named;            /* by the user himself, not found in a folder */
 } sl_source;
 
@@ -34,8 +41,10 @@ typedef struct sl_source_set sl_source_set;
 #define SL_RECORD_BYTES_MAX ((size_t)16 << 20)
 
 /* Finds the sources behind `paths`: folders are searched through, sorted by name, without hidden
- * files and __MACOSX; `include` (may be NULL) is a shell pattern for the names of files found in
- * folders. Every path that cannot be used is reported in one error (SL_EXIT_SOURCE). */
+ * files and __MACOSX; what they hold is not opened yet. `include` (may be NULL) is a shell pattern
+ * for the names of files found in folders, and of the members of archives that are named in
+ * `paths`; an archive found in a folder is picked by its own name and taken whole. Every path that
+ * cannot be used is reported in one error (SL_EXIT_SOURCE). */
 bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
                           sl_source_set **set, sl_error *error);
 void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
@@ -49,8 +58,9 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 /* Leaves a source out of what readers hand out. Before the first block only. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
-/* The first bytes of the uncompressed stream, up to `room`, into `head`; `*whole` when that is all
- * there is. A pipe keeps them for its readers. Before the first block only. */
+/* The first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of its first
+ * member that is of use. `*whole` when that is all there is. A pipe keeps them for its readers.
+ * Before the first block only. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, sl_error *error);
 
@@ -66,6 +76,9 @@ typedef struct sl_source_block {
     uint64_t offset;   /* of text.bytes[0] in the uncompressed stream */
     sl_text text;      /* whole lines; may be empty. SL_SLACK readable bytes follow. The reader's,
                           until its next call */
+    const char *member; /* its name in the archive, safe to print; NULL when there is no archive.
+                           The set's. The same pointer for all blocks of a member */
+    bool member_start; /* the first block of a member, or of a source that is no archive */
     bool last;         /* exactly one block of each source is its last */
 } sl_source_block;
 
@@ -84,7 +97,10 @@ const sl_reader_times *sl_reader_spent(const sl_reader *reader);
 
 typedef enum sl_read_result { SL_READ_BLOCK, SL_READ_END, SL_READ_FAILED } sl_read_result;
 
-/* The next block that nobody has had yet, from whichever source suits this thread. */
+/* The next block that nobody has had yet, from whichever source suits this thread. Sources that
+ * can only be read from front to back are begun first, the largest first (a pipe counts as
+ * largest), so that none of them is left over when all others are done; then come plain files in
+ * their order. */
 sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_error *error);
 
 /* The first block of one source, for a look at it. Do not mix with sl_reader_next. */

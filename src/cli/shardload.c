@@ -92,11 +92,12 @@ static const sl_option_row rows[] = {
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
      "bson:- for standard output).", false, check_sink},
 
-    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|delimited", 0, 0, LOAD | INSPECT,
-     "Source", "auto looks at each file. mot: MOT vehicle tests. delimited: any file with a header "
-     "or a --schema.", false, NULL},
+    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|delimited", 0, 0, LOAD | INSPECT,
+     "Source", "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite: NOAA weather "
+     "records. delimited: any file with a header or a --schema.", false, NULL},
     {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
-     "Columns and their types for --format delimited, in YAML.", false, NULL},
+     "Columns and their types for --format delimited, or other key names for isd, in YAML.", false,
+     NULL},
     {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, LOAD | INSPECT, "Source",
      "Keys of the documents: short (m) or as published (test_mileage).", false, NULL},
     {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, LOAD | INSPECT,
@@ -104,6 +105,9 @@ static const sl_option_row rows[] = {
      "it is read as windows-1252, which contains Latin-1.", false, NULL},
     {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
      "Cut blanks at both ends of every field.", false, NULL},
+    {"missing", 0, SL_OPTION_CHOICE, "KIND", "omit", "omit|raw", 0, 0, LOAD | INSPECT, "Source",
+     "isd: leave out what is missing, or keep the published numbers that stand for it (999.9).",
+     false, NULL},
     {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
      "Of the files found in folders, take only those whose name matches.", false, NULL},
     {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
@@ -235,6 +239,7 @@ static bool set_up_source(load_setup *setup, const sl_options *options, sl_error
         .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,
         .latin1 = strcmp(sl_option_string(options, "encoding"), "latin-1") == 0,
         .trim = sl_option_flag(options, "trim"),
+        .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
     };
     if (config->format_options.schema_name) {

@@ -54,6 +54,33 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
                         const bson_t *query, const bson_t *update, bool upsert, bson_t *document,
                         bool *found, sl_error *error);
 
+/* ---- key_value.c: values of shard keys ---- */
+
+/* Are order and hash of such a value computed here? */
+bool sl_value_is_known(const bson_value_t *value);
+
+/* Below 0, 0, above 0 as the server orders two known values, strings by their bytes. Numbers are
+ * compared by value whatever their type, exactly. */
+int sl_value_compare(const bson_value_t *a, const bson_value_t *b);
+
+/* The hash of a known value, as a hashed index has it. A string must have its NUL behind it, as it
+ * does in a document. */
+int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache);
+
+/* ---- shard_key.c: owners by shard key ---- */
+
+typedef struct sl_key_map sl_key_map;
+
+/* Makes the map of chunk documents {min: {...}, max: {...}, shard}, given in order as an array, for
+ * the shard key pattern `key`. `*map` becomes NULL, which is
+ * no error, when the key or a bound is of a kind that is not known here. False when the chunks
+ * leave a hole or overlap. */
+bool sl_key_map_create(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
+                       sl_key_map **map, sl_error *error);
+void sl_key_map_destroy(sl_key_map *map); /* NULL is fine */
+bool sl_key_map_owner(const sl_key_map *map, const uint8_t *document, sl_owner_cache *cache,
+                      uint32_t *shard);
+
 /* ---- shard_map.c ---- */
 
 typedef struct sl_chunk {
@@ -69,7 +96,12 @@ struct sl_shard_map {
     /* In order, covering every 64-bit id: chunk i ends where chunk i + 1 begins. Chunks that cannot
      * hold a 64-bit id (of strings, say) are left out. */
     sl_chunk *chunks;
+    sl_key_map *keys; /* NULL unless by key */
 };
+
+/* The shard of a chunk document that `chunk` stands at. */
+bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
+                    sl_error *error);
 
 /* How a collection is sharded, from config.collections. */
 typedef struct sl_sharding {
@@ -90,6 +122,9 @@ bool sl_key_is_id(const bson_t *key);
  * False when they leave a hole or overlap, or name a shard that is not in the topology. */
 bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology, sl_shard_map **map,
                               sl_error *error);
+/* The same by any other shard key; the route is SL_ROUTE_NONE where that is not known here. */
+bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
+                            sl_shard_map **map, sl_error *error);
 
 /* Index of the chunk that owns `id`, in a map by _id. */
 size_t sl_shard_map_find(const sl_shard_map *map, int64_t id);

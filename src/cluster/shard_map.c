@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chunk map: which shard owns which 64-bit ids now.
+/* The chunk map: how a collection is sharded, and which shard owns which 64-bit ids now. (For shard
+ * keys other than {_id: 1}: shard_key.c.)
  *
  * Bounds are compared here and not by the server: a query that compares a bound with a number skips
  * MinKey and MaxKey, which are of other types. Each chunk is brought down to the first 64-bit id it
@@ -103,8 +104,8 @@ static bool bound_of(const bson_iter_t *chunk, const char *which, bson_value_t *
     return true;
 }
 
-static bool shard_of(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
-                     sl_error *error) {
+bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
+                    sl_error *error) {
     bson_iter_t iter;
     const char *name = "";
     if (bson_iter_recurse(chunk, &iter) && bson_iter_find(&iter, "shard") &&
@@ -163,7 +164,7 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
                          "the chunk map has a hole or an overlap: chunks are being split or moved");
             goto fail;
         }
-        if (!shard_of(&iter, topology, &chunk->shard, error))
+        if (!sl_chunk_shard(&iter, topology, &chunk->shard, error))
             goto fail;
         chunk->first = first;
         end = to;
@@ -189,6 +190,37 @@ fail:
     return false;
 }
 
+bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
+                            sl_shard_map **map, sl_error *error) {
+    *map = calloc(1, sizeof **map);
+    if (!*map)
+        return sl_error_memory(error, "reading the chunk map");
+    if (sl_key_map_create(key, chunks, topology, &(*map)->keys, error))
+        return true;
+    sl_shard_map_destroy(*map);
+    *map = NULL;
+    return false;
+}
+
+/* Reads the chunks of a sharded collection, in order. */
+static bool read_chunks(sl_connection *connection, const sl_target *target,
+                        const sl_sharding *sharding, bson_t *chunks, sl_error *error) {
+    bson_t filter = BSON_INITIALIZER;
+    bson_iter_t uuid;
+    char ns[SL_NAMESPACE_ROOM];
+    if (sharding->chunks_by_uuid && bson_iter_init_find(&uuid, &sharding->document, "uuid"))
+        bson_append_iter(&filter, "uuid", -1, &uuid);
+    else
+        BSON_APPEND_UTF8(&filter, "ns", sl_target_namespace(target, ns));
+    bson_t *options =
+        BCON_NEW("sort", "{", "min", BCON_INT32(1), "}", "projection", "{", "min", BCON_INT32(1),
+                 "max", BCON_INT32(1), "shard", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(connection, "config", "chunks", &filter, options, chunks, error);
+    bson_destroy(options);
+    bson_destroy(&filter);
+    return ok;
+}
+
 bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, sl_shard_map **map, sl_error *error) {
     *map = NULL;
@@ -198,31 +230,20 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
     for (unsigned attempt = 0; again; attempt++) {
         sl_sharding sharding;
         ok = sl_sharding_read(connection, target, &sharding, error);
-        if (ok && !(sharding.sharded && sl_key_is_id(&sharding.key))) {
+        again = false;
+        if (ok && !sharding.sharded) {
             *map = calloc(1, sizeof **map);
             ok = *map != NULL || sl_error_memory(error, "reading the chunk map");
-            again = false;
         } else if (ok) {
-            bson_t filter = BSON_INITIALIZER, chunks;
-            bson_iter_t uuid;
-            char ns[SL_NAMESPACE_ROOM];
-            if (sharding.chunks_by_uuid && bson_iter_init_find(&uuid, &sharding.document, "uuid"))
-                bson_append_iter(&filter, "uuid", -1, &uuid);
-            else
-                BSON_APPEND_UTF8(&filter, "ns", sl_target_namespace(target, ns));
-            bson_t *options =
-                BCON_NEW("sort", "{", "min", BCON_INT32(1), "}", "projection", "{", "min",
-                         BCON_INT32(1), "max", BCON_INT32(1), "shard", BCON_INT32(1), "}");
-            ok = sl_connection_find(connection, "config", "chunks", &filter, options, &chunks,
-                                    error);
-            again = ok;
-            ok = ok && sl_shard_map_from_chunks(&chunks, topology, map, error);
-            again = again && !ok && attempt < 4 && sl_backoff(attempt, NULL, NULL);
+            bson_t chunks;
+            ok = read_chunks(connection, target, &sharding, &chunks, error);
+            if (ok) {
+                ok = sl_key_is_id(&sharding.key)
+                         ? sl_shard_map_from_chunks(&chunks, topology, map, error)
+                         : sl_shard_map_from_keys(&sharding.key, &chunks, topology, map, error);
+                again = !ok && attempt < 4 && sl_backoff(attempt, NULL, NULL);
+            }
             bson_destroy(&chunks);
-            bson_destroy(options);
-            bson_destroy(&filter);
-        } else {
-            again = false;
         }
         sl_sharding_clear(&sharding);
     }
@@ -235,7 +256,12 @@ void sl_shard_map_destroy(sl_shard_map *map) {
     for (size_t i = 0; i < map->count; i++)
         clear_chunk(&map->chunks[i]);
     free(map->chunks);
+    sl_key_map_destroy(map->keys);
     free(map);
+}
+
+sl_route sl_shard_map_route(const sl_shard_map *map) {
+    return map->by_id ? SL_ROUTE_BY_ID : map->keys ? SL_ROUTE_BY_KEY : SL_ROUTE_NONE;
 }
 
 bool sl_shard_map_by_id(const sl_shard_map *map) {
@@ -257,4 +283,19 @@ size_t sl_shard_map_find(const sl_shard_map *map, int64_t id) {
 
 uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id) {
     return map->by_id ? map->chunks[sl_shard_map_find(map, id)].shard : 0;
+}
+
+bool sl_shard_map_owner_of(const sl_shard_map *map, const uint8_t *document, sl_owner_cache *cache,
+                           uint32_t *shard) {
+    if (map->keys)
+        return sl_key_map_owner(map->keys, document, cache, shard);
+    bson_iter_t iter;
+    uint32_t length;
+    memcpy(&length, document, sizeof length);
+    if (!map->by_id ||
+        !bson_iter_init_from_data(&iter, document, BSON_UINT32_FROM_LE(length)) ||
+        !bson_iter_find(&iter, "_id") || !BSON_ITER_HOLDS_INT64(&iter))
+        return false;
+    *shard = sl_shard_map_owner(map, bson_iter_int64(&iter));
+    return true;
 }

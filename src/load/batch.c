@@ -38,3 +38,30 @@ bool sl_batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence,
         (sl_batch_segment){.source = source, .sequence = sequence, .first_id = first_id};
     return true;
 }
+
+bool sl_batch_make_room(sl_batch *batch, size_t need) {
+    if (need <= batch->room)
+        return true;
+    uint8_t *bytes = realloc(batch->bytes, need + SL_SLACK);
+    if (!bytes)
+        return false;
+    batch->bytes = bytes;
+    batch->room = need;
+    return true;
+}
+
+bool sl_batch_add(sl_batch *batch, const sl_batch_segment *origin, const uint8_t *document,
+                  size_t length) {
+    const sl_batch_segment *last =
+        batch->segment_count > 0 ? &batch->segments[batch->segment_count - 1] : NULL;
+    bool same = last && last->source == origin->source && last->sequence == origin->sequence;
+    if (!sl_batch_make_room(batch, batch->used + length) ||
+        !(same ||
+          sl_batch_begin_segment(batch, origin->source, origin->sequence, origin->first_id)))
+        return false;
+    memcpy(batch->bytes + batch->used, document, length);
+    batch->used += length;
+    batch->documents++;
+    batch->segments[batch->segment_count - 1].documents++;
+    return true;
+}

@@ -68,7 +68,7 @@ typedef struct sl_batch_segment {
 } sl_batch_segment;
 
 typedef struct sl_batch {
-    uint32_t shard;
+    uint32_t shard; /* load->shards where only the router knows */
     uint32_t documents;
     uint8_t *bytes; /* `used` bytes of `room`, then SL_SLACK more */
     size_t used;
@@ -83,6 +83,12 @@ void sl_batch_clear(sl_batch *batch);
 void sl_batch_empty(sl_batch *batch);
 /* Documents added from now on come from this block. */
 bool sl_batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id);
+/* Makes the batch hold at least `need` bytes. */
+bool sl_batch_make_room(sl_batch *batch, size_t need);
+/* Copies a document to the end, and books it under the block that segment `origin` names. Grows
+ * the batch when it does not fit: the caller sends full ones before. */
+bool sl_batch_add(sl_batch *batch, const sl_batch_segment *origin, const uint8_t *document,
+                  size_t length);
 
 /* ---- the load ---- */
 
@@ -109,7 +115,7 @@ typedef struct sl_load {
     sl_range *ranges; /* of _id, sorted; what is placed and verified */
     size_t range_count;
     _Atomic uint64_t *accepted;       /* per range: documents inserted or already there */
-    _Atomic uint64_t *shard_documents; /* per shard: documents sent there */
+    _Atomic uint64_t *shard_documents; /* per shard: documents sent to it, as far as known */
 
     const struct sl_destination *sink;
     sl_reject_files *rejects;

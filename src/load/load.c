@@ -119,6 +119,18 @@ static bool on_prepare_step(void *context, size_t done, size_t all) {
     return !sl_interrupt_requested();
 }
 
+static const char *layout_of(const sl_load *load) {
+    switch (sl_shard_map_route(load->map)) {
+    case SL_ROUTE_BY_ID:
+        return "sharded by _id";
+    case SL_ROUTE_BY_KEY:
+        return "sharded by a key of its own, which the loader follows";
+    default:
+        return load->config->shard_key ? "sharded by a key of its own, which the router follows"
+                                       : "not sharded";
+    }
+}
+
 static bool prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
@@ -161,9 +173,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     const sl_server *server = sl_connection_server(load->connection);
     if (sharded)
         sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
-                    load->by_range     ? "sharded by _id"
-                    : config->shard_key ? "sharded by a key of its own"
-                                        : "not sharded",
+                    layout_of(load),
                     load->range_count, load->range_count == 1 ? "" : "s", load->shards);
     if (config->batch_documents > (uint32_t)server->max_batch_documents)
         return sl_error_set(error, SL_EXIT_USAGE,

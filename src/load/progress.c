@@ -218,7 +218,7 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
         append(line, room, &used, "  waits for %s %.0f %%, %s %.0f %%", sl_stage_names[most],
                100 * seen->stage_share[most], sl_stage_names[second],
                100 * seen->stage_share[second]);
-    if (load->topology && load->shards > 1) {
+    if (load->shards > 1 && sl_shard_map_route(load->map) != SL_ROUTE_NONE) {
         for (uint32_t i = 0; i < load->shards && i < 16; i++)
             append(line, room, &used, "  %s %s/s", load->topology->shards[i].name,
                    short_number(progress->shard_rate[i], a));

@@ -109,16 +109,8 @@ static void record_sources(sl_load *load) {
 
 static sl_parse_counts sum_parsed(const sl_load *load) {
     sl_parse_counts sum = {0};
-    for (unsigned i = 0; load->parsed && i < load->config->threads; i++) {
-        sum.lines += load->parsed[i].lines;
-        sum.records += load->parsed[i].records;
-        sum.documents += load->parsed[i].documents;
-        sum.rejects += load->parsed[i].rejects;
-        sum.headers += load->parsed[i].headers;
-        sum.blank_lines += load->parsed[i].blank_lines;
-        sum.repaired += load->parsed[i].repaired;
-        sum.transcoded += load->parsed[i].transcoded;
-    }
+    for (unsigned i = 0; load->parsed && i < load->config->threads; i++)
+        sl_parse_counts_add(&sum, &load->parsed[i]);
     return sum;
 }
 
@@ -141,6 +133,9 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "blankLines", parsed->blank_lines);
     INT64(&section, "repaired", parsed->repaired);
     INT64(&section, "transcoded", parsed->transcoded);
+    INT64(&section, "lengthMismatches", parsed->length_mismatches);
+    INT64(&section, "malformedFields", parsed->malformed_fields);
+    INT64(&section, "unknownGroups", parsed->unknown_groups);
     INT64(&section, "textBytes", totals->text_bytes);
     INT64(&section, "bsonBytes", totals->bson_bytes);
     INT64(&section, "batches", totals->batches);
@@ -232,13 +227,16 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
         {"repeated headers dropped", parsed->headers, false},
         {"blank lines dropped", parsed->blank_lines, false},
         {"records repaired", parsed->repaired, false},
-        {"records read as windows-1252", parsed->transcoded, false},
+        {"records with text read as Latin-1", parsed->transcoded, false},
+        {"records of another length than told", parsed->length_mismatches, false},
+        {"fields left out as malformed", parsed->malformed_fields, false},
+        {"records partly kept as text", parsed->unknown_groups, false},
         {"batches sent again", totals->retries, false},
     };
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].always || rows[i].number > 0)
-            sl_log_info("  %-28s %15s", rows[i].what, sl_human_count(rows[i].number, human));
+            sl_log_info("  %-38s %12s", rows[i].what, sl_human_count(rows[i].number, human));
     }
     if (seconds > 0)
         sl_log_info("  %s documents/s, %s/s of text, %u threads",

@@ -4,18 +4,28 @@
  * A plain file is cut by arithmetic: block k belongs to whoever draws k, and that thread reads the
  * bytes itself. Nothing is shared but the counter under the set's lock.
  *
- * A gzip file or a pipe can only be read from front to back. The thread that begins one owns it and
- * goes on with it; a thread that finds no new source left helps with one that is still open. Both
- * do so under that source's own lock, and each inflates straight into its own buffer, so there is
- * no thread in between that only copies. With many files every thread inflates its own; with one
- * big file the threads take turns at inflating while the others parse and send.
+ * A compressed file, an archive or a pipe can only be read from front to back. The thread that
+ * begins one owns it and goes on with it; a thread that finds no new source left helps with one
+ * that is still open. Both do so under that source's own lock, and each inflates straight into its
+ * own buffer, so there is no thread in between that only copies. With many files every thread
+ * inflates its own; with one big file the threads take turns at inflating while the others parse
+ * and send.
  *
- * Locks: the set's lock is never held while reading; a source's lock is taken without holding the
- * set's. A source enters the table of open ones in the moment it is drawn, so that a thread that
- * comes right after sees it and does not take the set for finished; its file is opened later, under
- * its own lock. `users` counts, under the set's lock, the readers that hold a pointer to it; the
- * last one that leaves frees it. Readers leave a source when it has
- * ended, or when the load is over. */
+ * The order in which sources are begun: first those that are read from front to back, the largest
+ * first, because what is begun late must be small if all threads are to end together; then plain
+ * files, which any number of threads can share to the last byte. The order is made once, when the
+ * first block is drawn. Indexes, ids and sequences have nothing to do with it.
+ *
+ * A file found in a folder may not have been looked into; it counts as read from front to back
+ * until its turn comes. Then the thread that draws looks, without the set's lock, and draws again.
+ * Two threads may look at the same file at the same time; both find and write the same.
+ *
+ * Locks: the set's lock is never held while reading. It may be taken while a source's lock is held
+ * (to keep a member's name), never the other way round. A source enters the table of open ones in
+ * the moment it is drawn, so that a thread that comes right after sees it and does not take the set
+ * for finished; its file is opened later, under its own lock. `users` counts, under the set's lock,
+ * the readers that hold a pointer to it; the last one that leaves frees it. Readers leave a source
+ * when it has ended, or when the load is over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,34 +35,9 @@
 #include <shardload/clock.h>
 #include <shardload/document_id.h>
 
-#include "source_set.h"
+#include "reader.h"
 
-#define LOOKAHEAD ((size_t)64 << 10) /* how much more is read when a line runs out of its block */
 #define SLACK 64
-
-struct sl_open_source {
-    pthread_mutex_t lock;
-    size_t source;
-    unsigned users;       /* under the set's lock */
-    sl_stream *stream;    /* NULL until the first block is taken; this and all below: own lock */
-    uint64_t stored_seen; /* of stored bytes, added to the set's count so far */
-    uint64_t offset;      /* where the next block's first line begins */
-    uint64_t sequence;
-    char *carry;          /* bytes read beyond the last block */
-    size_t carry_length, carry_room;
-    bool skip_line;       /* the rest of a line that was cut is still to come */
-    bool ended;
-};
-
-struct sl_reader {
-    sl_source_set *set;
-    char *buffer;
-    size_t room;        /* without slack */
-    int file;           /* open plain file, or -1 */
-    size_t file_source; /* which */
-    sl_open_source *own;
-    sl_reader_times times;
-};
 
 static void leave(sl_source_set *set, sl_open_source *open);
 
@@ -63,7 +48,7 @@ bool sl_reader_create(sl_source_set *set, sl_reader **result, sl_error *error) {
         return sl_error_memory(error, "starting readers");
     reader->set = set;
     reader->file = -1;
-    reader->room = SL_BLOCK_BYTES + LOOKAHEAD;
+    reader->room = SL_BLOCK_BYTES + SL_LOOKAHEAD;
     reader->buffer = malloc(reader->room + SLACK);
     if (reader->buffer)
         return true;
@@ -87,14 +72,7 @@ const sl_reader_times *sl_reader_spent(const sl_reader *reader) {
     return &reader->times;
 }
 
-void sl_open_source_destroy(sl_open_source *open) {
-    sl_stream_close(open->stream);
-    pthread_mutex_destroy(&open->lock);
-    free(open->carry);
-    free(open);
-}
-
-static bool grow(sl_reader *reader, size_t room, sl_error *error) {
+bool sl_reader_grow(sl_reader *reader, size_t room, sl_error *error) {
     if (room <= reader->room)
         return true;
     if (room < reader->room * 2)
@@ -125,7 +103,7 @@ static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {
 /* Reads exactly `length` bytes at `offset` to buffer + `at`. */
 static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length,
                     sl_error *error) {
-    if (!grow(reader, at + length, error))
+    if (!sl_reader_grow(reader, at + length, error))
         return false;
     const char *path = reader->set->states[reader->file_source].source.path;
     int64_t start = sl_clock_ns();
@@ -158,7 +136,10 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
     uint64_t end = size - start > SL_BLOCK_BYTES ? start + SL_BLOCK_BYTES : size;
     uint64_t from = start > 0 ? start - 1 : 0; /* buffer[0] is this byte of the file */
     *block = (sl_source_block){.source = source, .sequence = index, .offset = start,
-                               .text = {reader->buffer, 0}, .last = end == size};
+                               .text = {reader->buffer, 0}, .member_start = index == 0,
+                               .last = end == size};
+    if (size == 0)
+        return SL_READ_BLOCK;
     if (!open_plain(reader, source, error))
         return SL_READ_FAILED;
 
@@ -187,7 +168,7 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
         searched = filled;
         if (from + filled == size || filled - first > SL_BLOCK_BYTES + SL_RECORD_BYTES_MAX)
             break;
-        more = size - from - filled < LOOKAHEAD ? (size_t)(size - from - filled) : LOOKAHEAD;
+        more = size - from - filled < SL_LOOKAHEAD ? (size_t)(size - from - filled) : SL_LOOKAHEAD;
         if (!read_at(reader, filled, from + filled, more, error))
             return SL_READ_FAILED;
         filled += more;
@@ -197,143 +178,12 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
     return SL_READ_BLOCK;
 }
 
-/* ---- gzip files and pipes ---- */
-
-static bool begin_stream(sl_reader *reader, sl_open_source *open, sl_error *error) {
-    source_state *state = &reader->set->states[open->source];
-    if (!state->kept)
-        return sl_stream_open(state->source.path, &open->stream, error);
-    open->stream = state->kept;
-    open->carry = state->kept_head;
-    open->carry_length = open->carry_room = state->kept_length;
-    state->kept = NULL;
-    state->kept_head = NULL;
-    return true;
-}
-
-/* Appends up to `want` bytes of the stream to the buffer; `*ended` when there are fewer. */
-static bool append(sl_reader *reader, sl_open_source *open, size_t *filled, size_t want,
-                   bool *ended, sl_error *error) {
-    size_t got;
-    if (!grow(reader, *filled + want, error) ||
-        !sl_stream_read(open->stream, reader->buffer + *filled, want, &got, &reader->times, error))
-        return false;
-    *filled += got;
-    *ended = got < want;
-    uint64_t stored = sl_stream_stored_bytes(open->stream);
-    atomic_fetch_add_explicit(&reader->set->consumed_bytes, stored - open->stored_seen,
-                              memory_order_relaxed);
-    open->stored_seen = stored;
-    return true;
-}
-
-/* After a line that was cut: drops the rest of it from the front of the buffer. */
-static bool skip_rest_of_line(sl_reader *reader, sl_open_source *open, size_t *filled,
-                              bool *ended, sl_error *error) {
-    for (;;) {
-        char *line_end = memchr(reader->buffer, '\n', *filled);
-        size_t drop = line_end ? (size_t)(line_end - reader->buffer) + 1 : *filled;
-        memmove(reader->buffer, reader->buffer + drop, *filled - drop);
-        *filled -= drop;
-        open->offset += drop;
-        if (line_end || *ended) {
-            open->skip_line = false;
-            return true;
-        }
-        if (!append(reader, open, filled, LOOKAHEAD, ended, error))
-            return false;
-    }
-}
-
-/* The next block of an open source; its lock is held. SL_READ_END: it has none left. */
-static sl_read_result stream_block(sl_reader *reader, sl_open_source *open,
-                                   sl_source_block *block, sl_error *error) {
-    if (open->ended)
-        return SL_READ_END;
-    if (!open->stream && !begin_stream(reader, open, error))
-        return SL_READ_FAILED;
-    bool ended = false;
-    size_t filled = open->carry_length;
-    if (!grow(reader, filled, error))
-        return SL_READ_FAILED;
-    if (filled > 0)
-        memcpy(reader->buffer, open->carry, filled);
-    if (open->skip_line && !skip_rest_of_line(reader, open, &filled, &ended, error))
-        return SL_READ_FAILED;
-
-    uint64_t end = ((open->offset >> SL_BLOCK_BITS) + 1) << SL_BLOCK_BITS;
-    size_t wanted = (size_t)(end - open->offset); /* the block's last line ends here or later */
-    if (filled < wanted + LOOKAHEAD && !ended &&
-        !append(reader, open, &filled, wanted + LOOKAHEAD - filled, &ended, error))
-        return SL_READ_FAILED;
-    size_t length = filled; /* of the block's text */
-    size_t searched = wanted - 1;
-    bool cut = false;
-    while (filled > searched) {
-        char *line_end = memchr(reader->buffer + searched, '\n', filled - searched);
-        if (line_end) {
-            length = (size_t)(line_end - reader->buffer) + 1;
-            break;
-        }
-        searched = filled;
-        length = filled;
-        if (ended)
-            break;
-        cut = filled > SL_BLOCK_BYTES + SL_RECORD_BYTES_MAX;
-        if (cut)
-            break;
-        if (!append(reader, open, &filled, LOOKAHEAD, &ended, error))
-            return SL_READ_FAILED;
-    }
-    if (open->offset + length > SL_SOURCE_BYTES_MAX) {
-        sl_error_set(error, SL_EXIT_SOURCE, "%s: a source may hold 1 TiB of text at most; split it",
-                     reader->set->states[open->source].source.path);
-        return SL_READ_FAILED;
-    }
-
-    size_t left = filled - length;
-    if (left > open->carry_room) {
-        char *carry = realloc(open->carry, left);
-        if (!carry) {
-            sl_error_memory(error, "reading ahead");
-            return SL_READ_FAILED;
-        }
-        open->carry = carry;
-        open->carry_room = left;
-    }
-    if (left > 0)
-        memcpy(open->carry, reader->buffer + length, left);
-    open->carry_length = left;
-    *block = (sl_source_block){.source = open->source, .sequence = open->sequence++,
-                               .offset = open->offset, .text = {reader->buffer, length},
-                               .last = ended && left == 0};
-    open->offset += length;
-    open->skip_line = cut;
-    if (block->last) {
-        open->ended = true;
-        sl_stream_close(open->stream); /* no file is held open for longer than needed */
-        open->stream = NULL;
-        free(open->carry);
-        open->carry = NULL;
-    }
-    return SL_READ_BLOCK;
-}
-
-static sl_read_result take_from(sl_reader *reader, sl_open_source *open, sl_source_block *block,
-                                sl_error *error) {
-    int64_t start = sl_clock_ns();
-    pthread_mutex_lock(&open->lock);
-    reader->times.inflating += sl_clock_ns() - start;
-    sl_read_result result = stream_block(reader, open, block, error);
-    pthread_mutex_unlock(&open->lock);
-    return result;
-}
-
 /* ---- what to read next ---- */
 
 typedef struct draw {
     sl_open_source *open; /* read this one from front to back */
     bool plain;           /* or this block of this file */
+    bool unseen;          /* or look into this one */
     size_t source;
     uint64_t block;
 } draw;
@@ -348,35 +198,59 @@ static sl_open_source *enter(sl_source_set *set, size_t source) {
         set->open = table;
         set->open_room = room;
     }
-    sl_open_source *open = calloc(1, sizeof *open);
-    if (!open)
-        return NULL;
-    pthread_mutex_init(&open->lock, NULL);
-    open->source = source;
-    open->users = 1;
-    return set->open[set->open_count++] = open;
+    sl_open_source *open = sl_open_source_create(source);
+    if (open)
+        set->open[set->open_count++] = open;
+    return open;
 }
 
+/* Which of two sources is begun first. */
+static int by_turn(const void *a, const void *b, void *states_) {
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const sl_source *x = &((const source_state *)states_)[i].source;
+    const sl_source *y = &((const source_state *)states_)[k].source;
+    bool x_plain = x->kind == SL_SOURCE_PLAIN, y_plain = y->kind == SL_SOURCE_PLAIN;
+    if (x_plain != y_plain)
+        return x_plain ? 1 : -1;
+    uint64_t x_size = x->kind == SL_SOURCE_PIPE ? UINT64_MAX : x->stored_bytes;
+    uint64_t y_size = y->kind == SL_SOURCE_PIPE ? UINT64_MAX : y->stored_bytes;
+    if (!x_plain && x_size != y_size)
+        return x_size > y_size ? -1 : 1;
+    return i < k ? -1 : i > k;
+}
+
+/* The set's lock is held. */
+static bool make_order(sl_source_set *set) {
+    set->order = malloc(set->count * sizeof *set->order);
+    if (!set->order)
+        return false;
+    for (size_t i = 0; i < set->count; i++)
+        set->order[i] = (uint32_t)i;
+    qsort_r(set->order, set->count, sizeof *set->order, by_turn, set->states);
+    return true;
+}
+
+/* Draws the next block or source; drawn->unseen: look into this one first. */
 static bool draw_next(sl_source_set *set, draw *drawn, sl_error *error) {
-    bool ok = true;
     *drawn = (draw){0};
     pthread_mutex_lock(&set->lock);
-    while (set->next < set->count && set->states[set->next].skip)
+    bool ok = set->order || make_order(set);
+    while (ok && set->next < set->count && set->states[set->order[set->next]].skip)
         set->next++;
-    if (set->next < set->count) {
-        const sl_source *source = &set->states[set->next].source;
-        *drawn = (draw){.source = set->next, .plain = source->kind == SL_SOURCE_PLAIN,
-                        .block = set->next_block};
-        if (!drawn->plain) {
-            drawn->open = enter(set, set->next);
+    if (ok && set->next < set->count) {
+        size_t index = set->order[set->next];
+        const sl_source *source = &set->states[index].source;
+        *drawn = (draw){.source = index, .plain = source->kind == SL_SOURCE_PLAIN,
+                        .unseen = source->kind == SL_SOURCE_UNSEEN, .block = set->next_block};
+        if (!drawn->plain && !drawn->unseen) {
+            drawn->open = enter(set, index);
             ok = drawn->open != NULL;
-        }
-        set->next_block++;
-        if (!drawn->plain || set->next_block << SL_BLOCK_BITS >= source->stored_bytes) {
+            set->next++;
+        } else if (drawn->plain && ++set->next_block << SL_BLOCK_BITS >= source->stored_bytes) {
             set->next++;
             set->next_block = 0;
         }
-    } else if (set->open_count > 0) { /* help with the one that has the fewest readers */
+    } else if (ok && set->open_count > 0) { /* help with the one that has the fewest readers */
         sl_open_source *least = set->open[0];
         for (size_t i = 1; i < set->open_count; i++) {
             if (set->open[i]->users < least->users)
@@ -408,7 +282,7 @@ static void leave(sl_source_set *set, sl_open_source *open) {
 sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_error *error) {
     for (;;) {
         if (reader->own) {
-            sl_read_result result = take_from(reader, reader->own, block, error);
+            sl_read_result result = sl_open_source_take(reader, reader->own, block, error);
             if (result != SL_READ_END)
                 return result;
             leave(reader->set, reader->own);
@@ -417,6 +291,11 @@ sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_erro
         draw drawn;
         if (!draw_next(reader->set, &drawn, error))
             return SL_READ_FAILED;
+        if (drawn.unseen) {
+            if (!sl_source_set_look(reader->set, drawn.source, error))
+                return SL_READ_FAILED;
+            continue;
+        }
         if (drawn.plain)
             return plain_block(reader, drawn.source, drawn.block, block, error);
         reader->own = drawn.open;
@@ -427,6 +306,9 @@ sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_erro
 
 bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl_error *error) {
     sl_source_set *set = reader->set;
+    if (set->states[index].source.kind == SL_SOURCE_UNSEEN &&
+        !sl_source_set_look(set, index, error))
+        return false;
     if (set->states[index].source.kind == SL_SOURCE_PLAIN)
         return plain_block(reader, index, 0, block, error) == SL_READ_BLOCK;
     pthread_mutex_lock(&set->lock);
@@ -434,7 +316,7 @@ bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl
     pthread_mutex_unlock(&set->lock);
     if (!open)
         return sl_error_memory(error, "opening sources");
-    bool ok = take_from(reader, open, block, error) == SL_READ_BLOCK;
+    bool ok = sl_open_source_take(reader, open, block, error) == SL_READ_BLOCK;
     leave(set, open);
     return ok;
 }

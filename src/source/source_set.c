@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
-#include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +13,9 @@
 
 #include <shardload/clock.h>
 #include <shardload/document_id.h>
-#include <shardload/log.h>
+
+#include "folder.h"
+#include "reader.h"
 
 #define END_BYTES ((size_t)65536)
 
@@ -24,114 +24,96 @@ const char *sl_base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static source_state *add(sl_source_set *set, const char *path) {
+static source_state *add(sl_source_set *set, const char *path, sl_error *error) {
     if (set->count == set->room) {
         size_t room = set->room ? set->room * 2 : 64;
         source_state *states = realloc(set->states, room * sizeof *states);
-        if (!states)
+        if (!states) {
+            sl_error_memory(error, "listing sources");
             return NULL;
+        }
         set->states = states;
         set->room = room;
     }
     source_state *state = &set->states[set->count];
-    memset(state, 0, sizeof *state);
-    state->source.path = strdup(path);
-    if (!state->source.path)
+    *state = (source_state){.source.path = sl_names_add(&set->paths, path)};
+    if (!state->source.path) {
+        sl_error_memory(error, "listing sources");
         return NULL;
+    }
     set->count++;
     return state;
 }
 
-/* What a regular file is: plain, gzip, or something that has to be unpacked first. */
-static bool look_inside(source_state *state, sl_error *error) {
-    const char *path = state->source.path;
-    unsigned char magic[8];
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? -1 : read(file, magic, sizeof magic);
-    int reason = errno;
-    if (file >= 0)
-        close(file);
-    if (got < 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(reason));
-    const char *advice = sl_container_advice(magic, (size_t)got);
-    if (advice)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", path, advice);
-    if (got >= 2 && magic[0] == 0x1F && magic[1] == 0x8B)
-        state->source.kind = SL_SOURCE_GZIP;
-    else if (state->source.stored_bytes > SL_SOURCE_BYTES_MAX)
+bool sl_source_set_open(const sl_source_set *set, size_t index, sl_stream **stream,
+                        sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    /* An archive that was itself picked out of a folder by the pattern is taken whole. */
+    return sl_stream_open(source->path, source->named ? set->include : NULL, stream, error);
+}
+
+/* Notes the kind of a regular file that has been opened. */
+static bool note_kind(sl_source_set *set, size_t index, const sl_stream *stream, sl_error *error) {
+    sl_source *source = &set->states[index].source;
+    sl_source_kind kind = sl_stream_kind(stream);
+    if (kind == SL_SOURCE_PLAIN && source->stored_bytes > SL_SOURCE_BYTES_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: a source may hold 1 TiB at most; split the file", path);
+                            "%s: a source may hold 1 TiB at most; split the file", source->path);
+    pthread_mutex_lock(&set->lock);
+    source->kind = kind;
+    pthread_mutex_unlock(&set->lock);
     return true;
 }
 
-static bool add_file(sl_source_set *set, const char *path, const struct stat *facts, bool named,
-                     sl_error *error) {
-    source_state *state = add(set, path);
-    if (!state)
-        return sl_error_memory(error, "listing sources");
-    state->source.named = named;
-    if (S_ISREG(facts->st_mode)) {
-        state->source.stored_bytes = (uint64_t)facts->st_size;
-        if (look_inside(state, error))
-            return true;
-        free(state->source.path);
-        set->count--;
-        return false;
-    }
-    state->source.kind = SL_SOURCE_PIPE;
-    return true;
-}
-
-static int by_name(const FTSENT **a, const FTSENT **b) {
-    return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
-static bool add_folder(sl_source_set *set, const char *path, const char *include,
-                       sl_error *error) {
-    size_t before = set->count, seen = 0;
-    char *roots[] = {(char *)(uintptr_t)path, NULL};
-    FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
-    if (!walk)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
-    bool ok = true;
-    FTSENT *entry;
-    while (ok && (entry = fts_read(walk)) != NULL) {
-        bool hidden = entry->fts_level > 0 &&
-                      (entry->fts_name[0] == '.' || strcmp(entry->fts_name, "__MACOSX") == 0);
-        sl_error why = {0};
-        switch (entry->fts_info) {
-        case FTS_D:
-            if (hidden)
-                fts_set(walk, entry, FTS_SKIP);
-            break;
-        case FTS_DC:
-            sl_log_warning("%s: leads back to a folder above it; not followed", entry->fts_path);
-            break;
-        case FTS_DNR:
-        case FTS_ERR:
-        case FTS_NS:
-            ok = sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", entry->fts_path,
-                              strerror(entry->fts_errno));
-            break;
-        case FTS_F:
-            if (hidden || (include && fnmatch(include, entry->fts_name, 0) != 0))
-                break;
-            seen++;
-            if (!add_file(set, entry->fts_path, entry->fts_statp, false, &why)) {
-                sl_log_warning("%s; left out", why.message);
-                set->left_out++;
-            }
-            break;
-        default: /* links to nowhere, sockets, devices: not data */
-            break;
-        }
-    }
-    fts_close(walk);
-    if (ok && set->count == before)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: this folder holds no %s%s%s", path,
-                            seen ? "file that can be read" : "files",
-                            include ? " that match --include " : "", include ? include : "");
+bool sl_source_set_look(sl_source_set *set, size_t index, sl_error *error) {
+    sl_stream *stream;
+    bool ok = sl_source_set_open(set, index, &stream, error) &&
+              note_kind(set, index, stream, error);
+    sl_stream_close(stream);
     return ok;
+}
+
+/* A file in a folder is not opened before somebody wants to know what is in it. */
+static bool add_from_folder(void *context, const char *path, const struct stat *facts,
+                            sl_error *error) {
+    sl_source_set *set = context;
+    source_state *state = add(set, path, error);
+    if (!state)
+        return false;
+    state->source.kind = SL_SOURCE_UNSEEN;
+    state->source.stored_bytes = (uint64_t)facts->st_size;
+    return true;
+}
+
+static bool add_folder(sl_source_set *set, const char *path, sl_error *error) {
+    size_t before = set->count;
+    if (!sl_folder_walk(path, set->include, add_from_folder, set, error))
+        return false;
+    return set->count > before ||
+           sl_error_set(error, SL_EXIT_SOURCE, "%s: this folder holds no files%s%s", path,
+                        set->include ? " that match --include " : "",
+                        set->include ? set->include : "");
+}
+
+static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error *error) {
+    bool is_input = strcmp(path, "-") == 0;
+    if (is_input && *piped)
+        return sl_error_set(error, SL_EXIT_SOURCE, "-: standard input can be read only once");
+    *piped = *piped || is_input;
+    struct stat facts;
+    if ((is_input ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
+    if (!is_input && S_ISDIR(facts.st_mode))
+        return add_folder(set, path, error);
+    source_state *state = add(set, path, error);
+    if (!state)
+        return false;
+    state->source.named = true;
+    state->source.kind = SL_SOURCE_PIPE;
+    if (is_input || !S_ISREG(facts.st_mode))
+        return true;
+    state->source.stored_bytes = (uint64_t)facts.st_size;
+    return sl_source_set_look(set, set->count - 1, error);
 }
 
 bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
@@ -141,27 +123,16 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
     if (!set)
         return sl_error_memory(error, "listing sources");
     pthread_mutex_init(&set->lock, NULL);
+    if (include && !(set->include = sl_names_add(&set->paths, include))) {
+        sl_source_set_destroy(set);
+        return sl_error_memory(error, "listing sources");
+    }
     char report[sizeof error->message] = "";
     size_t used = 0;
     bool piped = false;
     for (size_t i = 0; i < count; i++) {
         sl_error why = {0};
-        struct stat facts;
-        bool is_pipe = strcmp(paths[i], "-") == 0;
-        bool ok;
-        if (is_pipe && piped)
-            ok = sl_error_set(&why, SL_EXIT_SOURCE, "-: standard input can be read only once");
-        else if ((is_pipe ? fstat(STDIN_FILENO, &facts) : stat(paths[i], &facts)) != 0)
-            ok = sl_error_set(&why, SL_EXIT_SOURCE, "%s: %s", paths[i], strerror(errno));
-        else if (is_pipe) {
-            facts.st_mode = S_IFIFO;
-            ok = add_file(set, paths[i], &facts, true, &why);
-        } else if (S_ISDIR(facts.st_mode))
-            ok = add_folder(set, paths[i], include, &why);
-        else
-            ok = add_file(set, paths[i], &facts, true, &why);
-        piped = piped || is_pipe;
-        if (!ok && used < sizeof report)
+        if (!add_path(set, paths[i], &piped, &why) && used < sizeof report)
             used += (size_t)snprintf(report + used, sizeof report - used, "%s%s", used ? "\n" : "",
                                      why.message);
     }
@@ -178,15 +149,18 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
 void sl_source_set_destroy(sl_source_set *set) {
     if (!set)
         return;
-    for (size_t i = 0; i < set->count; i++) {
-        free(set->states[i].source.path);
-        sl_stream_close(set->states[i].kept);
-        free(set->states[i].kept_head);
+    while (set->kept) {
+        sl_kept_pipe *kept = set->kept;
+        set->kept = kept->next;
+        sl_kept_pipe_destroy(kept);
     }
     for (size_t i = 0; i < set->open_count; i++)
         sl_open_source_destroy(set->open[i]);
     free(set->open);
+    free(set->order);
     free(set->states);
+    sl_names_clear(&set->members);
+    sl_names_clear(&set->paths);
     pthread_mutex_destroy(&set->lock);
     free(set);
 }
@@ -213,26 +187,38 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
+/* Remembers what was read of a pipe. Takes over the stream. */
+static bool keep(sl_source_set *set, size_t index, sl_stream *stream, const char *head,
+                 size_t length, sl_error *error) {
+    sl_kept_pipe *kept = malloc(sizeof *kept);
+    char *copy = malloc(length ? length : 1);
+    if (!kept || !copy) {
+        free(kept);
+        free(copy);
+        sl_stream_close(stream);
+        return sl_error_memory(error, "reading a pipe");
+    }
+    *kept = (sl_kept_pipe){.next = set->kept, .source = index, .stream = stream,
+                           .head = memcpy(copy, head, length), .length = length};
+    set->kept = kept;
+    return true;
+}
+
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, sl_error *error) {
-    source_state *state = &set->states[index];
+    bool pipe = set->states[index].source.kind == SL_SOURCE_PIPE;
     sl_reader_times times = {0};
-    sl_stream *stream = NULL;
-    if (!sl_stream_open(state->source.path, &stream, error))
-        return false;
-    bool ok = sl_stream_read(stream, head, room, length, &times, error);
+    sl_stream *stream;
+    bool more;
+    bool ok = sl_source_set_open(set, index, &stream, error) &&
+              (pipe || note_kind(set, index, stream, error)) &&
+              sl_stream_next_member(stream, &more, &times, error) &&
+              sl_stream_read(stream, head, room, length, &times, error);
     *whole = ok && *length < room;
-    if (!ok || state->source.kind != SL_SOURCE_PIPE) {
-        sl_stream_close(stream);
-        return ok;
-    }
-    state->kept = stream;
-    state->kept_head = malloc(*length ? *length : 1);
-    if (!state->kept_head)
-        return sl_error_memory(error, "reading a pipe");
-    memcpy(state->kept_head, head, *length);
-    state->kept_length = *length;
-    return true;
+    if (ok && pipe)
+        return keep(set, index, stream, head, *length, error);
+    sl_stream_close(stream);
+    return ok;
 }
 
 /* FNV-1a over the bytes, its bits mixed at the end so that near inputs lie far apart. */

@@ -8,33 +8,51 @@
 
 #include <shardload/source.h>
 
+#include "names.h"
 #include "stream.h"
 
 typedef struct source_state {
     sl_source source;
     bool skip;
-    sl_stream *kept; /* a pipe that has been looked into, and what was read of it */
-    char *kept_head;
-    size_t kept_length;
 } source_state;
 
-/* A source that is being read from front to back; see block.c. */
+/* A pipe that has been looked into, and what was read of it. */
+typedef struct sl_kept_pipe {
+    struct sl_kept_pipe *next;
+    size_t source;
+    sl_stream *stream; /* in its first member */
+    char *head;
+    size_t length;
+} sl_kept_pipe;
+
+/* A source that is being read from front to back; see sequential.c. */
 typedef struct sl_open_source sl_open_source;
 
 struct sl_source_set {
-    source_state *states; /* set at creation */
+    source_state *states; /* made at creation; but see sl_source_set_look */
     size_t count, room;
-    size_t left_out;         /* files of folders that cannot be sources */
+    sl_names paths;
+    const char *include;     /* in `paths`; may be NULL */
+    sl_kept_pipe *kept;
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;
     pthread_mutex_t lock;    /* guards what follows */
-    size_t next;             /* the first source that nobody has begun */
+    sl_names members;        /* the names that blocks refer to */
+    uint32_t *order;         /* in which sources are begun; made with the first block */
+    size_t next;             /* the first in this order that nobody has begun */
     uint64_t next_block;     /* of that source, when it is plain */
     sl_open_source **open;   /* those that are read from front to back */
     size_t open_count, open_room;
 };
 
-void sl_open_source_destroy(sl_open_source *open);
+/* Tells the kind of a source that nobody has looked into yet: SL_SOURCE_UNSEEN ends here. Only the
+ * kind is written, under the set's lock, which the caller does not hold. */
+bool sl_source_set_look(sl_source_set *set, size_t index, sl_error *error);
+
+/* Opens the stream of a source. */
+bool sl_source_set_open(const sl_source_set *set, size_t index, sl_stream **stream,
+                        sl_error *error);
+
 const char *sl_base_name(const char *path);
 
 #endif

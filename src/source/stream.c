@@ -1,46 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A byte stream read from front to back. Whether it is gzip is told by its first two bytes, for a
- * pipe as for a file; members that follow each other are one stream, as gzip itself has it. */
+/* How the text of a source is stored is told by its bytes, never by its name:
+ *
+ *   file or pipe -> [unpacker] -> text
+ *   file or pipe -> [unpacker] -> archive -> member -> [unpacker] -> text
+ *
+ * An unpacker stands where the bytes are compressed, an archive where they then are one. */
 #include "stream.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
-#include <shardload/clock.h>
 #include <shardload/log.h>
 
-#define INPUT_BYTES ((size_t)256 << 10)
+#include "archive.h"
+#include "unpack.h"
 
 struct sl_stream {
-    const char *path; /* borrowed */
-    int file;
-    bool gzip;
-    bool member_open;   /* inside a gzip member: an end here is a truncation */
-    bool file_ended;
-    uint64_t stored;    /* bytes read from the file */
-    uint64_t delivered; /* bytes handed out */
-    unsigned char *input;
-    size_t input_used, input_length; /* what is left of it: from used to length */
-    z_stream inflater;
+    sl_input file;
+    const char *compression;  /* of the file; NULL: none */
+    sl_unpacker *unpacker;    /* of the file */
+    sl_archive *archive;      /* or NULL */
+    sl_unpacker *of_member;
+    sl_input *text;           /* of the present member */
+    bool begun;               /* the only member has been gone to */
+    char last_byte;           /* of the present member, so far */
 };
 
-const char *sl_container_advice(const unsigned char *bytes, size_t length) {
+/* Is an input that begins with these bytes something that has to be changed first? Then a sentence
+ * about what it is and what to do, otherwise NULL. */
+static const char *advice_on(const unsigned char *bytes, size_t length) {
     static const struct {
         const char *magic;
         size_t length;
         const char *advice;
     } containers[] = {
-        {"PK\003\004", 4, "a zip archive; unpack it first (unzip, or 7z for Deflate64)"},
-        {"PK\005\006", 4, "an empty zip archive"},
-        {"BZh", 3, "compressed with bzip2; pipe it in: bzcat FILE | shardload load ... -"},
-        {"\xFD""7zXZ", 5, "compressed with xz; pipe it in: xzcat FILE | shardload load ... -"},
-        {"\x28\xB5\x2F\xFD", 4, "compressed with zstd; pipe it in: zstdcat FILE | shardload load ... -"},
         {"7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
-        {"\x1F\x9D", 2, "compressed with compress; pipe it in: zcat FILE | shardload load ... -"},
+        {"Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
         {"%PDF", 4, "a PDF document, not text"},
         {"\xFF\xFE", 2, "UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"},
         {"\xFE\xFF", 2, "UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"},
@@ -53,59 +48,43 @@ const char *sl_container_advice(const unsigned char *bytes, size_t length) {
     return NULL;
 }
 
-/* Reads more of the file behind what is left of the input. */
-static bool fill_input(sl_stream *stream, sl_reader_times *times, sl_error *error) {
-    if (stream->input_used > 0) {
-        stream->input_length -= stream->input_used;
-        memmove(stream->input, stream->input + stream->input_used, stream->input_length);
-        stream->input_used = 0;
-    }
-    int64_t start = sl_clock_ns();
-    ssize_t got;
-    do {
-        got = read(stream->file, stream->input + stream->input_length,
-                   INPUT_BYTES - stream->input_length);
-    } while (got < 0 && errno == EINTR);
-    times->reading += sl_clock_ns() - start;
-    if (got < 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu: %s",
-                            stream->path, (unsigned long long)stream->stored, strerror(errno));
-    stream->file_ended = got == 0;
-    stream->stored += (uint64_t)got;
-    stream->input_length += (size_t)got;
+/* Lays an unpacker on `*input` where its bytes are compressed. */
+static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compression,
+                   sl_reader_times *times, sl_error *error) {
+    if (!sl_input_peek(*input, SL_MAGIC_BYTES, times, error))
+        return false;
+    *compression = sl_compression_of(sl_input_at(*input), sl_input_left(*input));
+    if (!*compression)
+        return true;
+    if (!sl_unpacker_create(*input, unpacker, error))
+        return false;
+    *input = sl_unpacker_output(*unpacker);
     return true;
 }
 
-bool sl_stream_open(const char *path, sl_stream **result, sl_error *error) {
+bool sl_stream_open(const char *path, const char *include, sl_stream **result, sl_error *error) {
     *result = NULL;
     sl_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return sl_error_memory(error, "opening sources");
-    stream->path = path;
-    stream->file = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    stream->input = malloc(INPUT_BYTES);
-    if (stream->file < 0) {
-        sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
-        goto fail;
-    }
-    if (!stream->input) {
-        sl_error_memory(error, "opening sources");
-        goto fail;
-    }
     sl_reader_times times = {0};
-    while (stream->input_length < 8 && !stream->file_ended) {
-        if (!fill_input(stream, &times, error))
-            goto fail;
+    sl_input *text = &stream->file;
+    if (!sl_input_open_file(&stream->file, path, error) ||
+        !unpack(&text, &stream->unpacker, &stream->compression, &times, error) ||
+        !sl_input_peek(text, SL_ARCHIVE_HEAD_BYTES, &times, error))
+        goto fail;
+    const unsigned char *head = sl_input_at(text);
+    size_t length = sl_input_left(text);
+    const char *advice = advice_on(head, length);
+    if (advice) {
+        sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", path, advice);
+        goto fail;
     }
-    stream->gzip = stream->input_length >= 2 && stream->input[0] == 0x1F && stream->input[1] == 0x8B;
-    if (stream->gzip) {
-        if (inflateInit2(&stream->inflater, 15 + 16) != Z_OK) {
-            stream->gzip = false;
-            sl_error_memory(error, "opening gzip sources");
-            goto fail;
-        }
-        stream->member_open = true;
-    }
+    bool checked = stream->unpacker && sl_unpacker_sees_cuts(stream->unpacker);
+    if (!sl_archive_kind_of(head, length))
+        stream->text = text;
+    else if (!sl_archive_create(text, include, checked, &stream->archive, error))
+        goto fail;
     *result = stream;
     return true;
 fail:
@@ -116,101 +95,72 @@ fail:
 void sl_stream_close(sl_stream *stream) {
     if (!stream)
         return;
-    if (stream->gzip)
-        inflateEnd(&stream->inflater);
-    if (stream->file >= 0)
-        close(stream->file);
-    free(stream->input);
+    sl_unpacker_destroy(stream->of_member);
+    sl_archive_destroy(stream->archive);
+    sl_unpacker_destroy(stream->unpacker);
+    sl_input_close_file(&stream->file);
     free(stream);
 }
 
-uint64_t sl_stream_stored_bytes(const sl_stream *stream) {
-    return stream->stored - (stream->input_length - stream->input_used);
+sl_source_kind sl_stream_kind(const sl_stream *stream) {
+    if (stream->archive)
+        return SL_SOURCE_ARCHIVE;
+    if (!stream->compression)
+        return SL_SOURCE_PLAIN;
+    return strcmp(stream->compression, "gzip") == 0 ? SL_SOURCE_GZIP : SL_SOURCE_COMPRESSED;
 }
 
-/* Between members: another one may follow, or padding, or the end. Sets member_open again when one
- * does; otherwise what is left is passed over. */
-static bool next_member(sl_stream *stream, sl_reader_times *times, sl_error *error) {
-    while (stream->input_length - stream->input_used < 2 && !stream->file_ended) {
-        if (!fill_input(stream, times, error))
-            return false;
-    }
-    const unsigned char *at = stream->input + stream->input_used;
-    size_t left = stream->input_length - stream->input_used;
-    if (left >= 2 && at[0] == 0x1F && at[1] == 0x8B) {
-        inflateReset(&stream->inflater);
-        stream->member_open = true;
+bool sl_stream_next_member(sl_stream *stream, bool *more, sl_reader_times *times,
+                           sl_error *error) {
+    if (!stream->archive) {
+        *more = !stream->begun;
+        stream->begun = true;
         return true;
     }
-    if (left > 0 && at[0] != 0)
-        sl_log_warning("%s: what follows the gzip data at byte %llu is not gzip and is ignored",
-                       stream->path, (unsigned long long)sl_stream_stored_bytes(stream));
-    stream->input_used = stream->input_length;
-    stream->file_ended = true;
-    return true;
+    for (;;) {
+        sl_unpacker_destroy(stream->of_member);
+        stream->of_member = NULL;
+        sl_input *text;
+        const char *compression;
+        if (!sl_archive_next(stream->archive, &text, times, error))
+            return false;
+        *more = text != NULL;
+        if (!*more)
+            return true;
+        if (!unpack(&text, &stream->of_member, &compression, times, error) ||
+            !sl_input_peek(text, SL_ARCHIVE_HEAD_BYTES, times, error))
+            return false;
+        const unsigned char *head = sl_input_at(text);
+        size_t length = sl_input_left(text);
+        const char *advice = advice_on(head, length);
+        if (!advice && sl_archive_kind_of(head, length))
+            advice = "an archive within the archive; unpack it first";
+        if (advice)
+            sl_log_warning("%s: this is %s; left out", text->name, advice);
+        if (advice || length == 0)
+            continue;
+        stream->text = text;
+        stream->last_byte = '\n';
+        sl_archive_use_member(stream->archive);
+        return true;
+    }
 }
 
-static bool inflate_some(sl_stream *stream, char *out, size_t room, size_t *made,
-                         sl_reader_times *times, sl_error *error) {
-    *made = 0;
-    if (stream->input_used == stream->input_length && !stream->file_ended &&
-        !fill_input(stream, times, error))
-        return false;
-    if (stream->input_used == stream->input_length && stream->file_ended)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: the gzip data breaks off at byte %llu, after %llu bytes of text; "
-                            "the file is truncated: fetch it again",
-                            stream->path, (unsigned long long)stream->stored,
-                            (unsigned long long)stream->delivered);
-    z_stream *z = &stream->inflater;
-    z->next_in = stream->input + stream->input_used;
-    z->avail_in = (uInt)(stream->input_length - stream->input_used);
-    z->next_out = (unsigned char *)out;
-    z->avail_out = room > UINT32_MAX ? UINT32_MAX : (uInt)room;
-    uInt before = z->avail_out;
-    int64_t start = sl_clock_ns();
-    int result = inflate(z, Z_NO_FLUSH);
-    times->inflating += sl_clock_ns() - start;
-    stream->input_used = stream->input_length - z->avail_in;
-    *made = before - z->avail_out;
-    if (result == Z_STREAM_END)
-        stream->member_open = false;
-    else if (result != Z_OK && result != Z_BUF_ERROR)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: the gzip data is damaged near byte %llu, after %llu bytes of "
-                            "text (%s); fetch the file again",
-                            stream->path, (unsigned long long)sl_stream_stored_bytes(stream),
-                            (unsigned long long)(stream->delivered + *made),
-                            z->msg ? z->msg : "bad data");
-    return true;
+const char *sl_stream_member(const sl_stream *stream) {
+    return stream->archive ? sl_archive_member_name(stream->archive) : NULL;
 }
 
 bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
                     sl_reader_times *times, sl_error *error) {
-    size_t filled = 0;
-    while (filled < room) {
-        size_t left = stream->input_length - stream->input_used;
-        if (stream->gzip && stream->member_open) {
-            size_t made;
-            if (!inflate_some(stream, out + filled, room - filled, &made, times, error))
-                return false;
-            filled += made;
-            stream->delivered += made;
-        } else if (stream->gzip && !(stream->file_ended && left == 0)) {
-            if (!next_member(stream, times, error))
-                return false;
-        } else if (left > 0) {
-            size_t take = left < room - filled ? left : room - filled;
-            memcpy(out + filled, stream->input + stream->input_used, take);
-            stream->input_used += take;
-            filled += take;
-            stream->delivered += take;
-        } else if (stream->file_ended) {
-            break;
-        } else if (!fill_input(stream, times, error)) {
-            return false;
-        }
-    }
-    *length = filled;
+    if (!sl_input_take(stream->text, out, room, length, times, error))
+        return false;
+    if (*length > 0)
+        stream->last_byte = out[*length - 1];
+    if (stream->archive && *length < room && stream->last_byte != '\n')
+        stream->last_byte = out[(*length)++] = '\n';
     return true;
+}
+
+uint64_t sl_stream_stored_bytes(const sl_stream *stream) {
+    return sl_input_position(&stream->file);
 }

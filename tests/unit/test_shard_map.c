@@ -135,6 +135,34 @@ static void test_many_chunks(void **state) {
     sl_shard_map_destroy(map);
 }
 
+/* The owner of a whole document, in a map by id: only a 64-bit _id tells it. */
+static void test_owner_of_a_document(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        int shard;
+    } rows[] = {
+        {"{\"_id\": {\"$numberLong\": \"-1\"}, \"k\": 5}", 0},
+        {"{\"k\": 5, \"_id\": {\"$numberLong\": \"0\"}}", 1},
+        {"{\"_id\": \"text\"}", -1},
+        {"{\"k\": {\"$numberLong\": \"5\"}}", -1},
+    };
+    sl_shard_map *map = map_of("MIN a L0 b MAX");
+    assert_int_equal(sl_shard_map_route(map), SL_ROUTE_BY_ID);
+    assert_true(sl_shard_map_by_id(map));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bson_t *document = bson_new_from_json((const uint8_t *)rows[i].json, -1, NULL);
+        sl_owner_cache cache = {0};
+        uint32_t shard = 99;
+        assert_int_equal(sl_shard_map_owner_of(map, bson_get_data(document), &cache, &shard),
+                         rows[i].shard >= 0);
+        if (rows[i].shard >= 0)
+            assert_int_equal(shard, rows[i].shard);
+        bson_destroy(document);
+    }
+    sl_shard_map_destroy(map);
+}
+
 /* A map read while chunks are split and moved must be refused, not believed. */
 static void test_torn_maps_are_refused(void **state) {
     (void)state;
@@ -261,6 +289,7 @@ int main(void) {
         cmocka_unit_test(test_bounds_of_other_types),
         cmocka_unit_test(test_extreme_integers),
         cmocka_unit_test(test_many_chunks),
+        cmocka_unit_test(test_owner_of_a_document),
         cmocka_unit_test(test_torn_maps_are_refused),
         cmocka_unit_test(test_chunks_without_id_are_refused),
         cmocka_unit_test(test_plan_for_a_new_collection),

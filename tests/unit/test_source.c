@@ -8,126 +8,9 @@
 
 #include <cmocka.h>
 
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
-#include <shardload/document_id.h>
-#include <shardload/source.h>
-
-static char folder[] = "/tmp/shardload-test-XXXXXX";
-
-static const char *path_of(const char *name) {
-    static char paths[8][256];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void write_file(const char *path, const char *bytes, size_t length, bool gzip) {
-    if (gzip) {
-        gzFile file = gzopen(path, "wb1");
-        assert_int_equal(gzwrite(file, bytes, (unsigned)length), (int)length);
-        gzclose(file);
-    } else {
-        FILE *file = fopen(path, "w");
-        assert_int_equal(fwrite(bytes, 1, length, file), length);
-        fclose(file);
-    }
-}
-
-/* Lines of many lengths, some of them empty, a few longer than a block; each says its offset. */
-static char *make_text(size_t size, bool final_newline, size_t *length) {
-    char *text = malloc(size + (size_t)4 * SL_BLOCK_BYTES);
-    size_t used = 0;
-    unsigned seed = 7;
-    while (used < size) {
-        seed = seed * 1103515245 + 12345;
-        size_t pad = seed >> 16 & 0xFF;
-        if ((seed >> 8 & 0xFFF) == 0)
-            pad = SL_BLOCK_BYTES + (seed >> 16) % (2 * SL_BLOCK_BYTES);
-        if ((seed >> 4 & 0x3F) == 0) {
-            text[used++] = '\n';
-            continue;
-        }
-        used += (size_t)sprintf(text + used, "%zu:", used);
-        memset(text + used, 'x', pad);
-        used += pad;
-        text[used++] = '\n';
-    }
-    if (!final_newline)
-        used--;
-    *length = used;
-    return text;
-}
-
-typedef struct gathered {
-    sl_source_set *set;
-    pthread_mutex_t lock;
-    char *copy; /* blocks put back at their offsets */
-    unsigned char *seen;
-    size_t length;
-    unsigned lasts;
-    uint64_t sequences; /* sum, to see that none is missing or double */
-    uint64_t blocks;
-    bool failed;
-} gathered;
-
-static void *gather(void *context) {
-    gathered *all = context;
-    sl_reader *reader;
-    sl_error error;
-    sl_source_block block;
-    sl_read_result result = SL_READ_FAILED;
-    if (sl_reader_create(all->set, &reader, &error)) {
-        while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
-            pthread_mutex_lock(&all->lock);
-            if (block.text.length > 0) {
-                if (block.offset + block.text.length > all->length ||
-                    (block.offset > 0 && all->copy[block.offset - 1] != '\n' &&
-                     all->seen[block.offset - 1]))
-                    all->failed = true;
-                else
-                    memcpy(all->copy + block.offset, block.text.bytes, block.text.length);
-                for (size_t i = 0; !all->failed && i < block.text.length; i++)
-                    all->seen[block.offset + i]++;
-            }
-            all->lasts += block.last;
-            all->sequences += block.sequence;
-            all->blocks++;
-            pthread_mutex_unlock(&all->lock);
-        }
-        sl_reader_destroy(reader);
-    }
-    if (result != SL_READ_END)
-        all->failed = true;
-    return NULL;
-}
-
-static void check_reading(const char *path, const char *text, size_t length, unsigned threads) {
-    gathered all = {.length = length, .copy = calloc(1, length), .seen = calloc(1, length)};
-    sl_error error;
-    pthread_mutex_init(&all.lock, NULL);
-    assert_true(sl_source_set_create(&path, 1, NULL, &all.set, &error));
-    pthread_t workers[8];
-    for (unsigned i = 0; i < threads; i++)
-        pthread_create(&workers[i], NULL, gather, &all);
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(workers[i], NULL);
-    assert_false(all.failed);
-    assert_memory_equal(all.copy, text, length);
-    for (size_t i = 0; i < length; i++)
-        assert_int_equal(all.seen[i], 1);
-    assert_int_equal(all.lasts, 1);
-    assert_int_equal(all.sequences, all.blocks * (all.blocks - 1) / 2);
-    sl_source_set_destroy(all.set);
-    free(all.copy);
-    free(all.seen);
-}
+#include "source_reading.h"
 
 static void every_byte_once_whatever_the_storage(void **state) {
     (void)state;
@@ -210,27 +93,6 @@ static void gzip_members_are_one_stream(void **state) {
     check_reading(path, expected, sizeof expected - 1, 2);
 }
 
-/* Reads all; the error that ends it, or "" when it ends well. */
-static const char *reading_error(const char *path) {
-    static sl_error error;
-    sl_source_set *set;
-    sl_reader *reader;
-    sl_source_block block;
-    error = (sl_error){0};
-    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-    assert_true(sl_reader_create(set, &reader, &error));
-    sl_read_result result;
-    while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK)
-        ;
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    if (result == SL_READ_END)
-        return "";
-    assert_int_equal(error.code, SL_EXIT_SOURCE);
-    assert_non_null(strstr(error.message, path));
-    return error.message;
-}
-
 static void damaged_gzip_is_told(void **state) {
     (void)state;
     size_t length;
@@ -253,14 +115,91 @@ static void damaged_gzip_is_told(void **state) {
 
 static void containers_get_advice(void **state) {
     (void)state;
-    const char *path = path_of("results.zip");
-    write_file(path, "PK\003\004 and so on", 16, false);
+    static const struct {
+        const char *name, *bytes, *word;
+    } containers[] = {
+        {"results.7z", "7z\xBC\xAF\x27\x1C and so on", "7z x"},
+        {"results.rar", "Rar!\x1A\x07 and so on", "RAR"},
+        {"guide.txt", "%PDF-1.4 and so on", "PDF"},
+        {"results.csv", "\xFF\xFEt.e.s.t", "iconv"},
+    };
+    for (size_t i = 0; i < sizeof containers / sizeof containers[0]; i++) {
+        for (int gzip = 0; gzip < 2; gzip++) {
+            const char *path = path_of(containers[i].name);
+            write_file(path, containers[i].bytes, strlen(containers[i].bytes), gzip);
+            assert_non_null(strstr(reading_error(path), containers[i].word));
+        }
+    }
+    /* In a folder such a file spoils nothing: whoever looks at its head is told. */
+    mkdir(path_of("mixed"), 0700);
+    write_file(path_of("mixed/a.7z"), "7z\xBC\xAF\x27\x1C", 6, false);
+    write_file(path_of("mixed/b.csv"), "1\n", 2, true);
+    const char *path = path_of("mixed");
     sl_source_set *set;
     sl_error error;
-    assert_false(sl_source_set_create(&path, 1, NULL, &set, &error));
+    char head[16];
+    size_t length;
+    bool whole;
+    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
+    assert_int_equal(sl_source_set_at(set, 1)->kind, SL_SOURCE_UNSEEN);
+    assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
-    assert_non_null(strstr(error.message, "results.zip"));
-    assert_non_null(strstr(error.message, "zip archive"));
+    assert_non_null(strstr(error.message, "a.7z"));
+    assert_true(sl_source_head(set, 1, head, sizeof head, &length, &whole, &error));
+    assert_int_equal(sl_source_set_at(set, 1)->kind, SL_SOURCE_GZIP);
+    assert_int_equal(length, 2);
+    assert_true(whole);
+    sl_source_set_destroy(set);
+}
+
+static void nothing_is_text_too(void **state) {
+    (void)state;
+    write_file(path_of("empty.txt"), "", 0, false);
+    write_file(path_of("empty.gz"), "", 0, true);
+    assert_string_equal(reading_error(path_of("empty.txt")), "");
+    assert_string_equal(reading_error(path_of("empty.gz")), "");
+}
+
+/* A ship's file that is begun last keeps one thread busy when all others have nothing left. */
+static void the_largest_is_begun_first(void **state) {
+    (void)state;
+    size_t length;
+    char *text = make_text((size_t)2 << 20, true, &length);
+    mkdir(path_of("fleet"), 0700);
+    for (int i = 0; i < 20; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "fleet/%02d%s", i, i % 5 == 0 ? "" : ".gz");
+        write_file(path_of(name), text, 100, i % 5 != 0);
+    }
+    write_file(path_of("fleet/99-ships.gz"), text, length, true);
+    const char *path = path_of("fleet");
+    for (int looked = 0; looked < 2; looked++) { /* whether kinds are known or not */
+        sl_source_set *set;
+        sl_reader *reader;
+        sl_error error;
+        sl_source_block block;
+        assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
+        assert_int_equal(sl_source_set_count(set), 21);
+        for (size_t i = 0; looked && i < 21; i++) {
+            char head[8];
+            size_t got;
+            bool whole;
+            assert_true(sl_source_head(set, i, head, sizeof head, &got, &whole, &error));
+        }
+        assert_true(sl_reader_create(set, &reader, &error));
+        size_t begun[21], count = 0;
+        while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
+            if (block.sequence == 0)
+                begun[count++] = block.source;
+        }
+        assert_int_equal(count, 21);
+        assert_int_equal(begun[0], 20);
+        for (size_t i = 0; looked && i < 4; i++) /* plain files come last, in their order */
+            assert_int_equal(begun[17 + i], i * 5);
+        sl_reader_destroy(reader);
+        sl_source_set_destroy(set);
+    }
+    free(text);
 }
 
 static void folders_are_searched_without_hidden_files_and_loops(void **state) {
@@ -367,18 +306,6 @@ static void successive_blocks_feed_all_ranges(void **state) {
     }
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_once_whatever_the_storage),
@@ -387,6 +314,8 @@ int main(void) {
         cmocka_unit_test(gzip_members_are_one_stream),
         cmocka_unit_test(damaged_gzip_is_told),
         cmocka_unit_test(containers_get_advice),
+        cmocka_unit_test(nothing_is_text_too),
+        cmocka_unit_test(the_largest_is_begun_first),
         cmocka_unit_test(folders_are_searched_without_hidden_files_and_loops),
         cmocka_unit_test(all_bad_paths_are_reported_at_once),
         cmocka_unit_test(a_fingerprint_knows_a_file_again),

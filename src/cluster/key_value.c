@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of shard keys: their order and their hash, as the server has them.
+ *
+ * The router and the shards compare keys without any collation, whatever the collection's own may
+ * be, so strings are compared by their bytes here. */
+#include <math.h>
+#include <string.h>
+
+#include <shardload/md5.h>
+
+#include "internal.h"
+
+/* ---- kinds ---- */
+
+#define NOT_KNOWN 0
+
+/* The number by which the server orders types among each other, and which goes into the hash. */
+static int32_t rank_of(bson_type_t type) {
+    switch (type) {
+    case BSON_TYPE_MINKEY:
+        return -1;
+    case BSON_TYPE_NULL:
+        return 5;
+    case BSON_TYPE_INT32:
+    case BSON_TYPE_INT64:
+    case BSON_TYPE_DOUBLE:
+        return 10;
+    case BSON_TYPE_UTF8:
+        return 15;
+    case BSON_TYPE_BINARY:
+        return 30;
+    case BSON_TYPE_OID:
+        return 35;
+    case BSON_TYPE_BOOL:
+        return 40;
+    case BSON_TYPE_DATE_TIME:
+        return 45;
+    case BSON_TYPE_TIMESTAMP:
+        return 47;
+    case BSON_TYPE_MAXKEY:
+        return 127;
+    default:
+        return NOT_KNOWN;
+    }
+}
+
+bool sl_value_is_known(const bson_value_t *value) {
+    /* The old binary subtype has a second length inside, which the BSON library takes off. */
+    return rank_of(value->value_type) != NOT_KNOWN &&
+           !(value->value_type == BSON_TYPE_BINARY &&
+             value->value.v_binary.subtype == BSON_SUBTYPE_BINARY_DEPRECATED);
+}
+
+/* ---- order ---- */
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare_doubles(double a, double b) {
+    if (isnan(a) || isnan(b)) /* not a number is below all that are */
+        return COMPARE(!isnan(a), !isnan(b));
+    return COMPARE(a, b);
+}
+
+/* Exact: a 64-bit integer does not fit into a double. */
+static int compare_int_to_double(int64_t a, double b) {
+    if (isnan(b) || b < -0x1p63)
+        return 1;
+    if (b >= 0x1p63)
+        return -1;
+    int64_t whole = (int64_t)b;
+    return a != whole ? COMPARE(a, whole) : COMPARE(0, b - (double)whole);
+}
+
+static int64_t integer_of(const bson_value_t *value) {
+    return value->value_type == BSON_TYPE_INT32 ? value->value.v_int32 : value->value.v_int64;
+}
+
+static int compare_numbers(const bson_value_t *a, const bson_value_t *b) {
+    bool a_double = a->value_type == BSON_TYPE_DOUBLE, b_double = b->value_type == BSON_TYPE_DOUBLE;
+    if (a_double && b_double)
+        return compare_doubles(a->value.v_double, b->value.v_double);
+    if (a_double)
+        return -compare_int_to_double(integer_of(b), a->value.v_double);
+    if (b_double)
+        return compare_int_to_double(integer_of(a), b->value.v_double);
+    return COMPARE(integer_of(a), integer_of(b));
+}
+
+static int compare_strings(const bson_value_t *a, const bson_value_t *b) {
+    uint32_t a_length = a->value.v_utf8.len, b_length = b->value.v_utf8.len;
+    int order = memcmp(a->value.v_utf8.str, b->value.v_utf8.str,
+                       a_length < b_length ? a_length : b_length);
+    return order ? order : COMPARE(a_length, b_length);
+}
+
+/* By length, then subtype, then bytes. */
+static int compare_binary(const bson_value_t *a, const bson_value_t *b) {
+    uint32_t length = a->value.v_binary.data_len;
+    int order = COMPARE(length, b->value.v_binary.data_len);
+    if (order == 0)
+        order = COMPARE(a->value.v_binary.subtype, b->value.v_binary.subtype);
+    return order || length == 0
+               ? order
+               : memcmp(a->value.v_binary.data, b->value.v_binary.data, length);
+}
+
+static int compare_timestamps(const bson_value_t *a, const bson_value_t *b) {
+    int order = COMPARE(a->value.v_timestamp.timestamp, b->value.v_timestamp.timestamp);
+    return order ? order
+                 : COMPARE(a->value.v_timestamp.increment, b->value.v_timestamp.increment);
+}
+
+int sl_value_compare(const bson_value_t *a, const bson_value_t *b) {
+    int32_t a_rank = rank_of(a->value_type), b_rank = rank_of(b->value_type);
+    if (a_rank != b_rank)
+        return COMPARE(a_rank, b_rank);
+    switch (a->value_type) {
+    case BSON_TYPE_INT32:
+    case BSON_TYPE_INT64:
+    case BSON_TYPE_DOUBLE:
+        return compare_numbers(a, b);
+    case BSON_TYPE_UTF8:
+        return compare_strings(a, b);
+    case BSON_TYPE_BINARY:
+        return compare_binary(a, b);
+    case BSON_TYPE_OID:
+        return memcmp(a->value.v_oid.bytes, b->value.v_oid.bytes, sizeof a->value.v_oid.bytes);
+    case BSON_TYPE_BOOL:
+        return COMPARE(a->value.v_bool, b->value.v_bool);
+    case BSON_TYPE_DATE_TIME:
+        return COMPARE(a->value.v_datetime, b->value.v_datetime);
+    case BSON_TYPE_TIMESTAMP:
+        return compare_timestamps(a, b);
+    default: /* null, MinKey, MaxKey: there is but one of each */
+        return 0;
+    }
+}
+
+/* ---- hash ---- */
+
+/* What is hashed: a seed of 0, the rank of the type, and the value's bytes in a document. It is put
+ * together from a head made here and a tail that stays where it is. */
+typedef struct message {
+    uint8_t head[24];
+    uint32_t head_length;
+    const void *tail;
+    uint32_t tail_length;
+} message;
+
+static void add(message *made, const void *bytes, uint32_t length) {
+    memcpy(made->head + made->head_length, bytes, length);
+    made->head_length += length;
+}
+
+/* Numbers that are equal must hash alike, so all are made 64-bit integers. What does not fit goes to
+ * the nearest one that does, but for 2^63 itself, which the server takes for -2^63. */
+static int64_t truncated(double value) {
+    if (isnan(value))
+        return 0;
+    if (value > 0x1p63)
+        return INT64_MAX;
+    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+}
+
+static message message_of(const bson_value_t *value) {
+    message made = {.head_length = 0};
+    const int32_t start[2] = {0, rank_of(value->value_type)};
+    add(&made, start, sizeof start);
+    switch (value->value_type) {
+    case BSON_TYPE_INT32:
+    case BSON_TYPE_INT64:
+    case BSON_TYPE_DOUBLE: {
+        int64_t number = value->value_type == BSON_TYPE_DOUBLE ? truncated(value->value.v_double)
+                                                               : integer_of(value);
+        add(&made, &number, sizeof number);
+        break;
+    }
+    case BSON_TYPE_UTF8:
+        made.tail = value->value.v_utf8.str;
+        made.tail_length = value->value.v_utf8.len + 1;
+        add(&made, &made.tail_length, sizeof made.tail_length);
+        break;
+    case BSON_TYPE_BINARY: {
+        const uint8_t subtype = (uint8_t)value->value.v_binary.subtype;
+        made.tail = value->value.v_binary.data;
+        made.tail_length = value->value.v_binary.data_len;
+        add(&made, &made.tail_length, sizeof made.tail_length);
+        add(&made, &subtype, 1);
+        break;
+    }
+    case BSON_TYPE_OID:
+        add(&made, value->value.v_oid.bytes, sizeof value->value.v_oid.bytes);
+        break;
+    case BSON_TYPE_BOOL: {
+        const uint8_t truth = value->value.v_bool;
+        add(&made, &truth, 1);
+        break;
+    }
+    case BSON_TYPE_DATE_TIME:
+        add(&made, &value->value.v_datetime, sizeof value->value.v_datetime);
+        break;
+    case BSON_TYPE_TIMESTAMP:
+        add(&made, &value->value.v_timestamp.increment, 4);
+        add(&made, &value->value.v_timestamp.timestamp, 4);
+        break;
+    default:
+        break;
+    }
+    return made;
+}
+
+int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache) {
+    message made = message_of(value);
+    uint64_t length = (uint64_t)made.head_length + made.tail_length;
+    uint8_t *tail_there = cache->hashed + made.head_length;
+    if (length == cache->length && memcmp(cache->hashed, made.head, made.head_length) == 0 &&
+        (made.tail_length == 0 || memcmp(tail_there, made.tail, made.tail_length) == 0))
+        return cache->hash;
+    sl_md5 md5;
+    uint8_t digest[SL_MD5_BYTES];
+    int64_t hash;
+    sl_md5_begin(&md5);
+    sl_md5_add(&md5, made.head, made.head_length);
+    sl_md5_add(&md5, made.tail, made.tail_length);
+    sl_md5_end(&md5, digest);
+    memcpy(&hash, digest, sizeof hash);
+    if (length <= sizeof cache->hashed) {
+        cache->length = (uint32_t)length;
+        memcpy(cache->hashed, made.head, made.head_length);
+        if (made.tail_length > 0)
+            memcpy(tail_there, made.tail, made.tail_length);
+        cache->hash = hash;
+    }
+    return hash;
+}

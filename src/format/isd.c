@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The format `isd`: whole ISD records, one to a line.
+ *
+ * A record is rejected when it is too short or too long, when its time does not exist, or when its
+ * columns have slid: its length is not the one that it tells, and there is no sign where a sign
+ * must be, or no section where one must begin. Anything else that is wrong with it costs the part
+ * that is wrong: a number that is none is left out and counted, sections that cannot be understood
+ * are kept as text and counted. */
+#include "isd_plan.h"
+
+#include <shardload/convert.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+struct sl_dialect {
+    char usaf[32], wban[32]; /* of the first record, printable */
+};
+
+/* ---- records ---- */
+
+static inline bool read_digits(const char *digits, size_t count, uint32_t *value) {
+    uint64_t word = (sl_load_8(digits) ^ 0x3030303030303030u) << (64 - 8 * count);
+    *value = (uint32_t)sl_swar_number(word);
+    return sl_swar_digits(word);
+}
+
+/* Date and time from byte 15 on; 2400 is the next day's 0000. */
+static inline bool read_time(const char *record, int64_t *milliseconds) {
+    uint32_t date, time;
+    int64_t days;
+    if (unlikely(!read_digits(record + 15, 8, &date) || !read_digits(record + 23, 4, &time) ||
+                 !sl_civil_days(date / 10000, date / 100 % 100, date % 100, &days)))
+        return false;
+    uint32_t minutes = time / 100 * 60 + time % 100;
+    *milliseconds = days * SL_DAY_MS + (int64_t)minutes * 60000;
+    return time % 100 < 60 && minutes <= 24 * 60;
+}
+
+/* Is every byte from 0x20 to 0x7E? There are at least 8. */
+static inline bool is_plain(const char *record, size_t length) {
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t odd = 0;
+    for (size_t at = 0; at < length; at += 8) {
+        uint64_t word = sl_load_8(record + (at + 8 <= length ? at : length - 8));
+        odd |= word | (word - 0x20 * ones) | (word + ones);
+    }
+    return (odd & 0x80 * ones) == 0;
+}
+
+/* In a record whose length is wrong: are its columns where they must be all the same? */
+static bool columns_stand(const char *record, size_t end) {
+    static const uint8_t signs[] = {28, 34, 46, 87, 93};
+    static const char *const tags[] = {"ADD", "REM", "EQD", "QNN"};
+    for (size_t i = 0; i < sizeof signs; i++) {
+        if (record[signs[i]] != '+' && record[signs[i]] != '-')
+            return false;
+    }
+    size_t rest = end - SL_ISD_FIXED_BYTES;
+    bool found = rest == 0;
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++)
+        found |= memcmp(record + SL_ISD_FIXED_BYTES, tags[i], rest < 3 ? rest : 3) == 0;
+    return found;
+}
+
+static void refuse_length(sl_isd_parser *p, const char *record, size_t length) {
+    if (length < SL_ISD_FIXED_BYTES)
+        sl_isd_refuse(p, record, length, NULL, "%zu bytes are too few: a record has at least %u",
+                      length, SL_ISD_FIXED_BYTES);
+    else
+        sl_isd_refuse(p, record, length, NULL, "%zu bytes are too many: a record has at most %u",
+                      length, SL_ISD_RECORD_BYTES_MAX);
+}
+
+static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
+    uint32_t variable;
+    size_t told = SIZE_MAX; /* the length that the record tells */
+    if (likely(length >= 4) && likely(read_digits(record, 4, &variable)))
+        told = SL_ISD_FIXED_BYTES + variable;
+    if (length != told && length > 0 && record[length - 1] == '\r')
+        length--;
+    if (unlikely(length < SL_ISD_FIXED_BYTES || length > SL_ISD_RECORD_BYTES_MAX)) {
+        refuse_length(p, record, length);
+        return true;
+    }
+    int64_t milliseconds;
+    if (unlikely(!read_time(record, &milliseconds))) {
+        char quoted[SL_QUOTED_ROOM];
+        sl_isd_refuse(p, record, length, "date and time", "%s is no date YYYYMMDD with a time HHMM",
+                      sl_quoted((sl_text){record + 15, 12}, quoted));
+        return true;
+    }
+    size_t end = length < told ? length : told;
+    if (unlikely(length != told)) {
+        if (!columns_stand(record, end)) {
+            sl_isd_refuse(p, record, length, NULL,
+                          "the record has not the length that it tells, and its columns have slid");
+            return true;
+        }
+        p->counts.length_mismatches++;
+    }
+    sl_isd_walk walk;
+    sl_isd_walk_record(p->plan, record, end, length, &walk);
+    sl_sink *sink = p->sink;
+    if (unlikely(!sl_isd_make_room(sink, walk.bound)))
+        return false;
+    bool careful = !is_plain(record, length);
+    sink->cursor = sl_isd_put_document(p->plan, &walk, sl_isd_line_id(p, record), milliseconds,
+                                       careful, sink->cursor, &p->counts.malformed_fields);
+    sink->documents++;
+    p->counts.documents++;
+    p->counts.transcoded += careful;
+    p->counts.unknown_groups += sl_isd_has_unparsed(&walk);
+    return true;
+}
+
+static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
+                  sl_sink *sink, sl_parse_counts *counts) {
+    return sl_isd_parse_lines(plan, dialect, block, sink, counts, take_line);
+}
+
+/* ---- sources ---- */
+
+static bool looks_like_record(sl_text line) {
+    int64_t milliseconds;
+    uint32_t number;
+    return line.length >= SL_ISD_FIXED_BYTES && line.length <= SL_ISD_RECORD_BYTES_MAX + 1 &&
+           read_digits(line.bytes, 4, &number) && read_time(line.bytes, &milliseconds) &&
+           columns_stand(line.bytes, SL_ISD_FIXED_BYTES) &&
+           read_digits(line.bytes + 29, 5, &number) && read_digits(line.bytes + 35, 6, &number);
+}
+
+static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole, sl_dialect **out,
+                  sl_error *error) {
+    (void)name;
+    sl_text record;
+    if (!sl_isd_plan_fits(plan, error))
+        return false;
+    if (!sl_isd_sniff_lines(head, whole, looks_like_record,
+                            "105 bytes of fixed columns with date and time at byte 16", &record,
+                            error))
+        return sl_error_prefix(error, "this is not ISD");
+    sl_dialect *dialect = calloc(1, sizeof *dialect);
+    if (!dialect)
+        return sl_error_memory(error, "looking at a source");
+    sl_text_printable((sl_text){record.bytes + 4, 6}, dialect->usaf, sizeof dialect->usaf);
+    sl_text_printable((sl_text){record.bytes + 10, 5}, dialect->wban, sizeof dialect->wban);
+    *out = dialect;
+    return true;
+}
+
+static void dialect_destroy(sl_dialect *dialect) {
+    free(dialect);
+}
+
+static const char *record_kind(const sl_dialect *dialect) {
+    (void)dialect;
+    return "weather observations";
+}
+
+static char *describe(const sl_dialect *dialect, char *out, size_t room) {
+    snprintf(out, room, "weather observations, packed ASCII; the first is of station %s-%s",
+             dialect->usaf, dialect->wban);
+    return out;
+}
+
+const sl_format sl_format_isd = {
+    .name = "isd",
+    .summary = "weather observations of NOAA's Integrated Surface Data, all groups",
+    .plan_create = sl_isd_plan_create,
+    .plan_destroy = sl_isd_plan_destroy,
+    .sniff = sniff,
+    .dialect_destroy = dialect_destroy,
+    .record_kind = record_kind,
+    .describe = describe,
+    .header = sl_isd_header,
+    .parse = parse,
+};

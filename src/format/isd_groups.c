@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiles the tables of ISD's fields into a plan: for each group a flat list of steps, each with
+ * the bytes of its element's key made beforehand, and a direct way from an id to its group. */
+#include "isd_plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* In the order of the document. Positions of the format document less 1. */
+static const sl_isd_field fixed_fields[] = {
+    {"elevation", 's', 46, 5, true, 1, 1},
+    {"callLetters", 't', 51, 5, true, 1, 1},
+    {"qualityControlProcess", 'c', 56, 4, false, 1, 1},
+    {"dataSource", 'c', 27, 1, true, 1, 1},
+    {"type", 't', 41, 5, true, 1, 1},
+    {"airTemperature.value", 's', 87, 5, true, 10, 1},
+    {"airTemperature.quality", 'q', 92, 1, false, 1, 1},
+    {"dewPoint.value", 's', 93, 5, true, 10, 1},
+    {"dewPoint.quality", 'q', 98, 1, false, 1, 1},
+    {"pressure.value", 'n', 99, 5, true, 10, 1},
+    {"pressure.quality", 'q', 104, 1, false, 1, 1},
+    {"wind.direction.angle", 'n', 60, 3, true, 1, 1},
+    {"wind.direction.quality", 'q', 63, 1, false, 1, 1},
+    {"wind.type", 'c', 64, 1, true, 1, 1},
+    {"wind.speed.rate", 'n', 65, 4, true, 10, 1},
+    {"wind.speed.quality", 'q', 69, 1, false, 1, 1},
+    {"visibility.distance.value", 'n', 78, 6, true, 1, 1},
+    {"visibility.distance.quality", 'q', 84, 1, false, 1, 1},
+    {"visibility.variability.value", 'c', 85, 1, true, 1, 1},
+    {"visibility.variability.quality", 'q', 86, 1, false, 1, 1},
+    {"skyCondition.ceilingHeight.value", 'n', 70, 5, true, 1, 1},
+    {"skyCondition.ceilingHeight.quality", 'q', 75, 1, false, 1, 1},
+    {"skyCondition.ceilingHeight.determination", 'c', 76, 1, true, 1, 1},
+    {"skyCondition.cavok", 'c', 77, 1, true, 1, 1},
+};
+
+const sl_isd_group sl_isd_fixed = {
+    "", "", "", fixed_fields, sizeof fixed_fields / sizeof fixed_fields[0], SL_ISD_FIXED_BYTES};
+
+static const struct {
+    const char *path;
+    sl_bson_type type;
+} keys[SL_ISD_KEYS] = {
+    [SL_ISD_KEY_ST] = {"st", SL_BSON_TEXT},
+    [SL_ISD_KEY_TS] = {"ts", SL_BSON_DATE},
+    [SL_ISD_KEY_USAF] = {"usaf", SL_BSON_TEXT},
+    [SL_ISD_KEY_WBAN] = {"wban", SL_BSON_TEXT},
+    [SL_ISD_KEY_POSITION] = {"position", SL_BSON_DOCUMENT},
+    [SL_ISD_KEY_SECTIONS] = {"sections", SL_BSON_ARRAY},
+    [SL_ISD_KEY_REMARKS] = {"remarks", SL_BSON_DOCUMENT},
+    [SL_ISD_KEY_SYN] = {"remarks.syn", SL_BSON_TEXT},
+    [SL_ISD_KEY_AWY] = {"remarks.awy", SL_BSON_TEXT},
+    [SL_ISD_KEY_MET] = {"remarks.met", SL_BSON_TEXT},
+    [SL_ISD_KEY_SOD] = {"remarks.sod", SL_BSON_TEXT},
+    [SL_ISD_KEY_SOM] = {"remarks.som", SL_BSON_TEXT},
+    [SL_ISD_KEY_HPD] = {"remarks.hpd", SL_BSON_TEXT},
+    [SL_ISD_KEY_ELEMENT_QUALITY] = {"elementQuality", SL_BSON_ARRAY},
+    [SL_ISD_KEY_QUALITY_ID] = {"elementQuality.id", SL_BSON_TEXT},
+    [SL_ISD_KEY_QUALITY_VALUE] = {"elementQuality.value", SL_BSON_TEXT},
+    [SL_ISD_KEY_QUALITY_REASON] = {"elementQuality.reason", SL_BSON_TEXT},
+    [SL_ISD_KEY_QUALITY_PARAMETER] = {"elementQuality.parameter", SL_BSON_TEXT},
+    [SL_ISD_KEY_QUALITY_RAW] = {"elementQuality.raw", SL_BSON_TEXT},
+    [SL_ISD_KEY_ORIGINAL] = {"originalObservation", SL_BSON_ARRAY},
+    [SL_ISD_KEY_ORIGINAL_ELEMENT] = {"originalObservation.element", SL_BSON_TEXT},
+    [SL_ISD_KEY_ORIGINAL_FLAGS] = {"originalObservation.flags", SL_BSON_TEXT},
+    [SL_ISD_KEY_ORIGINAL_VALUE] = {"originalObservation.value", SL_BSON_TEXT},
+    [SL_ISD_KEY_UNPARSED] = {"unparsed", SL_BSON_TEXT},
+    [SL_ISD_LITE_TEMPERATURE] = {"airTemperature", SL_BSON_DOCUMENT},
+    [SL_ISD_LITE_TEMPERATURE_VALUE] = {"airTemperature.value", SL_BSON_DOUBLE},
+    [SL_ISD_LITE_DEW_POINT] = {"dewPoint", SL_BSON_DOCUMENT},
+    [SL_ISD_LITE_DEW_POINT_VALUE] = {"dewPoint.value", SL_BSON_DOUBLE},
+    [SL_ISD_LITE_PRESSURE] = {"pressure", SL_BSON_DOCUMENT},
+    [SL_ISD_LITE_PRESSURE_VALUE] = {"pressure.value", SL_BSON_DOUBLE},
+    [SL_ISD_LITE_WIND] = {"wind", SL_BSON_DOCUMENT},
+    [SL_ISD_LITE_DIRECTION] = {"wind.direction", SL_BSON_DOCUMENT},
+    [SL_ISD_LITE_ANGLE] = {"wind.direction.angle", SL_BSON_INT32},
+    [SL_ISD_LITE_SPEED] = {"wind.speed", SL_BSON_DOCUMENT},
+    [SL_ISD_LITE_RATE] = {"wind.speed.rate", SL_BSON_DOUBLE},
+    [SL_ISD_LITE_SKY_COVER] = {"skyCover", SL_BSON_DOCUMENT},
+    [SL_ISD_LITE_CODE] = {"skyCover.code", SL_BSON_INT32},
+    [SL_ISD_LITE_PRECIPITATION] = {"liquidPrecipitation", SL_BSON_ARRAY},
+    [SL_ISD_LITE_PERIOD] = {"liquidPrecipitation.period", SL_BSON_INT32},
+    [SL_ISD_LITE_DEPTH] = {"liquidPrecipitation.depth", SL_BSON_DOUBLE},
+    [SL_ISD_LITE_CONDITION] = {"liquidPrecipitation.condition", SL_BSON_TEXT},
+};
+
+#define PATH_ROOM 160
+/* Bounds, in bytes: an element's value (a double, or a length, seven bytes of text of which each
+ * may become two, and a NUL), a document's length and end, an index of up to four digits with its
+ * type, a group's id in the list of sections. */
+#define VALUE_BOUND 20u
+#define DOCUMENT_BOUND 5u
+#define INDEX_BOUND 6u
+#define SECTION_BOUND (INDEX_BOUND + 8u)
+
+typedef struct compiler {
+    sl_plan *plan;
+    sl_isd_step *next;
+    uint32_t bound;
+    const char *parent;   /* the group's key */
+    char open[PATH_ROOM]; /* the path of the document that is open in the group's */
+    uint8_t prefix_lengths[SL_ISD_DEPTH_MAX];
+    unsigned depth;
+} compiler;
+
+static const char *name_below(compiler *c, const char *path) {
+    char whole[PATH_ROOM];
+    snprintf(whole, sizeof whole, "%s%s%s", c->parent, *c->parent ? "." : "", path);
+    const char *name = sl_isd_name(c->plan->names, whole);
+    return name >= whole && name < whole + sizeof whole ? path + strlen(path) - strlen(name) : name;
+}
+
+static sl_isd_step *add_step(compiler *c, sl_isd_step_kind kind, sl_bson_type type,
+                             const char *path) {
+    sl_isd_step *step = c->next++;
+    step->kind = (uint8_t)kind;
+    if (path) {
+        step->prefix_length =
+            (uint8_t)(sl_bson_put_key(step->prefix, type, name_below(c, path)) - step->prefix);
+        c->bound += step->prefix_length + VALUE_BOUND;
+    }
+    return step;
+}
+
+/* Closes and opens documents until the one at path[..length) is open. */
+static void move_to(compiler *c, const char *path, size_t length) {
+    size_t open = strlen(c->open);
+    while (open > 0 && (open > length || strncmp(c->open, path, open) != 0 ||
+                        (open < length && path[open] != '.'))) {
+        char *dot = strrchr(c->open, '.');
+        *(dot ? dot : c->open) = '\0';
+        open = strlen(c->open);
+        add_step(c, SL_ISD_CLOSE, SL_BSON_DOCUMENT, NULL)->prefix_length =
+            c->prefix_lengths[--c->depth];
+    }
+    while (open < length) {
+        size_t end = open + (open > 0);
+        while (end < length && path[end] != '.')
+            end++;
+        memcpy(c->open, path, end);
+        c->open[end] = '\0';
+        open = end;
+        c->prefix_lengths[c->depth++] =
+            add_step(c, SL_ISD_OPEN, SL_BSON_DOCUMENT, c->open)->prefix_length;
+    }
+}
+
+static bool is_number(const sl_isd_field *field) {
+    return strchr("nsm", field->type) != NULL;
+}
+
+static sl_isd_step_kind kind_of(const sl_isd_field *field) {
+    switch (field->type) {
+    case 'n':
+        return field->divisor > 1 ? SL_ISD_DOUBLE : SL_ISD_INT;
+    case 's':
+        return field->divisor > 1 ? SL_ISD_SIGNED_DOUBLE : SL_ISD_SIGNED_INT;
+    case 'm':
+        return SL_ISD_MINUS_INT;
+    case 't':
+        return SL_ISD_TRIMMED;
+    default:
+        return SL_ISD_TEXT;
+    }
+}
+
+static void add_field(compiler *c, const sl_isd_field *field) {
+    const bool keep = c->plan->keep_missing;
+    const char *dot = strrchr(field->path, '.');
+    move_to(c, field->path, dot ? (size_t)(dot - field->path) : 0);
+    sl_isd_step_kind kind = kind_of(field);
+    sl_bson_type type = !is_number(field)    ? SL_BSON_TEXT
+                        : field->divisor > 1 ? SL_BSON_DOUBLE
+                                             : SL_BSON_INT32;
+    sl_isd_step *step = add_step(c, kind, type, field->path);
+    unsigned digits = field->width - (unsigned)(field->type == 's');
+    step->offset = field->offset;
+    step->width = field->width;
+    step->shift = (uint8_t)(64 - 8 * digits);
+    step->nullable = field->nullable && !keep;
+    step->follows = (field->type == 'q' || field->type == 'f') && !keep;
+    step->divisor = field->divisor;
+    step->factor = (uint8_t)field->factor;
+    step->missing = INT32_MIN;
+    if (step->nullable && is_number(field)) {
+        step->missing = 0;
+        for (unsigned i = 0; i < digits; i++)
+            step->missing = step->missing * 10 + 9;
+    }
+}
+
+/* Compiles a group's fields; returns the most bytes its document may have. */
+static uint32_t compile_group(compiler *c, const sl_isd_group *group) {
+    c->parent = group->key;
+    c->bound = DOCUMENT_BOUND;
+    for (size_t f = 0; f < group->field_count; f++)
+        add_field(c, &group->fields[f]);
+    move_to(c, "", 0);
+    add_step(c, SL_ISD_END, SL_BSON_NULL, NULL);
+    return c->bound;
+}
+
+static void compile_groups(compiler *c) {
+    sl_plan *plan = c->plan;
+    for (size_t g = 0; g < sl_isd_group_count; g++) {
+        const sl_isd_group *group = &sl_isd_groups[g];
+        sl_isd_group_plan *compiled = &plan->groups[g];
+        compiled->repeats = strcmp(group->first, group->last) != 0;
+        compiled->width = group->width;
+        compiled->family = (uint8_t)g;
+        for (size_t i = 0; i < g; i++) {
+            if (strcmp(sl_isd_groups[i].key, group->key) == 0)
+                compiled->family = (uint8_t)i;
+        }
+        compiled->prefix_length = (uint8_t)sl_bson_prefix_make(
+            compiled->prefix, compiled->repeats ? SL_BSON_ARRAY : SL_BSON_DOCUMENT,
+            sl_isd_name(plan->names, group->key));
+        compiled->steps = c->next;
+        compiled->bound = compile_group(c, group) + compiled->prefix_length + DOCUMENT_BOUND +
+                          INDEX_BOUND + SECTION_BOUND;
+        unsigned base =
+            ((unsigned)(group->first[0] - 'A') * 26 + (unsigned)(group->first[1] - 'A')) * 10;
+        char last = compiled->repeats ? '9' : group->first[2];
+        for (char digit = group->first[2]; digit <= last; digit++)
+            plan->rows[base + (unsigned)(digit - '0')] = (uint8_t)(g + 1);
+    }
+}
+
+static void compile_keys(sl_plan *plan) {
+    plan->fixed_bound += SL_BSON_HEAD_BYTES + 1 + 64; /* 64: position */
+    for (size_t i = 0; i < SL_ISD_KEYS; i++) {
+        sl_isd_prefix *prefix = &plan->keys[i];
+        prefix->length = (uint32_t)(sl_bson_put_key(prefix->bytes, keys[i].type,
+                                                    sl_isd_name(plan->names, keys[i].path)) -
+                                    prefix->bytes);
+        uint32_t bound = prefix->length + VALUE_BOUND;
+        if (i > SL_ISD_KEY_UNPARSED)
+            plan->lite_bound += 2 * (bound + INDEX_BOUND); /* two depths of precipitation */
+        else if (i > SL_ISD_KEY_ELEMENT_QUALITY && i < SL_ISD_KEY_ORIGINAL)
+            plan->quality_bound += bound;
+        else if (i > SL_ISD_KEY_ORIGINAL && i < SL_ISD_KEY_UNPARSED)
+            plan->original_bound += bound;
+        else
+            plan->fixed_bound += bound;
+    }
+    plan->quality_bound += DOCUMENT_BOUND + INDEX_BOUND;
+    plan->original_bound += DOCUMENT_BOUND + INDEX_BOUND;
+    plan->lite_bound += plan->fixed_bound;
+}
+
+/* Each field needs a step of its own and at most two for each key of its path; each group an end.
+ */
+static size_t count_steps(void) {
+    size_t count = 0;
+    for (size_t g = 0; g <= sl_isd_group_count; g++) {
+        const sl_isd_group *group = g < sl_isd_group_count ? &sl_isd_groups[g] : &sl_isd_fixed;
+        count += 1 + group->field_count * (1 + 2 * (size_t)SL_ISD_DEPTH_MAX);
+    }
+    return count;
+}
+
+static bool read_names(sl_plan *plan, const sl_format_options *options, sl_error *error) {
+    const char *source = options->schema_name ? options->schema_name : "names";
+    if (!options->schema_text)
+        return true;
+    if (!sl_isd_names_read(sl_text_of(options->schema_text), source, &plan->names, error))
+        return false;
+    if (!plan->names && !(plan->foreign_schema = strdup(source)))
+        return sl_error_memory(error, "reading a schema");
+    return true;
+}
+
+bool sl_isd_plan_create(const sl_format_options *options, sl_plan **out, sl_error *error) {
+    size_t room = count_steps() * sizeof(sl_isd_step);
+    sl_plan *plan = calloc(1, sizeof *plan);
+    sl_isd_step *steps = aligned_alloc(sizeof *steps, room);
+    if (!plan || !steps) {
+        free(plan);
+        free(steps);
+        return sl_error_memory(error, "compiling the groups of ISD");
+    }
+    memset(steps, 0, room);
+    plan->steps = steps;
+    plan->keep_missing = options->keep_missing;
+    compiler c = {.plan = plan, .next = steps};
+    if (!read_names(plan, options, error))
+        goto fail;
+    plan->fixed = c.next;
+    plan->fixed_bound = compile_group(&c, &sl_isd_fixed);
+    compile_keys(plan);
+    compile_groups(&c);
+    if (!sl_isd_names_check(plan->names, error))
+        goto fail;
+    *out = plan;
+    return true;
+fail:
+    sl_isd_plan_destroy(plan);
+    return false;
+}
+
+void sl_isd_plan_destroy(sl_plan *plan) {
+    if (!plan)
+        return;
+    sl_isd_names_destroy(plan->names);
+    free(plan->foreign_schema);
+    free(plan->steps);
+    free(plan);
+}
+
+bool sl_isd_plan_fits(const sl_plan *plan, sl_error *error) {
+    return !plan->foreign_schema ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "ISD brings its own columns; it takes a map of names (`names: {pressure: "
+                        "atmosphericPressure}`), and %s is none",
+                        plan->foreign_schema);
+}

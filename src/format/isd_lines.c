@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ISD and ISD-Lite have in common: records are lines, without a header. */
+#include "isd_plan.h"
+
+#include <shardload/document_id.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define SNIFF_LINES 100u
+
+bool sl_isd_parse_lines(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
+                        sl_sink *sink, sl_parse_counts *counts, sl_isd_take *take) {
+    sl_isd_parser p = {.plan = plan, .dialect = dialect, .block = block, .sink = sink};
+    const char *at = block->text.bytes, *stop = at + block->text.length;
+    bool go_on = true;
+    while (at < stop && go_on) {
+        const char *end = memchr(at, '\n', (size_t)(stop - at));
+        if (!end)
+            end = stop;
+        p.counts.lines++;
+        go_on = take(&p, at, (size_t)(end - at));
+        at = end + 1;
+    }
+    counts->lines += p.counts.lines;
+    counts->records += p.counts.documents + p.counts.rejects;
+    counts->documents += p.counts.documents;
+    counts->rejects += p.counts.rejects;
+    counts->blank_lines += p.counts.blank_lines;
+    counts->transcoded += p.counts.transcoded;
+    counts->length_mismatches += p.counts.length_mismatches;
+    counts->malformed_fields += p.counts.malformed_fields;
+    counts->unknown_groups += p.counts.unknown_groups;
+    return go_on;
+}
+
+static uint64_t offset_of(const sl_isd_parser *parser, const char *line) {
+    return parser->block->offset + (uint64_t)(line - parser->block->text.bytes);
+}
+
+int64_t sl_isd_line_id(const sl_isd_parser *parser, const char *line) {
+    return parser->block->id_base + (int64_t)(offset_of(parser, line) & (SL_BLOCK_BYTES - 1));
+}
+
+void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const char *column,
+                   const char *reason, ...) {
+    if (sl_isd_trimmed(line, length) == 0) {
+        parser->counts.blank_lines++;
+        return;
+    }
+    sl_reject reject = {.offset = offset_of(parser, line),
+                        .line = (uint32_t)(parser->counts.lines - 1),
+                        .column = column,
+                        .record = {line, length}};
+    va_list values;
+    va_start(values, reason);
+    vsnprintf(reject.reason, sizeof reject.reason, reason, values);
+    va_end(values);
+    parser->counts.rejects++;
+    parser->sink->reject(parser->sink, &reject);
+}
+
+bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_text line),
+                        const char *expected, sl_text *record, sl_error *error) {
+    sl_text first = {"", 0};
+    size_t lines = 0, records = 0;
+    for (size_t at = 0; at < head.length && lines < SNIFF_LINES;) {
+        const char *end = memchr(head.bytes + at, '\n', head.length - at);
+        if (!end && !whole && lines > 0)
+            break; /* cut off */
+        sl_text line = {head.bytes + at, end ? (size_t)(end - head.bytes) - at : head.length - at};
+        at += line.length + 1;
+        if (sl_isd_trimmed(line.bytes, line.length) == 0)
+            continue;
+        if (lines++ == 0)
+            first = line;
+        if (looks_like_record(line) && records++ == 0)
+            *record = line;
+    }
+    if (records > 0 && 2 * records >= lines)
+        return true;
+    char shown[100];
+    sl_text_printable(first, shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_SOURCE, "its first line is `%s`; expected %s", shown,
+                        expected);
+}
+
+sl_text sl_isd_header(const sl_dialect *dialect) {
+    (void)dialect;
+    return (sl_text){"", 0};
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The insides of the ISD formats: name maps, the compiled plan, the walk over a record's sections,
+ * the writer of documents. */
+#ifndef SHARDLOAD_ISD_PLAN_H
+#define SHARDLOAD_ISD_PLAN_H
+
+#include <shardload/bson_writer.h>
+#include <shardload/isd.h>
+
+/* ---- name maps (isd_names.c) ---- */
+
+/* New names for keys, from YAML:
+ *
+ *   name: isd-names-blog
+ *   names:
+ *     pressure: atmosphericPressure    # the key's path in the document: its new name
+ *     wind.speed.rate: metresPerSecond
+ */
+typedef struct sl_isd_names sl_isd_names;
+
+/* A new name has at most this many bytes. */
+#define SL_ISD_NAME_BYTES_MAX 46
+
+/* Reads the map. YAML that has no `names` is somebody else's: *names is then NULL. */
+bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **names, sl_error *error);
+void sl_isd_names_destroy(sl_isd_names *names); /* NULL is fine */
+
+/* The name that a key gets; its own where `names` is NULL or says nothing. All keys must have been
+ * asked for before sl_isd_names_check. Lives as long as names and path. */
+const char *sl_isd_name(sl_isd_names *names, const char *path);
+
+/* Is every path of the map a key, and no name given twice in one document? */
+bool sl_isd_names_check(const sl_isd_names *names, sl_error *error);
+
+/* ---- the plan (isd_groups.c) ---- */
+
+typedef enum sl_isd_step_kind {
+    SL_ISD_END,
+    SL_ISD_INT,           /* type n */
+    SL_ISD_SIGNED_INT,    /* s */
+    SL_ISD_MINUS_INT,     /* m */
+    SL_ISD_DOUBLE,        /* n with a divisor */
+    SL_ISD_SIGNED_DOUBLE, /* s with a divisor */
+    SL_ISD_TEXT,          /* c q f d */
+    SL_ISD_TRIMMED,       /* t */
+    SL_ISD_OPEN,          /* a document begins */
+    SL_ISD_CLOSE,         /* and ends; it vanishes when it is empty */
+} sl_isd_step_kind;
+
+/* One element of a document, or one end of an embedded document. A cache line. */
+typedef struct sl_isd_step {
+    uint8_t prefix[SL_ISD_NAME_BYTES_MAX + 2]; /* of the element; zeros behind it */
+    uint8_t kind;                              /* sl_isd_step_kind */
+    uint8_t prefix_length;                     /* of a CLOSE: its OPEN's */
+    uint8_t offset;                            /* of the field */
+    uint8_t width;
+    uint8_t shift; /* that leaves only the field, or its digits, of eight loaded bytes */
+    bool nullable;
+    bool follows; /* left out as "9" directly behind what was left out */
+    uint8_t factor;
+    uint16_t divisor;
+    int32_t missing; /* the number that is none */
+} sl_isd_step;
+
+_Static_assert(sizeof(sl_isd_step) == 64, "a step fills a cache line");
+
+#define SL_ISD_DEPTH_MAX 4 /* of documents in a group's document */
+
+typedef struct sl_isd_group_plan {
+    uint8_t prefix[SL_BSON_PREFIX_STEP * 4]; /* of the key */
+    const sl_isd_step *steps;
+    uint32_t bound; /* most bytes of the group's document with its key or index */
+    uint8_t prefix_length;
+    uint8_t width;  /* of the data behind the id */
+    uint8_t family; /* groups of one key */
+    bool repeats;   /* an array */
+} sl_isd_group_plan;
+
+#define SL_ISD_IDS (26u * 26u * 10u)
+#define SL_ISD_GROUPS_MAX 255u
+#define SL_ISD_FAMILY_WORDS 4u /* of 64 bits: a set of families */
+
+/* Keys outside of the groups; isd_groups.c spells them. */
+typedef enum sl_isd_key {
+    SL_ISD_KEY_ST,
+    SL_ISD_KEY_TS,
+    SL_ISD_KEY_USAF,
+    SL_ISD_KEY_WBAN,
+    SL_ISD_KEY_POSITION,
+    SL_ISD_KEY_SECTIONS,
+    SL_ISD_KEY_REMARKS,
+    SL_ISD_KEY_SYN, /* the six types of remarks, in the order of sl_isd_remark_type */
+    SL_ISD_KEY_AWY,
+    SL_ISD_KEY_MET,
+    SL_ISD_KEY_SOD,
+    SL_ISD_KEY_SOM,
+    SL_ISD_KEY_HPD,
+    SL_ISD_KEY_ELEMENT_QUALITY,
+    SL_ISD_KEY_QUALITY_ID,
+    SL_ISD_KEY_QUALITY_VALUE,
+    SL_ISD_KEY_QUALITY_REASON,
+    SL_ISD_KEY_QUALITY_PARAMETER,
+    SL_ISD_KEY_QUALITY_RAW,
+    SL_ISD_KEY_ORIGINAL,
+    SL_ISD_KEY_ORIGINAL_ELEMENT,
+    SL_ISD_KEY_ORIGINAL_FLAGS,
+    SL_ISD_KEY_ORIGINAL_VALUE,
+    SL_ISD_KEY_UNPARSED,
+    SL_ISD_LITE_TEMPERATURE, /* from here on ISD-Lite's, which has st and ts besides */
+    SL_ISD_LITE_TEMPERATURE_VALUE,
+    SL_ISD_LITE_DEW_POINT,
+    SL_ISD_LITE_DEW_POINT_VALUE,
+    SL_ISD_LITE_PRESSURE,
+    SL_ISD_LITE_PRESSURE_VALUE,
+    SL_ISD_LITE_WIND,
+    SL_ISD_LITE_DIRECTION,
+    SL_ISD_LITE_ANGLE,
+    SL_ISD_LITE_SPEED,
+    SL_ISD_LITE_RATE,
+    SL_ISD_LITE_SKY_COVER,
+    SL_ISD_LITE_CODE,
+    SL_ISD_LITE_PRECIPITATION,
+    SL_ISD_LITE_PERIOD,
+    SL_ISD_LITE_DEPTH,
+    SL_ISD_LITE_CONDITION,
+    SL_ISD_KEYS,
+} sl_isd_key;
+
+typedef struct sl_isd_prefix {
+    uint8_t bytes[SL_ISD_NAME_BYTES_MAX + 2];
+    uint32_t length;
+} sl_isd_prefix;
+
+struct sl_plan {
+    bool keep_missing;
+    char *foreign_schema; /* name of a schema that is no name map, else NULL */
+    sl_isd_names *names;
+    sl_isd_step *steps; /* owns all steps */
+    const sl_isd_step *fixed;
+    uint32_t fixed_bound; /* of a document but for its groups, entries and texts */
+    uint32_t quality_bound;
+    uint32_t original_bound;
+    uint32_t lite_bound; /* of a document of ISD-Lite */
+    sl_isd_prefix keys[SL_ISD_KEYS];
+    sl_isd_group_plan groups[SL_ISD_GROUPS_MAX];
+    uint8_t rows[SL_ISD_IDS]; /* of groups, plus 1; 0: no such id */
+};
+
+/* The plan functions of both formats' rows. */
+bool sl_isd_plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error);
+void sl_isd_plan_destroy(sl_plan *plan);
+
+/* False, with error set, when the options hold a schema that is no name map. */
+bool sl_isd_plan_fits(const sl_plan *plan, sl_error *error);
+
+/* The plan's row for the three bytes of an id, plus 1; 0 when there is no such group. */
+static inline unsigned sl_isd_row(const sl_plan *plan, const char *id) {
+    unsigned first = (unsigned)(uint8_t)id[0] - 'A', second = (unsigned)(uint8_t)id[1] - 'A';
+    unsigned digit = (unsigned)(uint8_t)id[2] - '0';
+    if (first >= 26 || second >= 26 || digit >= 10)
+        return 0;
+    return plan->rows[(first * 26 + second) * 10 + digit];
+}
+
+/* ---- lines (isd_lines.c) ---- */
+
+/* One block being parsed. */
+typedef struct sl_isd_parser {
+    const sl_plan *plan;
+    const sl_dialect *dialect;
+    const sl_block *block;
+    sl_sink *sink;
+    sl_parse_counts counts;
+} sl_isd_parser;
+
+/* Takes one line without its line feed. False when the sink said stop. */
+typedef bool sl_isd_take(sl_isd_parser *parser, const char *line, size_t length);
+
+/* Hands all lines of the block to `take` and adds up what it counted. */
+bool sl_isd_parse_lines(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
+                        sl_sink *sink, sl_parse_counts *counts, sl_isd_take *take);
+
+/* Makes sure of room for a document of `bound` bytes. False when the sink said stop. */
+static inline bool sl_isd_make_room(sl_sink *sink, size_t bound) {
+    if (__builtin_expect((size_t)(sink->limit - sink->cursor) >= bound &&
+                             sink->documents < sink->documents_limit,
+                         1))
+        return true;
+    return sink->full(sink, bound);
+}
+
+int64_t sl_isd_line_id(const sl_isd_parser *parser, const char *line);
+
+/* Counts a blank line, or rejects another one. `column` may be NULL. */
+void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const char *column,
+                   const char *reason, ...) __attribute__((format(printf, 5, 6)));
+
+/* Do at least half of the first lines look like records? *record is then the first that does; else
+ * the error shows the first line, and `expected`. */
+bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_text line),
+                        const char *expected, sl_text *record, sl_error *error);
+
+/* There is no header: an empty text. */
+sl_text sl_isd_header(const sl_dialect *dialect);
+
+/* ---- the walk (isd_walk.c) ---- */
+
+typedef struct sl_isd_span {
+    uint16_t from, to; /* bytes of the record; equal when there is nothing */
+} sl_isd_span;
+
+/* The sections behind ADD, without their tags. */
+typedef struct sl_isd_tail {
+    sl_isd_span remarks, qualities, originals;
+} sl_isd_tail;
+
+#define SL_ISD_GROUP_BYTES_MIN 6u /* with its id */
+
+/* Where everything of a record is. */
+typedef struct sl_isd_walk {
+    const char *record;
+    sl_isd_tail tail;
+    sl_isd_span lost;    /* not understood */
+    sl_isd_span surplus; /* behind what the record's own length says */
+    bool interrupted;    /* a family's groups do not all stand together */
+    uint32_t bound;      /* most bytes of the document */
+    uint32_t group_count;
+    struct {
+        uint16_t at; /* of the id */
+        uint8_t row;
+    } groups[SL_ISD_RECORD_BYTES_MAX / SL_ISD_GROUP_BYTES_MIN];
+} sl_isd_walk;
+
+/* Walks the sections of a record of SL_ISD_FIXED_BYTES to SL_ISD_RECORD_BYTES_MAX, of which the
+ * first `end` bytes (not fewer than SL_ISD_FIXED_BYTES) are to be believed. */
+void sl_isd_walk_record(const sl_plan *plan, const char *record, size_t end, size_t length,
+                        sl_isd_walk *walk);
+
+/* Is there something that was not understood, or not believed? */
+static inline bool sl_isd_has_unparsed(const sl_isd_walk *walk) {
+    return (walk->lost.from < walk->lost.to) | (walk->surplus.from < walk->surplus.to);
+}
+
+/* The six types of remarks: 0 to 5, or -1 when the three bytes are none. */
+int sl_isd_remark_type(const char *bytes);
+#define SL_ISD_REMARK_HEAD 6u /* type and length */
+/* The three digits of a remark's length; -1 when they are not digits. */
+int sl_isd_remark_length(const char *digits);
+#define SL_ISD_QUALITY_BYTES 16u
+#define SL_ISD_ORIGINAL_BYTES 11u
+
+/* ---- the writer (isd_document.c, isd_sections.c) ---- */
+
+/* Writes the document of a record; returns its end. `careful`: the record has bytes other than
+ * 0x20..0x7E. Adds to *malformed. Reads and writes SL_SLACK bytes too far. */
+uint8_t *sl_isd_put_document(const sl_plan *plan, const sl_isd_walk *walk, int64_t id,
+                             int64_t milliseconds, bool careful, uint8_t *start,
+                             uint64_t *malformed);
+
+/* Its end: remarks, elementQuality, originalObservation, unparsed. */
+uint8_t *sl_isd_put_tail(const sl_plan *plan, const sl_isd_walk *walk, bool careful, uint8_t *out);
+
+/* Text in which bytes below 0x20 and 0x7F become blanks, and those above are Latin-1. */
+uint8_t *sl_isd_put_latin1(uint8_t *to, const char *text, size_t length);
+
+/* The key of an array's element from 10 on. */
+uint8_t *sl_isd_put_large_index(uint8_t *to, sl_bson_type type, uint32_t index);
+
+/* The prefix of an array's element. */
+static inline uint8_t *sl_isd_put_index(uint8_t *to, sl_bson_type type, uint32_t index) {
+    if (__builtin_expect(index >= 10, 0))
+        return sl_isd_put_large_index(to, type, index);
+    to[0] = (uint8_t)type;
+    to[1] = (uint8_t)('0' + index);
+    to[2] = 0;
+    return to + 3;
+}
+
+static inline uint8_t *sl_isd_put_key(uint8_t *to, const sl_isd_prefix *prefix) {
+    return sl_bson_put_prefix(to, prefix->bytes, prefix->length);
+}
+
+/* A string's value. */
+static inline uint8_t *sl_isd_put_string(uint8_t *to, const char *text, size_t length,
+                                         bool careful) {
+    if (!careful)
+        return sl_bson_put_text(to, text, length);
+    uint8_t *end = sl_isd_put_latin1(to + 4, text, length);
+    *end++ = 0;
+    sl_bson_put_int32(to, (int32_t)(end - to - 4));
+    return end;
+}
+
+static inline uint8_t *sl_isd_put_element(uint8_t *to, const sl_isd_prefix *prefix,
+                                          const char *text, size_t length, bool careful) {
+    return sl_isd_put_string(sl_isd_put_key(to, prefix), text, length, careful);
+}
+
+/* The length without trailing blanks. */
+static inline size_t sl_isd_trimmed(const char *text, size_t length) {
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    return length;
+}
+
+#endif

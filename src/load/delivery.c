@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Delivery: the documents of a worker shared out among the batches of their shards, batches sent,
+ * and each document booked with its fate.
+ *
+ * A bulk insert whose documents all belong to one shard passes the router in one piece; any other
+ * is taken apart there and costs every shard a command. So there is one batch per shard. Documents
+ * whose owner cannot be told have a batch of their own, so that they do not spoil the others.
+ *
+ * Memory: batches get their room when they are first used. The batches of a worker's shards have
+ * room for twice --batch-bytes in all, or for a MiB each where that is more (beyond 32 shards, by
+ * default); the one that is left to the router, where it is needed, has as much as any of them. A
+ * document that is larger than its batch makes it larger. */
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+
+#define SCRATCH_BYTES ((size_t)256 << 10) /* stays in a core's own cache */
+#define BATCH_BYTES_LEAST ((size_t)1 << 20)
+
+/* ---- a batch to its shard ---- */
+
+/* The segment of a batch that its document `index` belongs to. */
+static const sl_batch_segment *segment_of(const sl_batch *batch, uint32_t index) {
+    const sl_batch_segment *segment = batch->segments;
+    while (index >= segment->documents) {
+        index -= segment->documents;
+        segment++;
+    }
+    return segment;
+}
+
+typedef struct sl_refusals {
+    sl_worker *worker;
+    const sl_batch *batch;
+    uint32_t next; /* the document that `at` is the place of */
+    size_t at;
+    bool failed;
+} sl_refusals;
+
+static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
+    if (index < state->next) {
+        state->next = 0;
+        state->at = 0;
+    }
+    for (; state->next < index; state->next++) {
+        int32_t length;
+        memcpy(&length, state->batch->bytes + state->at, sizeof length);
+        state->at += (size_t)BSON_UINT32_FROM_LE((uint32_t)length);
+    }
+    return state->batch->bytes + state->at;
+}
+
+static void on_refused(void *context, uint32_t index, int32_t code, const char *message) {
+    sl_refusals *state = context;
+    sl_load *load = state->worker->load;
+    const sl_batch_segment *segment = segment_of(state->batch, index);
+    if (code == 0)
+        return; /* already there: it is where it should be */
+    const uint8_t *document = document_at(state, index);
+    uint32_t length;
+    memcpy(&length, document, sizeof length);
+    bson_t view;
+    bson_iter_t iter;
+    int64_t id = segment->first_id;
+    char *json = NULL;
+    if (bson_init_static(&view, document, BSON_UINT32_FROM_LE(length))) {
+        if (bson_iter_init_find(&iter, &view, "_id") && BSON_ITER_HOLDS_INT64(&iter))
+            id = bson_iter_int64(&iter);
+        json = bson_as_relaxed_extended_json(&view, NULL);
+    }
+    char reason[600];
+    snprintf(reason, sizeof reason, "refused by the server: %s (code %d)", message, code);
+    if (!sl_rejects_add_refused(load->rejects, segment->source, sl_document_id_offset(id), reason,
+                             json ? json : "", &state->worker->error))
+        state->failed = true;
+    bson_free(json);
+    /* It was counted with its segment; take it out again. */
+    atomic_fetch_sub_explicit(&load->accepted[sl_load_range_of(load, segment->first_id)], 1,
+                              memory_order_relaxed);
+    atomic_fetch_sub_explicit(&load->sources[segment->source].accepted, 1, memory_order_relaxed);
+}
+
+static bool send_batch(sl_worker *worker, sl_batch *batch) {
+    sl_load *load = worker->load;
+    if (batch->documents == 0)
+        return true;
+    sl_worker_spent(worker, STAGE_PARSING);
+    for (size_t i = 0; i < batch->segment_count; i++) {
+        const sl_batch_segment *segment = &batch->segments[i];
+        atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, segment->first_id)],
+                                  segment->documents, memory_order_relaxed);
+        atomic_fetch_add_explicit(&load->sources[segment->source].accepted, segment->documents,
+                                  memory_order_relaxed);
+    }
+    sl_batch_result result = {0};
+    sl_refusals refusals = {.worker = worker, .batch = batch};
+    int64_t start = sl_clock_ns();
+    bool ok = load->sink->send(worker->outlet, batch, &result, on_refused, &refusals,
+                               &worker->error);
+    sl_histogram_add(&load->latencies[worker->index], (uint64_t)(sl_clock_ns() - start));
+    sl_count(&worker->counters->retries, result.retries);
+    if (!ok || refusals.failed)
+        return false;
+    sl_count(&worker->counters->inserted, result.inserted);
+    sl_count(&worker->counters->already_there, result.already_there);
+    sl_count(&worker->counters->server_rejects, result.rejected);
+    sl_count(&worker->counters->bson_bytes, batch->used);
+    sl_count(&worker->counters->batches, 1);
+    if (batch->shard < load->shards)
+        atomic_fetch_add_explicit(&load->shard_documents[batch->shard], result.inserted,
+                                  memory_order_relaxed);
+    sl_batch_empty(batch);
+    sl_worker_spent(worker, STAGE_SENDING);
+    return true;
+}
+
+/* ---- documents to their batches ---- */
+
+/* How much one batch holds when `shards` of them share a worker's room. */
+static size_t room_of(const sl_load *load) {
+    size_t whole = load->config->batch_bytes;
+    size_t share = 2 * whole / load->shards;
+    if (share < BATCH_BYTES_LEAST)
+        share = BATCH_BYTES_LEAST;
+    return share < whole ? share : whole;
+}
+
+bool sl_delivery_init(sl_worker *worker, sl_error *error) {
+    const sl_load *load = worker->load;
+    worker->batches = calloc(load->shards + 1, sizeof *worker->batches);
+    size_t scratch = room_of(load) < SCRATCH_BYTES ? room_of(load) : SCRATCH_BYTES;
+    return (worker->batches && sl_batch_init(&worker->scratch, load->shards, scratch)) ||
+           sl_error_memory(error, "starting workers");
+}
+
+void sl_delivery_clear(sl_worker *worker) {
+    for (uint32_t i = 0; worker->batches && i <= worker->load->shards; i++)
+        sl_batch_clear(&worker->batches[i]);
+    free(worker->batches);
+    sl_batch_clear(&worker->scratch);
+}
+
+sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
+    sl_batch *batch = &worker->batches[shard];
+    if (batch->bytes || sl_batch_init(batch, shard, room_of(worker->load)))
+        return batch;
+    sl_error_memory(&worker->error, "making a batch");
+    return NULL;
+}
+
+static bool add_to_batch(sl_worker *worker, sl_batch *batch, const sl_batch_segment *origin,
+                         const uint8_t *document, size_t length) {
+    bool full = batch->documents == worker->load->config->batch_documents ||
+                length > batch->room - batch->used;
+    if (full && !send_batch(worker, batch))
+        return false;
+    return sl_batch_add(batch, origin, document, length) ||
+           sl_error_memory(&worker->error, "filling a batch");
+}
+
+/* The scratch holds documents of one block only: it has one segment. */
+static bool share_out(sl_worker *worker) {
+    const sl_load *load = worker->load;
+    sl_batch *from = &worker->scratch;
+    const uint8_t *end = from->bytes + from->used;
+    bool ok = true;
+    for (const uint8_t *at = from->bytes; ok && at < end;) {
+        uint32_t length, shard;
+        memcpy(&length, at, sizeof length);
+        length = BSON_UINT32_FROM_LE(length);
+        if (!sl_shard_map_owner_of(load->map, at, &worker->owners, &shard))
+            shard = load->shards;
+        sl_batch *to = sl_delivery_batch(worker, shard);
+        ok = to && add_to_batch(worker, to, from->segments, at, length);
+        at += length;
+    }
+    sl_batch_empty(from);
+    return ok;
+}
+
+bool sl_deliver(sl_worker *worker, sl_batch *batch) {
+    return batch == &worker->scratch ? share_out(worker) : send_batch(worker, batch);
+}
+
+bool sl_deliver_rest(sl_worker *worker) {
+    for (uint32_t i = 0; i <= worker->load->shards; i++) {
+        if (!send_batch(worker, &worker->batches[i]))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Archives through libarchive. A zip file is read by its table of contents where the input can be
+ * seeked, from front to back where not; a tar always from front to back. Nothing is held but one
+ * buffer, however large a member claims to be. */
+#include "archive.h"
+
+#include <archive_entry.h>
+#include <fnmatch.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+#include "bridge.h"
+#include "source_set.h"
+
+#define MEMBER_BUFFER_BYTES ((size_t)64 << 10)
+#define NAME_ROOM 800
+
+struct sl_archive {
+    const char *kind;
+    const char *include; /* borrowed; NULL: all */
+    bool checked;
+    bool ended;
+    bool any;            /* a member was of use */
+    uint64_t files;      /* regular files seen */
+    uint64_t unmatched;  /* of those, passed over because of the pattern */
+    uint64_t number;     /* of the present member, from 1 */
+    locale_t names;      /* in which libarchive can give names that are UTF-8; or none */
+    sl_bridge bridge;
+    sl_input member;
+    char name[NAME_ROOM];      /* of the present member */
+    char place[NAME_ROOM * 2]; /* archive and member, for messages */
+};
+
+/* A tar header's sum of bytes, its own field taken as blanks: true of every kind of tar. */
+static bool tar_sum_fits(const unsigned char *header) {
+    unsigned long sum = 0, stated = 0;
+    size_t at = 148;
+    while (at < 156 && header[at] == ' ')
+        at++;
+    size_t digits = at;
+    for (; at < 156 && header[at] >= '0' && header[at] <= '7'; at++)
+        stated = stated * 8 + (header[at] - '0');
+    if (at == digits)
+        return false;
+    for (size_t i = 0; i < SL_ARCHIVE_HEAD_BYTES; i++)
+        sum += i >= 148 && i < 156 ? ' ' : header[i];
+    return sum == stated;
+}
+
+const char *sl_archive_kind_of(const unsigned char *bytes, size_t length) {
+    if (length >= 4 && (memcmp(bytes, "PK\003\004", 4) == 0 || memcmp(bytes, "PK\005\006", 4) == 0))
+        return "zip";
+    if (length < SL_ARCHIVE_HEAD_BYTES)
+        return NULL;
+    bool magic = memcmp(bytes + 257, "ustar", 5) == 0 && memchr(bytes, 0, SL_ARCHIVE_HEAD_BYTES);
+    return magic || tar_sum_fits(bytes) ? "tar" : NULL;
+}
+
+static bool is_hidden(const char *path) {
+    while (*path) {
+        size_t length = strcspn(path, "/");
+        bool dots = (length == 1 && path[0] == '.') || (length == 2 && memcmp(path, "..", 2) == 0);
+        if ((path[0] == '.' && !dots) || (length == 8 && memcmp(path, "__MACOSX", 8) == 0))
+            return true;
+        path += length + (path[length] == '/');
+    }
+    return false;
+}
+
+static const char *path_of(struct archive_entry *entry) {
+    const char *path = archive_entry_pathname(entry);
+    return path ? path : archive_entry_pathname_utf8(entry);
+}
+
+/* A type that does not exist is a damaged one; its member is not to be lost over that. */
+static bool is_file(struct archive_entry *entry) {
+    switch (archive_entry_filetype(entry)) {
+    case AE_IFDIR:
+    case AE_IFLNK:
+    case AE_IFCHR:
+    case AE_IFBLK:
+    case AE_IFIFO:
+    case AE_IFSOCK:
+        return false;
+    default:
+        return !archive_entry_hardlink(entry);
+    }
+}
+
+static void name_member(sl_archive *archive, const char *path) {
+    if (path)
+        sl_text_printable(sl_text_of(path), archive->name, sizeof archive->name);
+    else
+        snprintf(archive->name, sizeof archive->name, "member %llu",
+                 (unsigned long long)archive->number);
+    snprintf(archive->place, sizeof archive->place, "%s: %s", archive->bridge.input->name,
+             archive->name);
+}
+
+/* libarchive's last call failed: what that means for the user. */
+static bool fail(sl_archive *archive, sl_error *error) {
+    sl_bridge *bridge = &archive->bridge;
+    const sl_input *input = bridge->input;
+    const char *reason = sl_bridge_reason(bridge);
+    const char *place = archive->number > 0 ? archive->place : input->name;
+    if (bridge->input_failed)
+        return sl_error_prefix(error, "reading %s", place);
+    if (strstr(reason, "method (9:"))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: packed with Deflate64, which cannot be read here; unpack the "
+                            "archive first (unzip, or 7z x), or pipe it in: "
+                            "7z x -so FILE | shardload load ... -", place);
+    if (strstr(reason, "Unsupported ZIP compression method"))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: packed in a way that cannot be read here (%s); unpack the archive "
+                            "first", place, reason);
+    if (bridge->ran_out)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the %s archive breaks off at byte %llu (%s); the file is "
+                            "truncated: fetch it again", place, archive->kind,
+                            (unsigned long long)input->offset, reason);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: the %s archive is damaged near byte %llu (%s); fetch the file again",
+                        place, archive->kind, (unsigned long long)sl_input_position(input), reason);
+}
+
+static bool fetch(sl_input *member, unsigned char *out, size_t room, size_t *got,
+                  sl_reader_times *times, sl_error *error) {
+    sl_archive *archive = member->context;
+    sl_bridge_enter(&archive->bridge, times, error);
+    la_ssize_t result = archive_read_data(archive->bridge.library, out, room);
+    sl_bridge_leave(&archive->bridge);
+    *got = result > 0 ? (size_t)result : 0;
+    return result >= 0 || fail(archive, error);
+}
+
+bool sl_archive_create(sl_input *input, const char *include, bool checked, sl_archive **result,
+                       sl_error *error) {
+    sl_archive *archive = calloc(1, sizeof *archive);
+    *result = archive;
+    if (!archive)
+        return sl_error_memory(error, "opening archives");
+    archive->kind = sl_archive_kind_of(sl_input_at(input), sl_input_left(input));
+    archive->include = include;
+    archive->checked = checked;
+    archive->member = (sl_input){.fetch = fetch, .context = archive, .name = archive->place};
+    archive->names = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    struct archive *library = archive_read_new();
+    archive->bridge = (sl_bridge){.library = library, .input = input};
+    bool tar = strcmp(archive->kind, "tar") == 0;
+    if (library && (tar ? archive_read_support_format_tar(library)
+                        : archive_read_support_format_zip(library)) == ARCHIVE_OK &&
+        sl_input_init(&archive->member, MEMBER_BUFFER_BYTES, error))
+        return true;
+    sl_archive_destroy(archive);
+    *result = NULL;
+    return sl_error_memory(error, "opening archives");
+}
+
+void sl_archive_destroy(sl_archive *archive) {
+    if (!archive)
+        return;
+    archive_read_free(archive->bridge.library);
+    if (archive->names)
+        freelocale(archive->names);
+    sl_input_clear(&archive->member);
+    free(archive);
+}
+
+/* Reads the next header and its path, which may be NULL; `*entry` NULL at the end. */
+static bool next_entry(sl_archive *archive, struct archive_entry **entry, const char **path,
+                       sl_reader_times *times, sl_error *error) {
+    sl_bridge *bridge = &archive->bridge;
+    sl_bridge_enter(bridge, times, error);
+    locale_t before = archive->names ? uselocale(archive->names) : (locale_t)0;
+    /* ARCHIVE_RETRY, "try the next one", is a header that is damaged: its member would be lost. */
+    int result = archive->number == 0 && !sl_bridge_open(bridge)
+                     ? ARCHIVE_FATAL
+                     : archive_read_next_header(bridge->library, entry);
+    if (result == ARCHIVE_EOF)
+        *entry = NULL;
+    else if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
+        *path = path_of(*entry);
+    if (before)
+        uselocale(before);
+    sl_bridge_leave(bridge);
+    return result == ARCHIVE_EOF || result == ARCHIVE_OK || result == ARCHIVE_WARN ||
+           fail(archive, error);
+}
+
+/* The end of the archive. What follows it in a pipe or a compressed file is read nevertheless: the
+ * writer of a pipe shall not be cut off, and a checksum may stand at the very end. */
+static bool end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
+    sl_input *input = archive->bridge.input;
+    archive->ended = true;
+    if (archive->bridge.ran_out && !archive->checked && strcmp(archive->kind, "tar") == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the tar archive ends at byte %llu without the mark that ends one; "
+                            "the file is truncated: fetch it again", input->name,
+                            (unsigned long long)input->offset);
+    while (!input->seek && !input->ended) {
+        input->used = input->length;
+        if (!sl_input_peek(input, 1, times, error))
+            return false;
+    }
+    if (archive->any)
+        return true;
+    if (archive->files == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: this %s archive holds no files",
+                            input->name, archive->kind);
+    if (archive->unmatched == archive->files)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: no file in this %s archive matches --include %s", input->name,
+                            archive->kind, archive->include);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: no file in this %s archive can be used: they are hidden, empty or not "
+                        "text%s", input->name, archive->kind,
+                        archive->include ? ", or do not match --include" : "");
+}
+
+bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *times,
+                     sl_error *error) {
+    *member = NULL;
+    while (!archive->ended) {
+        struct archive_entry *entry = NULL;
+        const char *path = NULL;
+        if (!next_entry(archive, &entry, &path, times, error))
+            return false;
+        if (!entry)
+            return end(archive, times, error);
+        archive->number++;
+        name_member(archive, path);
+        if (!is_file(entry))
+            continue;
+        archive->files++;
+        if (path && is_hidden(path))
+            continue;
+        if (archive->include && (!path || fnmatch(archive->include, sl_base_name(path), 0) != 0)) {
+            archive->unmatched++;
+            continue;
+        }
+        if (archive_entry_is_encrypted(entry))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s: encrypted; unpack the archive with its password first (7z x)",
+                                archive->place);
+        archive->member.used = archive->member.length = 0;
+        archive->member.offset = 0;
+        archive->member.ended = false;
+        *member = &archive->member;
+        return true;
+    }
+    return true;
+}
+
+void sl_archive_use_member(sl_archive *archive) {
+    archive->any = true;
+}
+
+const char *sl_archive_member_name(const sl_archive *archive) {
+    return archive->name;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A walk through a folder. Of the folder that is being listed, only the names are held: some 30
+ * bytes a file, so that half a million of them fit, and the log tells of the progress while they
+ * are read, not after. */
+#include "folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+
+#include "names.h"
+
+typedef struct folder_walk {
+    const char *root, *include;
+    sl_folder_visit *visit;
+    void *context;
+    char *path; /* of where the walk is */
+    size_t path_room;
+    size_t listed, looked_at; /* names */
+    int64_t told; /* when progress was last told of */
+} folder_walk;
+
+/* The folders above, to see a link that leads back to one of them. */
+typedef struct parent {
+    const struct parent *above;
+    dev_t device;
+    ino_t inode;
+} parent;
+
+typedef struct listing {
+    sl_names names;
+    const char **sorted;
+    size_t count, room;
+} listing;
+
+static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
+                        sl_error *error);
+
+static void tell(folder_walk *walk) {
+    if (sl_seconds_since(walk->told) < 2)
+        return;
+    sl_log_info("searching %s: %zu of %zu names looked at so far", walk->root, walk->looked_at,
+                walk->listed);
+    walk->told = sl_clock_ns();
+}
+
+static bool fail(const folder_walk *walk, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", walk->path, strerror(errno));
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool add_name(listing *list, const char *name) {
+    if (list->count == list->room) {
+        size_t room = list->room ? list->room * 2 : 64;
+        const char **sorted = realloc(list->sorted, room * sizeof *sorted);
+        if (!sorted)
+            return false;
+        list->sorted = sorted;
+        list->room = room;
+    }
+    list->sorted[list->count] = sl_names_add(&list->names, name);
+    return list->sorted[list->count] && ++list->count;
+}
+
+static bool list_folder(folder_walk *walk, int folder, listing *list, sl_error *error) {
+    int copy = dup(folder); /* closedir closes it */
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream) {
+        fail(walk, error);
+        if (copy >= 0)
+            close(copy);
+        return false;
+    }
+    bool ok = true;
+    struct dirent *entry;
+    errno = 0;
+    while (ok && (entry = readdir(stream)) != NULL) {
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, "__MACOSX") != 0) {
+            ok = add_name(list, entry->d_name) || sl_error_memory(error, "listing sources");
+            walk->listed++;
+        }
+        tell(walk);
+        errno = 0;
+    }
+    if (ok && errno != 0)
+        ok = fail(walk, error);
+    closedir(stream);
+    if (list->count > 1)
+        qsort(list->sorted, list->count, sizeof *list->sorted, by_name);
+    return ok;
+}
+
+/* Appends "/name" to the path; its new length, or 0 without memory. */
+static size_t append(folder_walk *walk, size_t length, const char *name) {
+    size_t need = length + strlen(name) + 2;
+    if (need > walk->path_room) {
+        char *path = realloc(walk->path, need * 2);
+        if (!path)
+            return 0;
+        walk->path = path;
+        walk->path_room = need * 2;
+    }
+    return length + (size_t)sprintf(walk->path + length, "%s%s",
+                                    length > 0 && walk->path[length - 1] == '/' ? "" : "/", name);
+}
+
+static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t path_length,
+                         const struct stat *facts, const parent *above, sl_error *error) {
+    for (const parent *each = above; each; each = each->above) {
+        if (each->device == facts->st_dev && each->inode == facts->st_ino) {
+            sl_log_warning("%s: leads back to a folder above it; not followed", walk->path);
+            return true;
+        }
+    }
+    int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (inner < 0)
+        return fail(walk, error);
+    parent here = {above, facts->st_dev, facts->st_ino};
+    bool ok = walk_folder(walk, inner, path_length, &here, error);
+    close(inner);
+    return ok;
+}
+
+static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
+                        sl_error *error) {
+    listing list = {0};
+    bool ok = list_folder(walk, folder, &list, error);
+    for (size_t i = 0; ok && i < list.count; i++) {
+        const char *name = list.sorted[i];
+        size_t length = append(walk, path_length, name);
+        struct stat facts;
+        walk->looked_at++;
+        tell(walk);
+        if (length == 0)
+            ok = sl_error_memory(error, "listing sources");
+        else if (fstatat(folder, name, &facts, 0) != 0)
+            ok = errno == ENOENT || errno == ELOOP || fail(walk, error); /* a link to nowhere */
+        else if (S_ISDIR(facts.st_mode))
+            ok = enter_folder(walk, folder, name, length, &facts, above, error);
+        else if (S_ISREG(facts.st_mode) &&
+                 (!walk->include || fnmatch(walk->include, name, 0) == 0))
+            ok = walk->visit(walk->context, walk->path, &facts, error);
+        if (length > 0)
+            walk->path[path_length] = '\0';
+    }
+    free(list.sorted);
+    sl_names_clear(&list.names);
+    return ok;
+}
+
+bool sl_folder_walk(const char *path, const char *include, sl_folder_visit *visit, void *context,
+                    sl_error *error) {
+    folder_walk walk = {.root = path, .include = include, .visit = visit, .context = context,
+                        .path = strdup(path), .path_room = strlen(path) + 1,
+                        .told = sl_clock_ns()};
+    if (!walk.path)
+        return sl_error_memory(error, "listing sources");
+    struct stat facts;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = folder >= 0 && fstat(folder, &facts) == 0;
+    if (ok) {
+        parent root = {NULL, facts.st_dev, facts.st_ino};
+        ok = walk_folder(&walk, folder, strlen(path), &root, error);
+    } else {
+        fail(&walk, error);
+    }
+    if (folder >= 0)
+        close(folder);
+    free(walk.path);
+    return ok;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A walk through a folder and the folders in it. */
+#ifndef SHARDLOAD_SOURCE_FOLDER_H
+#define SHARDLOAD_SOURCE_FOLDER_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include <shardload/error.h>
+
+/* Called for a regular file; false ends the walk with its error. */
+typedef bool sl_folder_visit(void *context, const char *path, const struct stat *facts,
+                             sl_error *error);
+
+/* Visits all files below `path` whose names match the shell pattern `include` (NULL: all), in
+ * order of name, folder by folder. Links are followed, but not back to a folder above. Hidden
+ * files and __MACOSX are passed over. Says every two seconds in the log how far it is. No file is
+ * opened. */
+bool sl_folder_walk(const char *path, const char *include, sl_folder_visit *visit, void *context,
+                    sl_error *error);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs, and the one at the bottom: a file or pipe. */
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+
+#define FILE_BUFFER_BYTES ((size_t)256 << 10)
+#define FILE_BUFFER_BYTES_MIN ((size_t)4 << 10)
+
+typedef struct file_state {
+    int file;
+    off_t start; /* where the input begins; standard input may have been read from before */
+} file_state;
+
+bool sl_input_init(sl_input *input, size_t room, sl_error *error) {
+    input->buffer = malloc(room);
+    input->room = room;
+    return input->buffer || sl_error_memory(error, "opening sources");
+}
+
+void sl_input_clear(sl_input *input) {
+    free(input->buffer);
+    input->buffer = NULL;
+}
+
+bool sl_input_peek(sl_input *input, size_t wanted, sl_reader_times *times, sl_error *error) {
+    while (sl_input_left(input) < wanted && !input->ended) {
+        if (input->used > 0) {
+            input->length -= input->used;
+            memmove(input->buffer, input->buffer + input->used, input->length);
+            input->used = 0;
+        }
+        size_t got;
+        if (!input->fetch(input, input->buffer + input->length, input->room - input->length, &got,
+                          times, error))
+            return false;
+        input->length += got;
+        input->offset += got;
+        input->ended = got == 0;
+    }
+    return true;
+}
+
+bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length,
+                   sl_reader_times *times, sl_error *error) {
+    unsigned char *to = out;
+    size_t filled = 0;
+    while (filled < room) {
+        size_t left = sl_input_left(input), got;
+        if (left > 0) {
+            got = left < room - filled ? left : room - filled;
+            memcpy(to + filled, sl_input_at(input), got);
+            input->used += got;
+            filled += got;
+        } else if (input->ended) {
+            break;
+        } else if (room - filled < input->room) {
+            if (!sl_input_peek(input, 1, times, error))
+                return false;
+        } else { /* a large piece need not pass through the buffer */
+            if (!input->fetch(input, to + filled, room - filled, &got, times, error))
+                return false;
+            filled += got;
+            input->offset += got;
+            input->ended = got == 0;
+        }
+    }
+    *length = filled;
+    return true;
+}
+
+static bool fetch_from_file(sl_input *input, unsigned char *out, size_t room, size_t *got,
+                            sl_reader_times *times, sl_error *error) {
+    const file_state *state = input->context;
+    int64_t start = sl_clock_ns();
+    ssize_t result;
+    do {
+        result = read(state->file, out, room);
+    } while (result < 0 && errno == EINTR);
+    times->reading += sl_clock_ns() - start;
+    if (result < 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu: %s",
+                            input->name, (unsigned long long)input->offset, strerror(errno));
+    *got = (size_t)result;
+    return true;
+}
+
+static bool seek_in_file(sl_input *input, int64_t offset, int whence, uint64_t *where) {
+    const file_state *state = input->context;
+    off_t to = (off_t)offset + (whence == SEEK_SET ? state->start : 0);
+    if (whence == SEEK_CUR)
+        to -= (off_t)sl_input_left(input);
+    off_t result = lseek(state->file, to, whence);
+    if (result < state->start)
+        return false;
+    input->used = input->length = 0;
+    input->ended = false;
+    input->offset = *where = (uint64_t)(result - state->start);
+    return true;
+}
+
+bool sl_input_open_file(sl_input *input, const char *path, sl_error *error) {
+    *input = (sl_input){.fetch = fetch_from_file, .name = path};
+    file_state *state = malloc(sizeof *state);
+    if (!state)
+        return sl_error_memory(error, "opening sources");
+    input->context = state;
+    struct stat facts;
+    state->file = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    if (state->file < 0 || fstat(state->file, &facts) != 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
+    size_t room = FILE_BUFFER_BYTES;
+    if (S_ISREG(facts.st_mode)) {
+        state->start = lseek(state->file, 0, SEEK_CUR);
+        if (state->start >= 0)
+            input->seek = seek_in_file;
+        if ((uint64_t)facts.st_size < room) /* many small files are opened one after the other */
+            room = (size_t)facts.st_size < FILE_BUFFER_BYTES_MIN ? FILE_BUFFER_BYTES_MIN
+                                                                  : (size_t)facts.st_size;
+    }
+    return sl_input_init(input, room, error);
+}
+
+void sl_input_close_file(sl_input *input) {
+    file_state *state = input->context;
+    if (state && state->file >= 0)
+        close(state->file);
+    free(state);
+    sl_input_clear(input);
+    input->context = NULL;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MD5, after section 3 of RFC 1321. Words are little-endian, as on every machine this is built for
+ * (bson_writer.h insists on that). */
+#include <shardload/md5.h>
+
+#include <string.h>
+
+/* Element i is the whole part of 2^32 times the absolute sine of i + 1. */
+static const uint32_t sines[64] = {
+    0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
+    0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
+    0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa, 0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8,
+    0x21e1cde6, 0xc33707d6, 0xf4d50d87, 0x455a14ed, 0xa9e3e905, 0xfcefa3f8, 0x676f02d9, 0x8d2a4c8a,
+    0xfffa3942, 0x8771f681, 0x6d9d6122, 0xfde5380c, 0xa4beea44, 0x4bdecfa9, 0xf6bb4b60, 0xbebfbc70,
+    0x289b7ec6, 0xeaa127fa, 0xd4ef3085, 0x04881d05, 0xd9d4d039, 0xe6db99e5, 0x1fa27cf8, 0xc4ac5665,
+    0xf4292244, 0x432aff97, 0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d, 0x85845dd1,
+    0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
+};
+
+static uint32_t rotate(uint32_t x, unsigned left) {
+    return x << left | x >> (32 - left);
+}
+
+/* Step `i` of 64, which changes `a`; the steps of a round differ in nothing but the function. */
+#define STEP(a, b, c, d, function, i, word, left)                                                  \
+    a = b + rotate(a + function(b, c, d) + words[(word) % 16] + sines[i], left)
+#define ROUND(function, first, factor, offset, l0, l1, l2, l3)                                     \
+    for (unsigned i = first; i < first + 16; i += 4) {                                             \
+        STEP(a, b, c, d, function, i, factor * i + offset, l0);                                    \
+        STEP(d, a, b, c, function, i + 1, factor * (i + 1) + offset, l1);                          \
+        STEP(c, d, a, b, function, i + 2, factor * (i + 2) + offset, l2);                          \
+        STEP(b, c, d, a, function, i + 3, factor * (i + 3) + offset, l3);                          \
+    }
+
+#define F(x, y, z) ((z) ^ ((x) & ((y) ^ (z))))
+#define G(x, y, z) ((y) ^ ((z) & ((x) ^ (y))))
+#define H(x, y, z) ((x) ^ (y) ^ (z))
+#define I(x, y, z) ((y) ^ ((x) | ~(z)))
+
+static void take_block(uint32_t state[4], const uint8_t block[64]) {
+    uint32_t words[16];
+    memcpy(words, block, sizeof words);
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    ROUND(F, 0, 1, 0, 7, 12, 17, 22)
+    ROUND(G, 16, 5, 1, 5, 9, 14, 20)
+    ROUND(H, 32, 3, 5, 4, 11, 16, 23)
+    ROUND(I, 48, 7, 0, 6, 10, 15, 21)
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+}
+
+void sl_md5_begin(sl_md5 *md5) {
+    static const uint32_t start[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+    memcpy(md5->state, start, sizeof start);
+    md5->length = 0;
+}
+
+void sl_md5_add(sl_md5 *md5, const void *bytes, size_t length) {
+    const uint8_t *from = bytes;
+    while (length > 0) {
+        size_t at = md5->length % sizeof md5->block;
+        size_t more = sizeof md5->block - at < length ? sizeof md5->block - at : length;
+        memcpy(md5->block + at, from, more);
+        md5->length += more;
+        from += more;
+        length -= more;
+        if (at + more == sizeof md5->block)
+            take_block(md5->state, md5->block);
+    }
+}
+
+void sl_md5_end(sl_md5 *md5, uint8_t digest[SL_MD5_BYTES]) {
+    static const uint8_t padding[64] = {0x80};
+    uint64_t bits = md5->length * 8;
+    size_t at = md5->length % sizeof md5->block;
+    /* One byte at least, up to 8 bytes before a block's end: there the length goes. */
+    sl_md5_add(md5, padding, (at < 56 ? 56 : 120) - at);
+    sl_md5_add(md5, &bits, sizeof bits);
+    memcpy(digest, md5->state, SL_MD5_BYTES);
+}

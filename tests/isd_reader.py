@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second reading of ISD and ISD-Lite files, to hold the loader's against.
+
+It was written from the published layouts alone, without a look at the C parser, and for being
+obviously right rather than fast. What it shares with the loader is the table of facts,
+schemas/isd-groups.tsv, which the tests in turn hold against the published list of fields.
+
+Where the layouts leave room, both take the same side. A record whose length is not the one it
+states is rejected when its columns have slid as well: no sign where one must be, or no section where
+one must begin. Sections come in their order, each once; one that holds nothing, a group that may
+not be repeated and is, and an entry of the wrong kind are where the walk is lost. Where what follows a
+group cannot be another, the group itself is not believed. Of a section of which nothing could be
+read, the tag is kept too; parts kept from several places, and what stands behind the stated end,
+are joined by newlines.
+
+    reading = read("010010-99999-1988.gz", missing="omit", number=1)
+    reading.documents      -> [{"_id": ..., "st": ..., "ts": ..., ...}, ...]   in file order
+    reading.rejects        -> [Reject(offset, line, column, why, raw), ...]
+
+Numbers with a divisor come out as floats, others as ints, and dates as naive UTC datetimes.
+"""
+import csv
+import datetime
+import pathlib
+import re
+from dataclasses import dataclass, field
+from typing import Dict, List, NamedTuple, Optional
+
+from mot_reader import Reject, content, document_id, split_lines
+
+TABLE = pathlib.Path(__file__).resolve().parent.parent / "schemas" / "isd-groups.tsv"
+NUMBERS = "nsm"
+
+
+class Field(NamedTuple):
+    path: str            # in the sub-document, dots between levels
+    width: int
+    kind: str            # n s m: numbers; c q f d t: text
+    divisor: float = 1   # 0.1 multiplies by ten
+    missing: str = None  # what stands for no value
+
+
+class Group(NamedTuple):
+    key: str
+    array: bool
+    fields: List[Field]
+
+    @property
+    def width(self):
+        return sum(part.width for part in self.fields)
+
+
+# Bytes 61 to 105, as paths in the whole document.
+MANDATORY = [
+    Field("wind.direction.angle", 3, "n", 1, "999"), Field("wind.direction.quality", 1, "q"),
+    Field("wind.type", 1, "c", 1, "9"),
+    Field("wind.speed.rate", 4, "n", 10, "9999"), Field("wind.speed.quality", 1, "q"),
+    Field("skyCondition.ceilingHeight.value", 5, "n", 1, "99999"),
+    Field("skyCondition.ceilingHeight.quality", 1, "q"),
+    Field("skyCondition.ceilingHeight.determination", 1, "c", 1, "9"),
+    Field("skyCondition.cavok", 1, "c", 1, "9"),
+    Field("visibility.distance.value", 6, "n", 1, "999999"),
+    Field("visibility.distance.quality", 1, "q"),
+    Field("visibility.variability.value", 1, "c", 1, "9"),
+    Field("visibility.variability.quality", 1, "q"),
+    Field("airTemperature.value", 5, "s", 10, "+9999"), Field("airTemperature.quality", 1, "q"),
+    Field("dewPoint.value", 5, "s", 10, "+9999"), Field("dewPoint.quality", 1, "q"),
+    Field("pressure.value", 5, "n", 10, "99999"), Field("pressure.quality", 1, "q"),
+]
+MANDATORY_ORDER = ["airTemperature", "dewPoint", "pressure", "wind", "visibility", "skyCondition"]
+NUMBER_FORM = {"n": re.compile(rb"\d+\Z"), "s": re.compile(rb"[+-]\d+\Z"),
+               "m": re.compile(rb"-?\d+\Z")}
+
+# The sections in their order, and how one begins at which a walk that was lost is taken up again.
+SECTIONS = {b"ADD": re.compile(rb"(?!)"), b"REM": re.compile(rb"REM(?:SYN|AWY|MET|SOD|SOM|HPD)\d{3}"),
+            b"EQD": re.compile(rb"EQD[QPRCDN]\d\d"), b"QNN": re.compile(rb"QNN[A-Y]")}
+REMARK = re.compile(rb"(SYN|AWY|MET|SOD|SOM|HPD)(\d{3})")
+
+
+def published_table(path):
+    """{id: Group} from the list of fields that has a row for each of them."""
+    rows = {}
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.reader((line for line in file if not line.startswith("#")), delimiter="\t"):
+            first, last, key, _, _, name, _, width, kind, divisor, _, marker, _ = row
+            group = rows.setdefault((first, last), Group(key, first != last, []))
+            group.fields.append(Field(name, int(width), kind, float(divisor or 1), marker or None))
+    return _by_id(rows)
+
+
+def table(path=TABLE):
+    """{id: Group} from the project's own table, which has a line for each group."""
+    rows = {}
+    for line in path.read_text("utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        first, last, key, layout = line.split("\t")
+        group = rows[first, last] = Group(key, first != last, [])
+        for text in layout.split(", "):
+            name, kind, width, scale, by, marker = re.match(
+                r"(\S+) ([nsmcqfdt])(\d+)(?:([/*])(\d+))?(?:=(\S+))?( |\Z)", text).groups()[:6]
+            divisor = 1 if not by else int(by) if scale == "/" else 1 / int(by)
+            if kind in "nmd":
+                marker = "9" * int(width)
+            elif kind == "s":
+                marker = "+" + "9" * (int(width) - 1)
+            group.fields.append(Field(name, int(width), kind, divisor, marker))
+    return _by_id(rows)
+
+
+def _by_id(rows):
+    """A family of groups has the digits from its first to 9, documented or not."""
+    return {first[:2] + str(digit): group for (first, last), group in rows.items()
+            for digit in range(int(first[2]), 10 if first != last else int(first[2]) + 1)}
+
+
+@dataclass
+class Reading:
+    documents: List[Dict] = field(default_factory=list)
+    lines: List[int] = field(default_factory=list)      # line number of each document
+    rejects: List[Reject] = field(default_factory=list)
+    blank_lines: int = 0
+    transcoded: int = 0           # records with bytes that are no printable ASCII
+    length_mismatches: int = 0    # records whose length is not the one they state
+    malformed_fields: int = 0
+    unknown_groups: int = 0
+
+    @property
+    def records(self):
+        return len(self.documents) + len(self.rejects)
+
+
+class _Bad(Exception):
+    """The record cannot be a document."""
+
+
+class _Lost(Exception):
+    """Nobody knows what stands at this place of a record."""
+
+
+def text_of(value):
+    """Text as BSON can hold it: control characters are blanks, other bytes Latin-1."""
+    return "".join(" " if byte < 0x20 or byte == 0x7F else chr(byte) for byte in value)
+
+
+def station(usaf, wban, elsewhere):
+    if usaf != "999999":
+        return "u" + usaf
+    return "w" + wban if wban != "99999" else elsewhere
+
+
+def put(document, path, value):
+    *parents, last = path.split(".")
+    for name in parents:
+        document = document.setdefault(name, {})
+    document[last] = value
+
+
+def rename(document, names, above=""):
+    """`names`: {path of a key: its new name}."""
+    if isinstance(document, list):
+        return [rename(item, names, above) for item in document]
+    if not isinstance(document, dict):
+        return document
+    return {names.get(above + key, key): rename(value, names, above + key + ".")
+            for key, value in document.items()}
+
+
+class _Record:
+    """One record of packed ASCII."""
+
+    def __init__(self, raw, groups, missing, reading):
+        self.raw, self.groups, self.reading = raw, groups, reading
+        self.keep = missing == "raw"
+        self.end = len(raw)
+
+    # Fields
+
+    def number(self, raw, form):
+        """An unscaled number, or None when it is none."""
+        if not NUMBER_FORM[form].match(raw):
+            self.reading.malformed_fields += 1
+            return None
+        return int(raw)
+
+    def value(self, raw, part):
+        """A field's value, or None when it is to be left out."""
+        if part.missing is not None and not self.keep and raw == part.missing.encode():
+            return None
+        if part.kind not in NUMBERS:
+            text = text_of(raw)
+            return text.rstrip(" ") if part.kind == "t" else text
+        number = self.number(raw, part.kind)
+        if number is None or part.divisor == 1:
+            return number
+        return int(number / part.divisor) if part.divisor < 1 else number / part.divisor
+
+    def fields(self, at, parts):
+        """The sub-document that these fields make, from byte `at` on."""
+        document, absent = {}, None
+        for part in parts:
+            raw = self.raw[at:at + part.width]
+            at += part.width
+            value, parent = self.value(raw, part), part.path.rpartition(".")[0]
+            if part.kind in "qf" and raw == b"9" and absent == parent and not self.keep:
+                value = None
+            absent = parent if value is None else None
+            if value is not None:
+                put(document, part.path, value)
+        return document
+
+    # Sections
+
+    def document(self, number, offset):
+        raw = self.raw
+        if len(raw) < 105:
+            raise _Bad(f"{len(raw)} bytes, a record has 105 at least")
+        if raw[:4].isdigit():
+            self.end = min(len(raw), 105 + int(raw[:4]))
+        if not raw[:4].isdigit() or len(raw) != 105 + int(raw[:4]):
+            tag = raw[105:self.end][:3]
+            if any(raw[at:at + 1] not in (b"+", b"-") for at in (28, 34, 46, 87, 93)) or \
+                    not any(name.startswith(tag) for name in SECTIONS):
+                raise _Bad("it has not the length that it states, and its columns have slid")
+            self.reading.length_mismatches += 1
+        document = {"_id": document_id(number, offset)}
+        self.control(document)
+        mandatory = self.fields(60, MANDATORY)
+        document.update((key, mandatory[key]) for key in MANDATORY_ORDER if key in mandatory)
+        self.variable(document)
+        return document
+
+    def control(self, document):
+        raw = self.raw
+        usaf, wban = text_of(raw[4:10]), text_of(raw[10:15])
+        document["st"] = station(usaf, wban, "x" + text_of(raw[28:41]))
+        document["ts"] = self.time(raw[15:27])
+        if usaf != "999999":
+            document["usaf"] = usaf
+        if wban != "99999":
+            document["wban"] = wban
+        latitude = longitude = None
+        if raw[28:34] != b"+99999":
+            latitude = self.number(raw[28:34], "s")
+        if raw[34:41] != b"+999999":
+            longitude = self.number(raw[34:41], "s")
+        if latitude is not None and longitude is not None and \
+                abs(latitude) <= 90000 and abs(longitude) <= 180000:
+            document["position"] = {"type": "Point",
+                                    "coordinates": [longitude / 1000, latitude / 1000]}
+        document.update(self.fields(46, [Field("elevation", 5, "s", 1, "+9999"),
+                                         Field("callLetters", 5, "t", 1, "99999"),
+                                         Field("qualityControlProcess", 4, "c")]))
+        document.update(self.fields(27, [Field("dataSource", 1, "c", 1, "9")]))
+        document.update(self.fields(41, [Field("type", 5, "t", 1, "99999")]))
+
+    @staticmethod
+    def time(raw):
+        if not raw.isdigit():
+            raise _Bad("date and time are not digits")
+        hour, minute = int(raw[8:10]), int(raw[10:])
+        try:
+            day = datetime.datetime(int(raw[:4]), int(raw[4:6]), int(raw[6:8]))
+        except ValueError as error:
+            raise _Bad(str(error)) from None
+        if minute > 59 or hour > 24 or (hour == 24 and minute > 0):
+            raise _Bad("no such time")
+        return day + datetime.timedelta(hours=hour, minutes=minute)
+
+    def variable(self, document):
+        """Everything behind byte 105."""
+        found = {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [],
+                 "originalObservation": [], "unparsed": []}
+        at, order = 105, list(SECTIONS)
+        while at < self.end:
+            try:
+                at = self.section(at, order, found)
+            except _Lost as lost:
+                lost = lost.args[0]
+                at = next((i for i in range(lost, self.end) if self.walks(i, order)), self.end)
+                found["unparsed"].append(text_of(self.raw[lost:at]))
+        if self.end < len(self.raw):
+            found["unparsed"].append(text_of(self.raw[self.end:]))
+        self.reading.unknown_groups += bool(found["unparsed"])
+        if found["sections"]:
+            document["sections"] = found["sections"]
+        document.update((key, value) for key, value in found["groups"].items() if value != {})
+        for key in ("remarks", "elementQuality", "originalObservation"):
+            if found[key]:
+                document[key] = found[key]
+        if found["unparsed"]:
+            document["unparsed"] = "\n".join(found["unparsed"])
+
+    def section(self, at, order, found):
+        """Reads the section at `at`, and returns where it ends. `order`: sections that may come;
+        those that may not come behind this one are taken away, unless it holds nothing."""
+        tag = self.raw[at:min(at + 3, self.end)]
+        if tag not in order:
+            raise _Lost(at)
+        read = {b"ADD": self.additional, b"REM": self.remark, b"EQD": self.element_quality,
+                b"QNN": self.original}[tag]
+        begin, at = at, at + 3
+        while at < self.end and (at == begin + 3 or self.raw[at:at + 3] not in SECTIONS):
+            try:
+                at = read(at, found)
+            except _Lost as lost:
+                raise _Lost(begin if lost.args[0] == begin + 3 else lost.args[0]) from None
+            if tag in order:
+                del order[:order.index(tag) + 1]
+        if at == begin + 3:
+            raise _Lost(begin)
+        return at
+
+    def take(self, at, length):
+        if at + length > self.end:
+            raise _Lost(at)
+        return self.raw[at:at + length]
+
+    def additional(self, at, found):
+        """Reads all groups."""
+        places, keys = [], set()
+        while at < self.end and self.raw[at:at + 3] not in SECTIONS:
+            name = text_of(self.raw[at:at + 3])
+            group = self.groups.get(name)
+            if not group or at + 3 + group.width > self.end or \
+                    (group.key in keys and not group.array):
+                break
+            places.append((at, name, group))
+            keys.add(group.key)
+            at += 3 + group.width
+        next_tag = self.raw[at:min(at + 3, self.end)]
+        lost = next_tag and next_tag not in list(SECTIONS)[1:]
+        if lost and places and not re.match(rb"[A-Z]([A-Z](\d|\Z)|\Z)", next_tag):
+            at = places.pop()[0]
+        for place, name, group in places:
+            value = self.fields(place + 3, group.fields)
+            found["sections"].append(name)
+            if group.array:
+                found["groups"].setdefault(group.key, []).append(value)
+            else:
+                found["groups"][group.key] = value
+        if lost:
+            raise _Lost(at)
+        return at
+
+    def remark(self, at, found):
+        head = REMARK.match(self.take(at, 6))
+        if not head:
+            raise _Lost(at)
+        kind, length = head[1].decode().lower(), int(head[2])
+        text = text_of(self.take(at, 6 + length)[6:])
+        before = found["remarks"].get(kind)
+        found["remarks"][kind] = text if before is None else before + "\n" + text
+        return at + 6 + length
+
+    def element_quality(self, at, found):
+        entry = self.take(at, 16)
+        value, reason, parameter = entry[3:9], entry[9:10], entry[10:]
+        name = text_of(entry[:3])
+        if not re.match(rb"[QPRCDN]\d\d", entry):
+            raise _Lost(at)
+        if re.match(rb"[\d+ -]{6}\Z", value) and re.match(rb"[0-9A-R]", reason) and \
+                re.match(rb"[A-Za-z]| {6}", parameter):
+            found["elementQuality"].append({
+                "id": name, "value": text_of(value).rstrip(" "), "reason": text_of(reason),
+                "parameter": text_of(parameter).rstrip(" ")})
+        else:
+            found["elementQuality"].append({"id": name, "raw": text_of(entry[3:])})
+        return at + 16
+
+    def original(self, at, found):
+        entry = self.take(at, 11)
+        if not b"A" <= entry[:1] <= b"Y":
+            raise _Lost(at)
+        found["originalObservation"].append({
+            "element": text_of(entry[:1]), "flags": text_of(entry[1:5]),
+            "value": text_of(entry[5:])})
+        return at + 11
+
+    def walks(self, at, order):
+        """Whether a section begins here from which a walk ends exactly where the record does."""
+        order = list(order)
+        begin = SECTIONS.get(self.raw[at:at + 3])
+        if not begin or not begin.match(self.raw[:self.end], at):
+            return False
+        try:
+            while at < self.end:
+                at = self.section(at, order, {"remarks": {}, "elementQuality": [],
+                                              "originalObservation": []})
+        except _Lost:
+            return False
+        return True
+
+
+def read(path, missing="omit", number=1, names=None):
+    """Reads a whole file of packed ASCII. `missing`: "omit", or "raw" to keep the published marks.
+    `number`: the source's, for `_id`. `names`: {path of a key: its new name}."""
+    return read_bytes(content(path), missing, number, names)
+
+
+def read_bytes(data, missing="omit", number=1, names=None):
+    groups, result = table(), Reading()
+
+    def parse(offset, text):
+        return _Record(text, groups, missing, result).document(number, offset)
+    return _each_line(data, parse, result, names)
+
+
+def _each_line(data, parse, result, names):
+    for offset, line, text in split_lines(data):
+        if not text:
+            result.blank_lines += 1
+            continue
+        try:
+            document = parse(offset, text)
+        except _Bad as bad:
+            result.rejects.append(Reject(offset, line, None, str(bad), text))
+            continue
+        result.transcoded += any(byte < 0x20 or byte > 0x7E for byte in text)
+        result.documents.append(rename(document, names) if names else document)
+        result.lines.append(line)
+    return result
+
+
+# ISD-Lite
+
+LITE = [("airTemperature.value", 10), ("dewPoint.value", 10), ("pressure.value", 10),
+        ("wind.direction.angle", 1), ("wind.speed.rate", 10), ("skyCover.code", 1)]
+
+
+def read_lite(path, missing="omit", number=1, names=None):
+    """Reads a whole ISD-Lite file, whose name tells the station."""
+    usaf, wban = pathlib.Path(path).name.split("-")[:2]
+    result, at = Reading(), station(usaf, wban, None)
+
+    def parse(offset, text):
+        return lite_document(text, at, missing, document_id(number, offset))
+    return _each_line(content(path), parse, result, names)
+
+
+def lite_document(text, at, missing, key):
+    if not re.match(rb"\d{4} \d\d \d\d \d\d[ \d-]{48}\Z", text):
+        raise _Bad("not eight columns behind year, month, day and hour")
+    try:
+        moment = datetime.datetime(*map(int, text[:13].split()))
+        values = [int(text[i:i + 6]) for i in range(13, 61, 6)]
+    except ValueError as error:
+        raise _Bad(str(error)) from None
+    document = {"_id": key, "st": at, "ts": moment}
+    for (path, divisor), value in zip(LITE, values):
+        if value != -9999 or missing == "raw":
+            put(document, path, value if divisor == 1 else value / divisor)
+    rain = []
+    for period, value in zip((1, 6), values[6:]):
+        if value == -1:
+            rain.append({"period": period, "depth": 0.0, "condition": "2"})
+        elif value != -9999 or missing == "raw":
+            rain.append({"period": period, "depth": value / 10})
+    if rain:
+        document["liquidPrecipitation"] = rain
+    return document

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests of sources: compressed bytes and archives, made with libarchive's writers. */
+#ifndef TESTS_ARCHIVE_MAKING_H
+#define TESTS_ARCHIVE_MAKING_H
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "source_reading.h"
+
+typedef int add_filter(struct archive *);
+
+typedef struct compression {
+    const char *name;
+    add_filter *add;
+    bool checked; /* the format tells of a damaged byte */
+} compression;
+
+static const compression compressions[] = {
+    {"gz", archive_write_add_filter_gzip, true},
+    {"xz", archive_write_add_filter_xz, true},
+    {"zst", archive_write_add_filter_zstd, false},
+    {"bz2", archive_write_add_filter_bzip2, true},
+    {"lz4", archive_write_add_filter_lz4, true},
+    {"lz", archive_write_add_filter_lzip, true},
+    {"Z", archive_write_add_filter_compress, false},
+};
+#define COMPRESSIONS (sizeof compressions / sizeof compressions[0])
+
+typedef struct member {
+    const char *name;
+    const char *bytes;
+    size_t length;
+    int type;         /* 0: a file */
+    const char *link; /* of a hard link */
+} member;
+
+static inline void add_member(struct archive *archive, const member *one) {
+    struct archive_entry *entry = archive_entry_new();
+    archive_entry_set_pathname(entry, one->name);
+    archive_entry_set_filetype(entry, one->type ? (unsigned)one->type : AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, (la_int64_t)one->length);
+    if (one->type == AE_IFLNK)
+        archive_entry_set_symlink(entry, "elsewhere.csv");
+    if (one->link)
+        archive_entry_set_hardlink(entry, one->link);
+    assert_int_equal(archive_write_header(archive, entry), ARCHIVE_OK);
+    if (one->length > 0)
+        assert_int_equal(archive_write_data(archive, one->bytes, one->length),
+                         (long)one->length);
+    archive_entry_free(entry);
+}
+
+/* An archive of members, in a format such as "zip" or "gnutar", and packed as a whole. */
+static inline void make_archive(const char *path, const char *format, add_filter *filter,
+                         const member *members, size_t count) {
+    struct archive *archive = archive_write_new();
+    assert_int_equal(archive_write_set_format_by_name(archive, format), ARCHIVE_OK);
+    if (filter)
+        filter(archive);
+    assert_int_equal(archive_write_open_filename(archive, path), ARCHIVE_OK);
+    for (size_t i = 0; i < count; i++)
+        add_member(archive, &members[i]);
+    assert_int_equal(archive_write_close(archive), ARCHIVE_OK);
+    archive_write_free(archive);
+}
+
+/* A text, packed; malloc'd. */
+static inline char *pack(const char *text, size_t length, add_filter *filter, size_t *packed_length) {
+    size_t room = length * 2 + 4096;
+    char *packed = malloc(room);
+    struct archive *archive = archive_write_new();
+    archive_write_set_format_raw(archive);
+    filter(archive);
+    archive_write_set_bytes_in_last_block(archive, 1);
+    assert_int_equal(archive_write_open_memory(archive, packed, room, packed_length), ARCHIVE_OK);
+    member one = {.name = "text", .bytes = text, .length = length};
+    add_member(archive, &one);
+    assert_int_equal(archive_write_close(archive), ARCHIVE_OK);
+    archive_write_free(archive);
+    return packed;
+}
+
+/* All bytes of a file; malloc'd. */
+static inline char *read_file(const char *path, size_t *length) {
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *length = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = malloc(*length + 1);
+    assert_int_equal(fread(bytes, 1, *length, file), *length);
+    fclose(file);
+    return bytes;
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of sources share: a folder of their own, texts whose lines say where they are, and
+ * readers that check what they get. Include after cmocka.h. */
+#ifndef TESTS_SOURCE_READING_H
+#define TESTS_SOURCE_READING_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <shardload/document_id.h>
+#include <shardload/source.h>
+
+static char folder[] = "/tmp/shardload-test-XXXXXX";
+
+static inline const char *path_of(const char *name) {
+    static char paths[8][256];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static inline void write_file(const char *path, const char *bytes, size_t length, bool gzip) {
+    if (gzip) {
+        gzFile file = gzopen(path, "wb1");
+        assert_int_equal(gzwrite(file, bytes, (unsigned)length), (int)length);
+        gzclose(file);
+    } else {
+        FILE *file = fopen(path, "w");
+        assert_int_equal(fwrite(bytes, 1, length, file), length);
+        fclose(file);
+    }
+}
+
+/* Lines of many lengths, some of them empty, a few longer than a block; each says its offset. */
+static inline char *make_text(size_t size, bool final_newline, size_t *length) {
+    char *text = malloc(size + (size_t)4 * SL_BLOCK_BYTES);
+    size_t used = 0;
+    unsigned seed = 7;
+    while (used < size) {
+        seed = seed * 1103515245 + 12345;
+        size_t pad = seed >> 16 & 0xFF;
+        if ((seed >> 8 & 0xFFF) == 0)
+            pad = SL_BLOCK_BYTES + (seed >> 16) % (2 * SL_BLOCK_BYTES);
+        if ((seed >> 4 & 0x3F) == 0) {
+            text[used++] = '\n';
+            continue;
+        }
+        used += (size_t)sprintf(text + used, "%zu:", used);
+        memset(text + used, 'x', pad);
+        used += pad;
+        text[used++] = '\n';
+    }
+    if (!final_newline)
+        used--;
+    *length = used;
+    return text;
+}
+
+typedef struct gathered {
+    sl_source_set *set;
+    pthread_mutex_t lock;
+    char *copy; /* blocks put back at their offsets */
+    unsigned char *seen;
+    size_t length;
+    unsigned lasts;
+    uint64_t sequences; /* sum, to see that none is missing or double */
+    uint64_t blocks;
+    bool failed;
+} gathered;
+
+static inline void *gather(void *context) {
+    gathered *all = context;
+    sl_reader *reader;
+    sl_error error;
+    sl_source_block block;
+    sl_read_result result = SL_READ_FAILED;
+    if (sl_reader_create(all->set, &reader, &error)) {
+        while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
+            pthread_mutex_lock(&all->lock);
+            if (block.text.length > 0) {
+                if (block.offset + block.text.length > all->length ||
+                    (block.offset > 0 && all->copy[block.offset - 1] != '\n' &&
+                     all->seen[block.offset - 1]))
+                    all->failed = true;
+                else
+                    memcpy(all->copy + block.offset, block.text.bytes, block.text.length);
+                for (size_t i = 0; !all->failed && i < block.text.length; i++)
+                    all->seen[block.offset + i]++;
+            }
+            all->lasts += block.last;
+            all->sequences += block.sequence;
+            all->blocks++;
+            pthread_mutex_unlock(&all->lock);
+        }
+        sl_reader_destroy(reader);
+    }
+    if (result != SL_READ_END)
+        all->failed = true;
+    return NULL;
+}
+
+static inline void check_reading(const char *path, const char *text, size_t length, unsigned threads) {
+    gathered all = {.length = length, .copy = calloc(1, length), .seen = calloc(1, length)};
+    sl_error error;
+    pthread_mutex_init(&all.lock, NULL);
+    assert_true(sl_source_set_create(&path, 1, NULL, &all.set, &error));
+    pthread_t workers[8];
+    for (unsigned i = 0; i < threads; i++)
+        pthread_create(&workers[i], NULL, gather, &all);
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(workers[i], NULL);
+    assert_false(all.failed);
+    assert_memory_equal(all.copy, text, length);
+    for (size_t i = 0; i < length; i++)
+        assert_int_equal(all.seen[i], 1);
+    assert_int_equal(all.lasts, 1);
+    assert_int_equal(all.sequences, all.blocks * (all.blocks - 1) / 2);
+    sl_source_set_destroy(all.set);
+    free(all.copy);
+    free(all.seen);
+}
+
+/* Reads all; the error that ends it, or "" when it ends well. */
+static inline const char *reading_error(const char *path) {
+    static sl_error error;
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_source_block block;
+    error = (sl_error){0};
+    sl_read_result result = SL_READ_FAILED;
+    if (!sl_source_set_create(&path, 1, NULL, &set, &error))
+        goto failed;
+    assert_true(sl_reader_create(set, &reader, &error));
+    while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK)
+        ;
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    if (result == SL_READ_END)
+        return "";
+failed:
+    assert_int_equal(error.code, SL_EXIT_SOURCE);
+    assert_non_null(strstr(error.message, path));
+    return error.message;
+}
+
+static inline int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline int remove_folder(void **state) {
+    (void)state;
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+#endif

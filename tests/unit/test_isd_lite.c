@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ISD-Lite: columns of 61 bytes. A user would notice a mistake as temperatures ten times too high,
+ * nights that rain -999.9 mm, or hours of another station. */
+#include "isd_record.h"
+
+#define HOUR "1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"
+
+static parsed parse_lite(const sl_format_options *options, const char *name, const char *text) {
+    source_name = name;
+    return parse_in_blocks("isd-lite", options, sl_text_of(text), 0, 0);
+}
+
+static parsed parse_hours(const char *text) {
+    return parse_lite(&(sl_format_options){0}, "lite/029070-99999-1901.gz", text);
+}
+
+static void an_hour_has_the_shape_of_isd(void **state) {
+    (void)state;
+    parsed p = parse_hours(HOUR);
+    assert_string_equal(
+        json_at(&p, 0),
+        "{ \"st\" : \"u029070\", \"ts\" : { \"$date\" : { \"$numberLong\" : \"-2177431200000\" } "
+        "}, "
+        "\"airTemperature\" : { \"value\" : -7.7999999999999998224 }, "
+        "\"dewPoint\" : { \"value\" : -10.300000000000000711 }, "
+        "\"pressure\" : { \"value\" : 1020.0 }, "
+        "\"wind\" : { \"direction\" : { \"angle\" : 270 }, "
+        "\"speed\" : { \"rate\" : 15.900000000000000355 } }, \"skyCover\" : { \"code\" : 8 }, "
+        "\"liquidPrecipitation\" : [ { \"period\" : 1, \"depth\" : 1.1999999999999999556 }, "
+        "{ \"period\" : 6, \"depth\" : 0.0, \"condition\" : \"2\" } ] }");
+    assert_string_equal(p.kind, "hourly weather");
+    assert_string_equal(p.described,
+                        "hourly weather, 61 columns; station and year 029070-99999-1901");
+    forget(&p);
+}
+
+static void missing_values_are_left_out(void **state) {
+    (void)state;
+    const char *nothing = "1901 01 01 06 -9999 -9999 -9999 -9999 -9999 -9999 -9999 -9999\n";
+    parsed p = parse_hours(nothing);
+    assert_string_equal(json_at(&p, 0), "{ \"st\" : \"u029070\", \"ts\" : { \"$date\" : "
+                                        "{ \"$numberLong\" : \"-2177431200000\" } } }");
+    forget(&p);
+    p = parse_lite(&(sl_format_options){.keep_missing = true}, "029070-99999-1901", nothing);
+    assert_at(&p, "airTemperature.value", "double -999.9");
+    assert_at(&p, "wind.direction.angle", "int -9999");
+    assert_at(&p, "skyCover.code", "int -9999");
+    assert_at(&p, "liquidPrecipitation.1.depth", "double -999.9");
+    forget(&p);
+    p = parse_hours("1901 01 01 06 -9999 -9999 -9999 -9999    10 -9999 -9999    30\n");
+    assert_at(&p, "wind.direction", "nothing");
+    assert_at(&p, "wind.speed.rate", "double 1");
+    assert_at(&p, "liquidPrecipitation", "array [1]");
+    assert_at(&p, "liquidPrecipitation.0.period", "int 6");
+    forget(&p);
+}
+
+static void the_station_is_in_the_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *st; /* NULL: refused */
+    } rows[] = {
+        {"029070-99999-1901", "text u029070"},
+        {"/data/isd-lite/1901/029070-99999-1901.gz", "text u029070"},
+        {"999999-13904-2001.gz", "text w13904"},
+        {"A07355-00241-2019.gz", "text uA07355"},
+        {"-", NULL},
+        {"1901.gz", NULL},
+        {"029070-99999-190", NULL},
+        {"029070-99999-1901/hours.txt", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_lite(&(sl_format_options){0}, rows[i].name, HOUR);
+        if (rows[i].st) {
+            assert_at(&p, "st", rows[i].st);
+            forget(&p);
+            continue;
+        }
+        assert_null(p.format);
+        assert_contains(p.error.message, "USAF-WBAN-YEAR");
+    }
+}
+
+static void bad_lines_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *column, *reason;
+    } rows[] = {
+        {"1901 01 01 06   -78  -103 10200   270   159     8    12", "", "55 bytes instead of 61"},
+        {"1901 01 01 06   -78  -103 10200   270   159     8    12    -1 7", "", "63 bytes"},
+        {"1901 02 29 06   -78  -103 10200   270   159     8    12    -1", "date and hour",
+         "\"1901 02 29 06\" is no year, month, day and hour"},
+        {"1901 01 01 24   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
+        {"1901-01 01 06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
+        {"1901 01-01 06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
+        {"1901 01 01-06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
+        {"1901 01 01  6   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[400];
+        snprintf(text, sizeof text, HOUR "%s\n\n" HOUR, rows[i].line);
+        parsed p = parse_hours(text);
+        assert_one_reject(&p, rows[i].column, rows[i].reason);
+        assert_int_equal(p.rejects[0].line, 1);
+        assert_int_equal(p.rejects[0].offset, 62);
+        assert_int_equal(p.documents, 2);
+        assert_int_equal(p.counts.blank_lines, 1);
+        forget(&p);
+    }
+}
+
+static void numbers_that_are_none_are_left_out_and_counted(void **state) {
+    (void)state;
+    static const char *const fields[] = {"  -7.8", "   - 7", "      ",
+                                         "   x78", "-78   ", "     -"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "1901 01 01 06%s  -103 10200   270   159     8    12    -1",
+                 fields[i]);
+        parsed p = parse_hours(text);
+        assert_at(&p, "airTemperature", "nothing");
+        assert_at(&p, "dewPoint.value", "double -10.3");
+        assert_int_equal(p.counts.malformed_fields, 1);
+        forget(&p);
+    }
+}
+
+static void line_ends(void **state) {
+    (void)state;
+    char text[200];
+    snprintf(text, sizeof text, "%.61s\r\n%.61s   \r\n%.61s", HOUR, HOUR, HOUR);
+    parsed p = parse_hours(text);
+    assert_int_equal(p.documents, 3);
+    assert_int_equal(id_at(&p, 1) - id_at(&p, 0), 63);
+    forget(&p);
+}
+
+static void lite_is_told_from_its_neighbours(void **state) {
+    (void)state;
+    source_name = "029070-99999-1901.gz";
+    parsed p = parse_in_blocks(NULL, &(sl_format_options){0}, sl_text_of(HOUR), 0, 0);
+    assert_string_equal(p.format->name, "isd-lite");
+    forget(&p);
+    record r = record_of("");
+    p = parse_lite(&(sl_format_options){0}, source_name, r.bytes);
+    assert_null(p.format);
+    assert_contains(p.error.message, "this is not ISD-Lite: its first line is `");
+}
+
+static void keys_can_have_other_names(void **state) {
+    (void)state;
+    parsed p = parse_lite(&(sl_format_options){.schema_text = "names: {skyCover: clouds, "
+                                                              "pressure: atmosphericPressure, "
+                                                              "liquidPrecipitation.depth: mm}"},
+                          "029070-99999-1901", HOUR);
+    assert_at(&p, "clouds.code", "int 8");
+    assert_at(&p, "atmosphericPressure.value", "double 1020");
+    assert_at(&p, "liquidPrecipitation.0.mm", "double 1.2");
+    forget(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_hour_has_the_shape_of_isd),
+        cmocka_unit_test(missing_values_are_left_out),
+        cmocka_unit_test(the_station_is_in_the_name),
+        cmocka_unit_test(bad_lines_are_refused),
+        cmocka_unit_test(numbers_that_are_none_are_left_out_and_counted),
+        cmocka_unit_test(line_ends),
+        cmocka_unit_test(lite_is_told_from_its_neighbours),
+        cmocka_unit_test(keys_can_have_other_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

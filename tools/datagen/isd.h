@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ISD weather records: the types its parts share. A record is a struct of numbers; each has the
+// unit and scale that it has in the record's text. Layouts follow NOAA's format document of 12
+// January 2018 (DS3505), frequencies a count over 119,511 published records.
+#ifndef DATAGEN_ISD_H
+#define DATAGEN_ISD_H
+
+#include "options.h"
+#include "random.h"
+
+extern const struct format isd_format;
+
+enum {
+    DAY_MINUTES = 24 * 60,
+    RECORD_FIXED = 105,   // bytes of the control section and the mandatory part
+    GROUPS_MAX = 28,      // in a record: the most seen
+    ST_BYTES = 16,        // of a station's name in documents
+    ISD_STATIONS = 99999 // the most that can be asked for
+};
+
+// In the order of the columns of data/isd-shares.txt.
+enum isd_type {
+    TYPE_FM_12,
+    TYPE_FM_13,
+    TYPE_FM_15,
+    TYPE_FM_16,
+    TYPE_SAO,
+    TYPE_SY_SA,
+    TYPE_SOD,
+    TYPE_SOM,
+    ISD_TYPES
+};
+
+// ---- isd_groups.c: the groups of the additional data section ----
+
+enum { FIELDS_MAX = 16, INSTANCES_MAX = 9 };
+
+// The groups of one line of schemas/isd-groups.tsv: AA1 to AA4 are a family, IA2 alone is one.
+struct isd_family {
+    char letters[3];
+    char first; // digit
+    uint8_t instances;
+    uint8_t field_count;
+    struct {
+        char type; // n s m c q f d t, as the table has them
+        uint8_t width;
+    } fields[FIELDS_MAX];
+    uint8_t drawn_with; // the number of the family whose luck decides over this one too
+    uint32_t shares[ISD_TYPES][INSTANCES_MAX]; // of 65,536 records with additional data
+};
+
+// Families whose values the answers need, or that are drawn in a special way.
+enum isd_special { SPECIAL_AJ, SPECIAL_AU, SPECIAL_AW, SPECIAL_GF, SPECIAL_MW, SPECIAL_COUNT };
+
+struct isd_groups {
+    struct isd_family families[128]; // in the order of their ids
+    uint8_t count;
+    uint8_t special[SPECIAL_COUNT]; // their numbers
+    struct {                        // of 65,536
+        uint32_t bare, remark, remark_bare, element_quality, original, no_pressure, no_ceiling,
+            unlimited, no_dew_point, no_visibility, no_temperature;
+    } types[ISD_TYPES];
+};
+
+// Reads the tables.
+void isd_groups_init(struct isd_groups *groups);
+
+// ---- isd_stations.c: stations and ships ----
+
+enum isd_network { NETWORK_SYNOPTIC, NETWORK_AIRPORT, NETWORK_SAO, NETWORK_SHIPS };
+
+struct isd_station {
+    char usaf[8];
+    char wban[8];
+    char call[8]; // five characters
+    int32_t latitude;
+    int32_t longitude; // 999999 when missing
+    int32_t elevation; // 9999 when missing
+    uint8_t network;
+    bool central;   // one of those near 30.3 N, 97.7 W
+    bool late;      // writes midnight as 2400 of the day before
+    bool summaries; // of days and months
+    char version;   // of the quality control process: V020, V030
+    uint64_t rows;
+};
+
+// A place that a ship reports from.
+struct isd_place {
+    int32_t latitude;
+    int32_t longitude;
+};
+
+enum { LANE_PLACES = 64 };
+
+// The stations, the last of which is the ships' file when there is one. In documents a land station
+// has the number it has here; a place has that of the ships' file plus its own.
+struct isd_world {
+    struct isd_station *stations;
+    uint32_t station_count; // the ships' file included
+    uint32_t land_count;
+    struct isd_place *places;
+    uint32_t place_count;
+    uint16_t (*lanes)[LANE_PLACES]; // numbers of places along each lane
+    uint32_t lane_count;
+};
+
+// Makes up the stations for the options. False when memory ran out; isd_world_clear is due either
+// way.
+bool isd_world_init(struct isd_world *world, const struct options *options);
+void isd_world_clear(struct isd_world *world);
+
+// The value of `st` in the documents of land station or place `number`.
+void isd_world_st(const struct isd_world *world, uint32_t number, char name[ST_BYTES]);
+
+// ---- isd_draw.c: records ----
+
+enum isd_weather { WEATHER_DRY, WEATHER_MIST, WEATHER_FOG, WEATHER_RAIN, WEATHER_SNOW };
+
+enum isd_oddity { ODDITY_NONE, ODDITY_LENGTH, ODDITY_UNKNOWN_GROUP };
+
+struct isd_row {
+    const struct isd_station *station;
+    uint32_t st; // number in the documents
+    int32_t latitude, longitude;
+    int32_t minute; // of the year, UTC; the next year's first is possible
+    bool late;      // midnight, to be written as 2400
+    uint8_t type;
+
+    // The mandatory part, whether shown or not.
+    int32_t temperature, dew_point, pressure;
+    int32_t wind_direction, wind_speed; // 999 and 0 in a calm
+    int32_t ceiling, visibility;
+    bool has_temperature, has_dew_point, has_pressure, has_ceiling, has_visibility, has_wind;
+    char temperature_quality, wind_quality;
+
+    // Weather that only groups and remarks show.
+    uint8_t cover; // oktas
+    uint8_t weather;
+    uint8_t strength;     // 0 light to 2 heavy
+    int32_t rain;         // tenths of a millimetre in the hour
+    int32_t snow_depth;   // centimetres; 9999 when missing
+    int32_t tendency;     // change of pressure since the last record
+    int32_t low_pressure; // of the station, not reduced to sea level
+
+    // Codes of the groups that the answers look into.
+    uint8_t total_cover; // code of GF1
+    uint8_t manual[7];   // MW
+    uint8_t automated[6];
+    uint8_t precipitation[9]; // AU
+
+    struct {
+        uint8_t family;
+        uint8_t instances;
+    } groups[GROUPS_MAX];
+    uint8_t group_count; // entries of `groups`
+    bool bare;           // has no additional data
+    bool has_remark, has_element_quality, has_original;
+    uint8_t oddity;
+};
+
+struct isd_drawer;
+
+// Borrows the world and the groups. NULL when memory ran out.
+struct isd_drawer *isd_drawer_create(const struct options *options, const struct isd_world *world,
+                                     const struct isd_groups *groups);
+void isd_drawer_destroy(struct isd_drawer *drawer);
+
+// Begins with the records of a station, in the order of time.
+void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station);
+void isd_draw(struct isd_drawer *drawer, struct isd_row *row);
+
+// The number of instances that a record has of a family.
+unsigned isd_row_instances(const struct isd_row *row, unsigned family);
+
+// Days of a year, and 366 or 365 of them.
+int isd_year_days(int year);
+
+// ---- isd_text.c: records as text ----
+
+struct isd_text;
+
+// Borrows the groups. NULL when memory ran out.
+struct isd_text *isd_text_create(const struct options *options, const struct isd_groups *groups);
+void isd_text_destroy(struct isd_text *text);
+
+// Writes a record, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM bytes.
+char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p);
+
+// Writes `row` spoilt in the way number `which` modulo the number of ways. Sets the column (NULL:
+// the whole line) and the kind.
+char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p,
+                   const char **column, const char **kind);
+
+// ---- isd_answers.c: the answers of the queries ----
+
+struct isd_answers;
+
+// Borrows the world and the groups. NULL when memory ran out.
+struct isd_answers *isd_answers_create(const struct options *options,
+                                       const struct isd_world *world,
+                                       const struct isd_groups *groups);
+void isd_answers_destroy(struct isd_answers *answers);
+
+// Takes in one document; those of one station come in the order of time.
+void isd_answers_add(struct isd_answers *answers, const struct isd_row *row);
+
+// Prints the members of the JSON object "answers". For report_write; `context` is the answers.
+// False when memory ran out.
+bool isd_answers_print(FILE *stream, const void *context);
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes up stations and ships: where they are, what they are called, how many records each has.
+//
+// Networks are given out so that each has its share of the stations at any moment, not by chance:
+// a few stations already have the published mix of report types. Every station has a number of its
+// own, so that no two share the `st` of their documents.
+#include <stdlib.h>
+#include <string.h>
+
+#include "isd.h"
+#include "tables.h"
+
+enum {
+    REGIONS_MAX = 64,
+    LAND_NETWORKS = 3,
+    CENTRAL_EVERY = 40,  // of the airports, one so many is near 30.3 N, 97.7 W
+    SHIPS_WEIGHT = 100,  // the ships' file is so many times as long as others
+    WEIGHT_LOW = 600,    // of a station's number of records
+    WEIGHT_SPREAD = 801, // up to 1,400: 1,000 on average
+    BLOCK_STATIONS = 10000
+};
+
+// Records of each network in 10,000.
+static const uint32_t network_shares[LAND_NETWORKS] = {4132, 5004, 864};
+
+struct region {
+    int32_t south, north, west, east; // tenths of a degree
+    uint32_t elevation;
+    char block[3];
+    char call[3];
+    uint32_t weights[LAND_NETWORKS];
+    uint32_t stations; // so far
+};
+
+struct regions {
+    struct region items[REGIONS_MAX];
+    uint32_t count;
+    uint32_t weights[LAND_NETWORKS]; // sums, without the first region
+};
+
+static int32_t signed_number(const struct table_row *row, size_t column) {
+    return (int32_t)strtol(row->cells[column], NULL, 10);
+}
+
+static void read_regions(struct regions *regions) {
+    const char *cursor = table_find("isd-regions.txt");
+    struct table_row row;
+    *regions = (struct regions){0};
+    while (regions->count < REGIONS_MAX && table_next(&cursor, &row)) {
+        struct region *region = &regions->items[regions->count];
+        region->south = signed_number(&row, 0);
+        region->north = signed_number(&row, 1);
+        region->west = signed_number(&row, 2);
+        region->east = signed_number(&row, 3);
+        region->elevation = table_number(&row, 4);
+        memcpy(region->block, row.cells[5], 2);
+        memcpy(region->call, row.cells[6], 2);
+        for (int i = 0; i < LAND_NETWORKS; i++) {
+            region->weights[i] = table_number(&row, 7 + (size_t)i);
+            regions->weights[i] += regions->count > 0 ? region->weights[i] : 0;
+        }
+        regions->count++;
+    }
+}
+
+static struct region *choose_region(struct regions *regions, unsigned network, uint32_t bits) {
+    uint32_t left = scale32(bits, regions->weights[network]);
+    uint32_t i = 1;
+    while (left >= regions->items[i].weights[network]) {
+        left -= regions->items[i++].weights[network];
+    }
+    return &regions->items[i];
+}
+
+// A number from low to high.
+static int32_t between(struct rng *rng, int32_t low, int32_t high) {
+    return low + (int32_t)scale32((uint32_t)(rng_next(rng) >> 32), (uint32_t)(high - low + 1));
+}
+
+// Station numbers: the region's two digits and four more, scattered. A region that has run out of
+// them takes numbers with a letter in front, as has been usual since 2013.
+static void name_station(struct isd_station *station, struct region *region, uint32_t number,
+                         struct rng *rng) {
+    uint32_t n = region->stations++;
+    if (n < BLOCK_STATIONS) {
+        snprintf(station->usaf, sizeof station->usaf, "%.2s%04u", region->block,
+                 (n * 2137 + 2540) % BLOCK_STATIONS);
+    } else {
+        snprintf(station->usaf, sizeof station->usaf, "A%05u", number);
+    }
+    bool american = station->network == NETWORK_SAO || region->call[0] == 'K';
+    memcpy(station->wban, "99999", 6);
+    if (american) {
+        snprintf(station->wban, sizeof station->wban, "%05u", number);
+        if (!station->central && between(rng, 0, 31) == 0) {
+            memcpy(station->usaf, "999999", 7); // known by the other number only
+        }
+    }
+    memcpy(station->call, "99999", 6);
+    if (station->network != NETWORK_SYNOPTIC || between(rng, 0, 15) == 0) {
+        int letters = region->call[0] == 'K' ? 1 : 2;
+        memset(station->call, ' ', 5);
+        memcpy(station->call, region->call, (size_t)letters);
+        for (int i = letters; i < 4; i++) {
+            station->call[i] = (char)('A' + between(rng, 0, 25));
+        }
+    }
+}
+
+static void make_station(struct isd_station *station, struct regions *regions, uint32_t number,
+                         enum dirt_level dirt, struct rng *rng) {
+    struct region *region = station->central
+                                ? &regions->items[0]
+                                : choose_region(regions, station->network,
+                                                (uint32_t)(rng_next(rng) >> 32));
+    name_station(station, region, number, rng);
+    station->latitude = between(rng, region->south * 100, region->north * 100);
+    station->longitude = between(rng, region->west * 100, region->east * 100);
+    // Most stations are low.
+    int32_t height = between(rng, 0, 1023);
+    station->elevation = (int32_t)(region->elevation * (uint32_t)(height * height) >> 20);
+    station->version = between(rng, 0, 3) == 0 ? '3' : '2';
+    station->summaries = station->network == NETWORK_AIRPORT && between(rng, 0, 1) == 0;
+    if (dirt != DIRT_NONE && !station->central) {
+        int32_t rarity = dirt == DIRT_HEAVY ? 7 : 127;
+        station->late = station->network == NETWORK_SYNOPTIC && between(rng, 0, rarity / 2) == 0;
+        // Seen together: neither longitude nor elevation, and a latitude all the same.
+        if (between(rng, 0, rarity) == 0) {
+            station->longitude = 999999;
+            station->elevation = 9999;
+        }
+    }
+}
+
+// The network that is furthest behind its share of the first `made` stations.
+static unsigned next_network(const uint32_t *given, uint32_t made) {
+    unsigned best = NETWORK_AIRPORT;
+    int64_t most = INT64_MIN;
+    static const unsigned order[LAND_NETWORKS] = {NETWORK_AIRPORT, NETWORK_SYNOPTIC, NETWORK_SAO};
+    for (unsigned i = 0; i < LAND_NETWORKS; i++) {
+        unsigned network = order[i];
+        int64_t behind =
+            (int64_t)network_shares[network] * (made + 1) - (int64_t)given[network] * 10000;
+        if (behind > most) {
+            most = behind;
+            best = network;
+        }
+    }
+    return best;
+}
+
+static void make_stations(struct isd_world *world, const struct options *options,
+                          struct rng *rng) {
+    struct regions regions;
+    read_regions(&regions);
+    uint32_t given[LAND_NETWORKS] = {0};
+    for (uint32_t i = 0; i < world->land_count; i++) {
+        struct isd_station *station = &world->stations[i];
+        station->network = (uint8_t)next_network(given, i);
+        station->central = station->network == NETWORK_AIRPORT &&
+                           given[NETWORK_AIRPORT] % CENTRAL_EVERY == 0;
+        given[station->network]++;
+        make_station(station, &regions, i, options->dirt, rng);
+    }
+    if (world->station_count > world->land_count) {
+        struct isd_station *ships = &world->stations[world->land_count];
+        *ships = (struct isd_station){.usaf = "999999",
+                                      .wban = "99999",
+                                      .call = "99999",
+                                      .elevation = 9999,
+                                      .network = NETWORK_SHIPS,
+                                      .version = '2'};
+    }
+}
+
+// Spreads the records over the stations by weight. With four records to a station on average, each
+// has two at least.
+static void spread_rows(struct isd_world *world, uint64_t rows, struct rng *rng) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < world->station_count; i++) {
+        uint32_t ships = (world->land_count + 3) / 4; // a few stations are not drowned by them
+        uint32_t weight = i < world->land_count
+                              ? (uint32_t)between(rng, WEIGHT_LOW, WEIGHT_LOW + WEIGHT_SPREAD - 1)
+                              : 1000 * (ships < SHIPS_WEIGHT ? ships : SHIPS_WEIGHT);
+        world->stations[i].rows = weight;
+        sum += weight;
+    }
+    uint64_t before = 0;
+    uint64_t given = 0;
+    for (uint32_t i = 0; i < world->station_count; i++) {
+        before += world->stations[i].rows;
+        // At most 2^31 rows and 2^28 weights: no overflow.
+        uint64_t end = rows * before / sum;
+        world->stations[i].rows = end - given;
+        given = end;
+    }
+}
+
+// ---- ships ----
+
+static int compare_places(const void *a, const void *b) {
+    const struct isd_place *x = a;
+    const struct isd_place *y = b;
+    if (x->latitude != y->latitude) {
+        return x->latitude < y->latitude ? -1 : 1;
+    }
+    return (x->longitude > y->longitude) - (x->longitude < y->longitude);
+}
+
+// Ships report tenths of a degree. Where lanes cross, they share a place.
+static struct isd_place place_on(const struct table_row *lane, int32_t step) {
+    int32_t latitude = signed_number(lane, 0);
+    int32_t longitude = signed_number(lane, 1);
+    latitude += (signed_number(lane, 2) - latitude) * step / (LANE_PLACES - 1);
+    longitude += (signed_number(lane, 3) - longitude) * step / (LANE_PLACES - 1);
+    return (struct isd_place){latitude * 100, longitude * 100};
+}
+
+static bool make_lanes(struct isd_world *world) {
+    const char *table = table_find("isd-lanes.txt");
+    size_t room = table_lines(table);
+    world->places = malloc(room * LANE_PLACES * sizeof *world->places);
+    world->lanes = malloc(room * sizeof *world->lanes);
+    if (world->places == NULL || world->lanes == NULL) {
+        return false;
+    }
+    struct table_row row;
+    uint32_t count = 0;
+    for (const char *cursor = table; table_next(&cursor, &row); world->lane_count++) {
+        for (int32_t i = 0; i < LANE_PLACES; i++) {
+            world->places[count++] = place_on(&row, i);
+        }
+    }
+    qsort(world->places, count, sizeof *world->places, compare_places);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0 || compare_places(&world->places[world->place_count - 1], &world->places[i])) {
+            world->places[world->place_count++] = world->places[i];
+        }
+    }
+    uint32_t lane = 0;
+    for (const char *cursor = table; table_next(&cursor, &row); lane++) {
+        for (int32_t i = 0; i < LANE_PLACES; i++) {
+            struct isd_place place = place_on(&row, i);
+            const struct isd_place *found = bsearch(&place, world->places, world->place_count,
+                                                    sizeof place, compare_places);
+            world->lanes[lane][i] = (uint16_t)(found - world->places);
+        }
+    }
+    return true;
+}
+
+bool isd_world_init(struct isd_world *world, const struct options *options) {
+    *world = (struct isd_world){.land_count = options->stations};
+    world->station_count = world->land_count + (options->ships ? 1 : 0);
+    world->stations = calloc(world->station_count, sizeof *world->stations);
+    if (world->stations == NULL || !make_lanes(world)) {
+        return false;
+    }
+    struct rng rng;
+    rng_init(&rng, options->seed);
+    make_stations(world, options, &rng);
+    spread_rows(world, options->rows, &rng);
+    return true;
+}
+
+void isd_world_clear(struct isd_world *world) {
+    free(world->stations);
+    free(world->places);
+    free(world->lanes);
+    *world = (struct isd_world){0};
+}
+
+void isd_world_st(const struct isd_world *world, uint32_t number, char name[ST_BYTES]) {
+    if (number >= world->land_count) {
+        const struct isd_place *place = &world->places[number - world->land_count];
+        snprintf(name, ST_BYTES, "x%+06d%+07d", place->latitude, place->longitude);
+    } else if (strcmp(world->stations[number].usaf, "999999") != 0) {
+        snprintf(name, ST_BYTES, "u%.6s", world->stations[number].usaf);
+    } else {
+        snprintf(name, ST_BYTES, "w%.5s", world->stations[number].wban);
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ISD text is put together: fields of fixed widths, and the sections of a record. Each function
+// writes at `p` and returns the end of what it wrote.
+#ifndef DATAGEN_ISD_TEXT_H
+#define DATAGEN_ISD_TEXT_H
+
+#include <string.h>
+
+#include "isd.h"
+
+struct isd_text {
+    const struct isd_groups *groups;
+    struct rng rng;
+    int year;
+    char days[367][8]; // YYYYMMDD, the next year's first included
+};
+
+static inline char *put_bytes(char *p, const char *bytes, size_t length) {
+    memcpy(p, bytes, length);
+    return p + length;
+}
+
+static inline char *put_string(char *p, const char *text) {
+    return put_bytes(p, text, strlen(text));
+}
+
+// Digits with leading zeros. Higher digits than fit are lost.
+static inline char *put_digits(char *p, uint32_t value, unsigned width) {
+    for (unsigned i = width; i-- > 0; value /= 10) {
+        p[i] = (char)('0' + value % 10);
+    }
+    return p + width;
+}
+
+// A sign and width - 1 digits.
+static inline char *put_signed(char *p, int32_t value, unsigned width) {
+    *p = value < 0 ? '-' : '+';
+    return put_digits(p + 1, (uint32_t)(value < 0 ? -value : value), width - 1);
+}
+
+static inline char *put_nines(char *p, unsigned width) {
+    memset(p, '9', width);
+    return p + width;
+}
+
+static inline char *put_char(char *p, char c) {
+    *p = c;
+    return p + 1;
+}
+
+// A number as people write it: a minus where needed, no leading zeros.
+char *put_number(char *p, int32_t value);
+
+// isd_groups_text.c: the sections ADD with its groups, and what a reader cannot know among them.
+char *isd_put_groups(struct isd_text *text, const struct isd_row *row, char *p);
+
+// isd_remarks.c: the sections REM, EQD and QNN.
+char *isd_put_remarks(struct isd_text *text, const struct isd_row *row, char *p);
+char *isd_put_element_quality(struct isd_text *text, const struct isd_row *row, char *p);
+char *isd_put_original(struct isd_text *text, const struct isd_row *row, char *p);
+
+#endif
