@@ -58,9 +58,13 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 /* Leaves a source out of what readers hand out. Before the first block only. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
-/* The first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of its first
- * member that is of use. `*whole` when that is all there is. A pipe keeps them for its readers.
- * Before the first block only. */
+/* Readers that wait for a pipe give up: their error is then of class SL_EXIT_INTERRUPTED. Any
+ * thread. */
+void sl_source_set_stop(sl_source_set *set);
+
+/* The first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of its
+ * first member that is of use. `*whole` when that is all there is. A pipe keeps them for its
+ * readers. Before the first block only. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, sl_error *error);
 

@@ -75,7 +75,7 @@ static void on_refused(void *context, uint32_t index, int32_t code, const char *
     char reason[600];
     snprintf(reason, sizeof reason, "refused by the server: %s (code %d)", message, code);
     if (!sl_rejects_add_refused(load->rejects, segment->source, sl_document_id_offset(id), reason,
-                             json ? json : "", &state->worker->error))
+                                json ? json : "", &state->worker->error))
         state->failed = true;
     bson_free(json);
     /* It was counted with its segment; take it out again. */
@@ -99,8 +99,8 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_batch_result result = {0};
     sl_refusals refusals = {.worker = worker, .batch = batch};
     int64_t start = sl_clock_ns();
-    bool ok = load->sink->send(worker->outlet, batch, &result, on_refused, &refusals,
-                               &worker->error);
+    bool ok =
+        load->sink->send(worker->outlet, batch, &result, on_refused, &refusals, &worker->error);
     sl_histogram_add(&load->latencies[worker->index], (uint64_t)(sl_clock_ns() - start));
     sl_count(&worker->counters->retries, result.retries);
     if (!ok || refusals.failed)

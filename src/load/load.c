@@ -55,6 +55,7 @@ static void on_first_signal(void *context) {
     }
     sl_log_warning("stopping after the batches in flight; once more to stop at once");
     atomic_store(&load->stop, true);
+    sl_source_set_stop(load->set);
 }
 
 static void on_second_signal(void *context) {

@@ -173,7 +173,10 @@ static void *work(void *context) {
         sl_worker_spent(worker, STAGE_READING);
         worker->counters->stage_ns[STAGE_READING] -= inflating;
         worker->counters->stage_ns[STAGE_INFLATING] += inflating;
-        if (result == SL_READ_END)
+        bool told = result == SL_READ_FAILED && worker->error.code == SL_EXIT_INTERRUPTED;
+        if (told) /* to stop, while it waited for a pipe */
+            worker->error = (sl_error){0};
+        if (result == SL_READ_END || told)
             break;
         ok = result == SL_READ_BLOCK && handle_block(worker, &block);
     }

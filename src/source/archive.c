@@ -54,10 +54,9 @@ static bool tar_sum_fits(const unsigned char *header) {
 const char *sl_archive_kind_of(const unsigned char *bytes, size_t length) {
     if (length >= 4 && (memcmp(bytes, "PK\003\004", 4) == 0 || memcmp(bytes, "PK\005\006", 4) == 0))
         return "zip";
-    if (length < SL_ARCHIVE_HEAD_BYTES)
-        return NULL;
-    bool magic = memcmp(bytes + 257, "ustar", 5) == 0 && memchr(bytes, 0, SL_ARCHIVE_HEAD_BYTES);
-    return magic || tar_sum_fits(bytes) ? "tar" : NULL;
+    if (length < SL_ARCHIVE_HEAD_BYTES || !memchr(bytes, 0, SL_ARCHIVE_HEAD_BYTES))
+        return NULL; /* a tar header is filled up with NUL, which no text has */
+    return memcmp(bytes + 257, "ustar", 5) == 0 || tar_sum_fits(bytes) ? "tar" : NULL;
 }
 
 static bool is_hidden(const char *path) {

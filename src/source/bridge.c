@@ -63,7 +63,8 @@ void sl_bridge_leave(sl_bridge *bridge) {
 
 const char *sl_bridge_reason(sl_bridge *bridge) {
     const char *reason = archive_error_string(bridge->library);
-    snprintf(bridge->reason, sizeof bridge->reason, "%s", reason && *reason ? reason : "unreadable");
+    snprintf(bridge->reason, sizeof bridge->reason, "%s",
+             reason && *reason ? reason : "unreadable");
     bridge->reason[strcspn(bridge->reason, "\n")] = '\0';
     return bridge->reason;
 }

@@ -55,7 +55,7 @@ static bool inflate_some(sl_input *output, unsigned char *out, size_t room, size
                             "%s: the gzip data is damaged near byte %llu, after %llu bytes of "
                             "text (%s); fetch the file again",
                             packed->name, (unsigned long long)sl_input_position(packed),
-                            (unsigned long long)(output->offset + *made),
+                            (unsigned long long)output->offset + *made,
                             z->msg ? z->msg : "bad data");
     return true;
 }

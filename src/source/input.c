@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,10 +15,13 @@
 
 #define FILE_BUFFER_BYTES ((size_t)256 << 10)
 #define FILE_BUFFER_BYTES_MIN ((size_t)4 << 10)
+#define PIPE_POLL_MS 200 /* how often somebody who waits for a pipe looks whether to stop */
 
 typedef struct file_state {
     int file;
     off_t start; /* where the input begins; standard input may have been read from before */
+    bool pipe;   /* reading may have to wait for the writer */
+    const _Atomic bool *stopped;
 } file_state;
 
 bool sl_input_init(sl_input *input, size_t room, sl_error *error) {
@@ -81,6 +86,13 @@ static bool fetch_from_file(sl_input *input, unsigned char *out, size_t room, si
     const file_state *state = input->context;
     int64_t start = sl_clock_ns();
     ssize_t result;
+    while (state->pipe && !atomic_load(state->stopped)) {
+        struct pollfd waiting = {.fd = state->file, .events = POLLIN};
+        if (poll(&waiting, 1, PIPE_POLL_MS) > 0)
+            break;
+    }
+    if (state->pipe && atomic_load(state->stopped))
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "%s: reading was stopped", input->name);
     do {
         result = read(state->file, out, room);
     } while (result < 0 && errno == EINTR);
@@ -106,7 +118,8 @@ static bool seek_in_file(sl_input *input, int64_t offset, int whence, uint64_t *
     return true;
 }
 
-bool sl_input_open_file(sl_input *input, const char *path, sl_error *error) {
+bool sl_input_open_file(sl_input *input, const char *path, const _Atomic bool *stopped,
+                        sl_error *error) {
     *input = (sl_input){.fetch = fetch_from_file, .name = path};
     file_state *state = malloc(sizeof *state);
     if (!state)
@@ -117,6 +130,8 @@ bool sl_input_open_file(sl_input *input, const char *path, sl_error *error) {
     if (state->file < 0 || fstat(state->file, &facts) != 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
     size_t room = FILE_BUFFER_BYTES;
+    state->stopped = stopped;
+    state->pipe = !S_ISREG(facts.st_mode);
     if (S_ISREG(facts.st_mode)) {
         state->start = lseek(state->file, 0, SEEK_CUR);
         if (state->start >= 0)

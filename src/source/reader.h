@@ -5,7 +5,8 @@
 
 #include "source_set.h"
 
-#define SL_LOOKAHEAD ((size_t)64 << 10) /* how much more is read when a line runs out of its block */
+/* How much more is read when a line runs out of its block. */
+#define SL_LOOKAHEAD ((size_t)64 << 10)
 
 struct sl_reader {
     sl_source_set *set;

@@ -49,7 +49,8 @@ bool sl_source_set_open(const sl_source_set *set, size_t index, sl_stream **stre
                         sl_error *error) {
     const sl_source *source = &set->states[index].source;
     /* An archive that was itself picked out of a folder by the pattern is taken whole. */
-    return sl_stream_open(source->path, source->named ? set->include : NULL, stream, error);
+    return sl_stream_open(source->path, source->named ? set->include : NULL, &set->stopped, stream,
+                          error);
 }
 
 /* Notes the kind of a regular file that has been opened. */
@@ -198,10 +199,18 @@ static bool keep(sl_source_set *set, size_t index, sl_stream *stream, const char
         sl_stream_close(stream);
         return sl_error_memory(error, "reading a pipe");
     }
-    *kept = (sl_kept_pipe){.next = set->kept, .source = index, .stream = stream,
-                           .head = memcpy(copy, head, length), .length = length};
+    memcpy(copy, head, length);
+    kept->next = set->kept;
+    kept->source = index;
+    kept->stream = stream;
+    kept->head = copy;
+    kept->length = length;
     set->kept = kept;
     return true;
+}
+
+void sl_source_set_stop(sl_source_set *set) {
+    atomic_store(&set->stopped, true);
 }
 
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,

@@ -36,6 +36,7 @@ struct sl_source_set {
     sl_kept_pipe *kept;
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;
+    _Atomic bool stopped;
     pthread_mutex_t lock;    /* guards what follows */
     sl_names members;        /* the names that blocks refer to */
     uint32_t *order;         /* in which sources are begun; made with the first block */

@@ -62,14 +62,15 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compre
     return true;
 }
 
-bool sl_stream_open(const char *path, const char *include, sl_stream **result, sl_error *error) {
+bool sl_stream_open(const char *path, const char *include, const _Atomic bool *stopped,
+                    sl_stream **result, sl_error *error) {
     *result = NULL;
     sl_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return sl_error_memory(error, "opening sources");
     sl_reader_times times = {0};
     sl_input *text = &stream->file;
-    if (!sl_input_open_file(&stream->file, path, error) ||
+    if (!sl_input_open_file(&stream->file, path, stopped, error) ||
         !unpack(&text, &stream->unpacker, &stream->compression, &times, error) ||
         !sl_input_peek(text, SL_ARCHIVE_HEAD_BYTES, &times, error))
         goto fail;

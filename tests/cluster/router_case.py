@@ -115,7 +115,8 @@ class ClusterCase(unittest.TestCase):
         cls.uri = cluster_uri()
         cls.client = pymongo.MongoClient(cls.uri)
         cls.admin = cls.client.admin
-        cls.address = cls.client.address
+        # Not client.address: that is None until the driver has found the router.
+        cls.address = pymongo.uri_parser.parse_uri(cls.uri)["nodelist"][0]
         cls.shards = sorted(shard["_id"] for shard in cls.admin.command("listShards")["shards"])
 
     @classmethod

@@ -54,7 +54,7 @@ static inline void add_member(struct archive *archive, const member *one) {
 
 /* An archive of members, in a format such as "zip" or "gnutar", and packed as a whole. */
 static inline void make_archive(const char *path, const char *format, add_filter *filter,
-                         const member *members, size_t count) {
+                                const member *members, size_t count) {
     struct archive *archive = archive_write_new();
     assert_int_equal(archive_write_set_format_by_name(archive, format), ARCHIVE_OK);
     if (filter)
@@ -67,7 +67,8 @@ static inline void make_archive(const char *path, const char *format, add_filter
 }
 
 /* A text, packed; malloc'd. */
-static inline char *pack(const char *text, size_t length, add_filter *filter, size_t *packed_length) {
+static inline char *pack(const char *text, size_t length, add_filter *filter,
+                         size_t *packed_length) {
     size_t room = length * 2 + 4096;
     char *packed = malloc(room);
     struct archive *archive = archive_write_new();

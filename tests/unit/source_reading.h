@@ -103,7 +103,8 @@ static inline void *gather(void *context) {
     return NULL;
 }
 
-static inline void check_reading(const char *path, const char *text, size_t length, unsigned threads) {
+static inline void check_reading(const char *path, const char *text, size_t length,
+                                 unsigned threads) {
     gathered all = {.length = length, .copy = calloc(1, length), .seen = calloc(1, length)};
     sl_error error;
     pthread_mutex_init(&all.lock, NULL);

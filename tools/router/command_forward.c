@@ -29,11 +29,59 @@ static int64_t cursor_in_reply(const struct session *session) {
                : 0;
 }
 
+/*
+ * Has a shard's router code given up because its routing table is old? mongos would renew the table
+ * and route again; a shard does so for some commands but not for all ($collStats after a move).
+ */
+static bool gave_up_on_stale_routing(const struct session *session) {
+    bson_t answer;
+    return session_forwarded_body(session, &answer) && answer_code(&answer) == CODE_STALE_CONFIG;
+}
+
+static bool renew_routing(struct session *session, const struct request *request, size_t set) {
+    char ns[MAX_NAMESPACE];
+    bson_t ignored;
+    if (!request->target) {
+        return false;
+    }
+    if (!request_namespace(request, ns, &ignored)) {
+        bson_destroy(&ignored);
+        return false;
+    }
+    bson_t *renew = BCON_NEW("flushRouterConfig", BCON_UTF8(ns), "$db", "admin");
+    const bool good = session_run(session, set, renew, &ignored);
+    bson_destroy(&ignored);
+    bson_destroy(renew);
+    return good;
+}
+
+bool run_at_home(struct session *session, const struct request *request, const bson_t *body,
+                 bson_t *reply) {
+    for (int attempt = 1;; attempt++) {
+        if (session_run(session, session->home, body, reply)) {
+            return true;
+        }
+        if (answer_code(reply) != CODE_STALE_CONFIG || attempt == STALE_ATTEMPTS ||
+            !renew_routing(session, request, session->home)) {
+            return false;
+        }
+        bson_destroy(reply);
+    }
+}
+
 enum outcome forward_to(struct session *session, const struct request *request,
                         const struct command *command, size_t set, const bson_t *body,
                         bson_t *reply) {
-    const enum outcome outcome =
-        session_forward(session, request, set, body, command->flags & COMMAND_REPEATABLE, reply);
+    enum outcome outcome;
+    for (int attempt = 1;; attempt++) {
+        outcome = session_forward(session, request, set, body, command->flags & COMMAND_REPEATABLE,
+                                  reply);
+        /* Nothing has been done by a command that gave up so: any may be sent again. */
+        if (outcome != FORWARDED || attempt == STALE_ATTEMPTS ||
+            !gave_up_on_stale_routing(session) || !renew_routing(session, request, set)) {
+            break;
+        }
+    }
     if (outcome == FORWARDED && command->flags & COMMAND_OPENS_CURSOR) {
         const int64_t id = cursor_in_reply(session);
         if (id != 0) {

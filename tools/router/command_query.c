@@ -151,7 +151,7 @@ static bool aggregate_for(struct session *session, const struct request *request
     command_rewrite(request->body, request->name, &plain);
     if (build_pipeline(&plain, &pipeline)) {
         build_aggregate(&plain, request->target, request->db, &pipeline.stages, false, &aggregate);
-        good = session_run(session, session->home, &aggregate, reply);
+        good = run_at_home(session, request, &aggregate, reply);
         bson_destroy(&aggregate);
     } else {
         answer_error(reply, CODE_FAILED_TO_PARSE, "%s cannot be read", request->name);
@@ -168,7 +168,7 @@ static bool count_from_statistics(struct session *session, const struct request 
                                  "{", "$collStats", "{", "count", "{", "}", "}", "}", "{", "$group",
                                  "{", "_id", BCON_NULL, "n", "{", "$sum", BCON_UTF8("$count"), "}",
                                  "}", "}", "]", "cursor", "{", "}", "$db", BCON_UTF8(request->db));
-    const bool good = session_run(session, session->home, aggregate, reply);
+    const bool good = run_at_home(session, request, aggregate, reply);
     bson_destroy(aggregate);
     return good || answer_code(reply) == CODE_NAMESPACE_NOT_FOUND;
 }
@@ -244,7 +244,7 @@ static enum outcome explain_sharded(struct session *session, const struct reques
     }
     if (known) {
         build_aggregate(explained, collection, request->db, &pipeline.stages, true, &aggregate);
-        session_run(session, session->home, &aggregate, reply);
+        run_at_home(session, request, &aggregate, reply);
         bson_destroy(&aggregate);
     } else {
         answer_error(reply, CODE_COMMAND_NOT_FOUND,
@@ -316,7 +316,7 @@ static bool find_target(struct session *session, const struct request *request,
     bson_t *stages = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(&query), "}");
     build_aggregate(request->body, request->target, request->db, stages, true, &aggregate);
     bson_destroy(stages);
-    good = session_run(session, session->home, &aggregate, &answer);
+    good = run_at_home(session, request, &aggregate, &answer);
     bson_destroy(&aggregate);
     if (!good) {
         bson_steal(reply, &answer);

@@ -81,6 +81,13 @@ enum outcome forward_to(struct session *session, const struct request *request,
                         const struct command *command, size_t set, const bson_t *body,
                         bson_t *reply);
 
+/*
+ * session_run on the shard that the session routes through, once more with a renewed routing table
+ * when that shard's is old.
+ */
+bool run_at_home(struct session *session, const struct request *request, const bson_t *body,
+                 bson_t *reply);
+
 /* command_query.c: commands that have no form of their own for a cluster */
 enum outcome run_count(struct session *, const struct request *, const struct command *, bson_t *);
 enum outcome run_distinct(struct session *, const struct request *, const struct command *,
