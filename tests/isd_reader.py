@@ -133,6 +133,10 @@ class Reading:
 class _Bad(Exception):
     """The record cannot be a document."""
 
+    def __init__(self, why, column=None):
+        super().__init__(why)
+        self.column = column
+
 
 class _Lost(Exception):
     """Nobody knows what stands at this place of a record."""
@@ -197,10 +201,16 @@ class _Record:
 
     def fields(self, at, parts):
         """The sub-document that these fields make, from byte `at` on."""
-        document, absent = {}, None
+        raws = []
         for part in parts:
-            raw = self.raw[at:at + part.width]
+            raws.append(self.raw[at:at + part.width])
             at += part.width
+        return self.values(raws, parts)
+
+    def values(self, raws, parts):
+        """The sub-document of fields that stand apart."""
+        document, absent = {}, None
+        for raw, part in zip(raws, parts):
             value, parent = self.value(raw, part), part.path.rpartition(".")[0]
             if part.kind in "qf" and raw == b"9" and absent == parent and not self.keep:
                 value = None
@@ -215,6 +225,9 @@ class _Record:
         raw = self.raw
         if len(raw) < 105:
             raise _Bad(f"{len(raw)} bytes, a record has 105 at least")
+        if len(raw) > 105 + 9999:
+            raise _Bad(f"{len(raw)} bytes, a record has 10104 at most")
+        moment = self.time(raw[15:27])
         if raw[:4].isdigit():
             self.end = min(len(raw), 105 + int(raw[:4]))
         if not raw[:4].isdigit() or len(raw) != 105 + int(raw[:4]):
@@ -224,17 +237,17 @@ class _Record:
                 raise _Bad("it has not the length that it states, and its columns have slid")
             self.reading.length_mismatches += 1
         document = {"_id": document_id(number, offset)}
-        self.control(document)
+        self.control(document, moment)
         mandatory = self.fields(60, MANDATORY)
         document.update((key, mandatory[key]) for key in MANDATORY_ORDER if key in mandatory)
         self.variable(document)
         return document
 
-    def control(self, document):
+    def control(self, document, moment):
         raw = self.raw
         usaf, wban = text_of(raw[4:10]), text_of(raw[10:15])
         document["st"] = station(usaf, wban, "x" + text_of(raw[28:41]))
-        document["ts"] = self.time(raw[15:27])
+        document["ts"] = moment
         if usaf != "999999":
             document["usaf"] = usaf
         if wban != "99999":
@@ -257,20 +270,26 @@ class _Record:
     @staticmethod
     def time(raw):
         if not raw.isdigit():
-            raise _Bad("date and time are not digits")
+            raise _Bad("not digits", "date and time")
         hour, minute = int(raw[8:10]), int(raw[10:])
         try:
             day = datetime.datetime(int(raw[:4]), int(raw[4:6]), int(raw[6:8]))
         except ValueError as error:
-            raise _Bad(str(error)) from None
+            raise _Bad(str(error), "date and time") from None
         if minute > 59 or hour > 24 or (hour == 24 and minute > 0):
-            raise _Bad("no such time")
+            raise _Bad("no such time", "date and time")
         return day + datetime.timedelta(hours=hour, minutes=minute)
 
     def variable(self, document):
         """Everything behind byte 105."""
         found = {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [],
                  "originalObservation": [], "unparsed": []}
+        self.sections(found)
+        if self.end < len(self.raw):
+            found["unparsed"].append(text_of(self.raw[self.end:]))
+        self.finish(document, found)
+
+    def sections(self, found):
         at, order = 105, list(SECTIONS)
         while at < self.end:
             try:
@@ -279,8 +298,8 @@ class _Record:
                 lost = lost.args[0]
                 at = next((i for i in range(lost, self.end) if self.walks(i, order)), self.end)
                 found["unparsed"].append(text_of(self.raw[lost:at]))
-        if self.end < len(self.raw):
-            found["unparsed"].append(text_of(self.raw[self.end:]))
+
+    def finish(self, document, found):
         self.reading.unknown_groups += bool(found["unparsed"])
         if found["sections"]:
             document["sections"] = found["sections"]
@@ -307,7 +326,7 @@ class _Record:
                 raise _Lost(begin if lost.args[0] == begin + 3 else lost.args[0]) from None
             if tag in order:
                 del order[:order.index(tag) + 1]
-        if at == begin + 3:
+        if at == begin + 3:         # nothing but a tag, at the end
             raise _Lost(begin)
         return at
 
@@ -329,7 +348,7 @@ class _Record:
             keys.add(group.key)
             at += 3 + group.width
         next_tag = self.raw[at:min(at + 3, self.end)]
-        lost = next_tag and next_tag not in list(SECTIONS)[1:]
+        lost = next_tag and (next_tag not in list(SECTIONS)[1:] or not places)
         if lost and places and not re.match(rb"[A-Z]([A-Z](\d|\Z)|\Z)", next_tag):
             at = places.pop()[0]
         for place, name, group in places:
@@ -408,18 +427,166 @@ def read_bytes(data, missing="omit", number=1, names=None):
 
 def _each_line(data, parse, result, names):
     for offset, line, text in split_lines(data):
-        if not text:
+        if not text.strip(b" "):
             result.blank_lines += 1
             continue
         try:
             document = parse(offset, text)
         except _Bad as bad:
-            result.rejects.append(Reject(offset, line, None, str(bad), text))
+            result.rejects.append(Reject(offset, line, bad.column, str(bad), text))
             continue
         result.transcoded += any(byte < 0x20 or byte > 0x7E for byte in text)
         result.documents.append(rename(document, names) if names else document)
         result.lines.append(line)
     return result
+
+
+# Global-hourly tables
+
+PLAIN = {"STATION", "DATE", "SOURCE", "LATITUDE", "LONGITUDE", "ELEVATION", "NAME", "REPORT_TYPE",
+         "CALL_SIGN", "QUALITY_CONTROL", "REM", "EQD"}
+PACKS = {"WND": 0, "CIG": 5, "VIS": 9, "TMP": 13, "DEW": 15, "SLP": 17, "end": 19}
+
+
+def read_csv(path, missing="omit", number=1, names=None):
+    """Reads a whole table. The station's name comes last in a document; a place that is 0 / 0 is
+    none; cells that do not fit are kept as `NAME=cell; NAME=cell`; blanks stand for an unknown
+    qualityControlProcess, which packed records always have."""
+    groups, result, header = table(), Reading(), None
+
+    def parse(offset, text):
+        try:
+            cells = next(csv.reader([text.decode("latin-1")], strict=True))
+        except csv.Error as error:
+            raise _Bad(str(error)) from None
+        if len(cells) != len(header):
+            raise _Bad(f"{len(cells)} cells")
+        row = dict(zip(header, cells))
+        return _Row(groups, missing, result).document(row, document_id(number, offset))
+    data = content(path)
+    first = data[:data.index(b"\n")].rstrip(b"\r")
+    header = next(csv.reader([first.decode()]))
+    # The header and its repetitions become blank lines, so that offsets and numbers stay.
+    return _each_line(data.replace(first, b" " * len(first)), parse, result, names)
+
+
+class _Row(_Record):
+    """One row of a table."""
+
+    def __init__(self, groups, missing, reading):
+        super().__init__(b"", groups, missing, reading)
+        self.misfits = []
+
+    def misfit(self, name, text):
+        self.misfits.append(text_of(f"{name}={text}".encode("latin-1")))
+
+    def cell(self, row, name, parts):
+        """The sub-document of a cell; None when there is none, or one that does not fit."""
+        text = row.get(name, "")
+        if not text:
+            return None
+        raws = [raw.encode("latin-1") for raw in text.split(",")]
+        fits = len(raws) == len(parts) and all(raws)
+        for i, (raw, part) in enumerate(zip(raws, parts)):
+            if part.kind == "t" or part.width >= 4 and part.kind not in NUMBERS:
+                raws[i] = raw.ljust(part.width)
+            elif part.kind in NUMBERS and len(raw) < part.width:
+                sign = raw[:1] if raw[:1] in (b"+", b"-") else b""
+                digits = raw[len(sign):]
+                if re.match(rb"[0-9]+\Z", digits) and \
+                        (part.kind == "m" or bool(sign) == (part.kind == "s")):
+                    raws[i] = sign + digits.rjust(part.width - len(sign), b"0")
+            fits = fits and len(raws[i]) == part.width
+        if fits:
+            return self.values(raws, parts)
+        self.misfit(name, text)
+        return None
+
+    def number_of(self, row, name, limit):
+        """A plain decimal; None when there is none, or one that cannot be."""
+        text = row.get(name, "")
+        if re.match(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", text, re.ASCII) and \
+                abs(float(text)) <= limit:
+            return float(text)
+        if text:
+            self.misfit(name, text)
+        return None
+
+    def document(self, row, key):
+        document = {"_id": key}
+        found = {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [],
+                 "originalObservation": [], "unparsed": []}
+        numbers, cells = {}, {}
+        one = {"CALL_SIGN": Field("callLetters", 5, "t", 1, "99999"),
+               "QUALITY_CONTROL": Field("qualityControlProcess", 4, "c"),
+               "SOURCE": Field("dataSource", 1, "c", 1, "9"),
+               "REPORT_TYPE": Field("type", 5, "t", 1, "99999")}
+        packs = list(PACKS.items())
+        parts = {name: MANDATORY[first:behind] for (name, first), (_, behind) in
+                 zip(packs, packs[1:])}
+        limits = {"LATITUDE": 90, "LONGITUDE": 180, "ELEVATION": 9999.4999}
+        for name in row:
+            if name == "STATION" and len(row[name]) != 11:
+                raise _Bad("no station", name)
+            if name == "DATE":
+                moment = self.moment(row[name])
+            elif name in limits:
+                numbers[name] = self.number_of(row, name, limits[name])
+            elif name in one or name in parts:
+                cells[name] = self.cell(row, name, parts.get(name) or [one[name]])
+            elif name in self.groups:
+                self.group(name, self.cell(row, name, self.groups[name].fields), found)
+            elif name not in PLAIN and row[name]:
+                self.misfit(name, row[name])
+        usaf, wban = (text_of(row["STATION"].encode("latin-1"))[at] for at in
+                      (slice(6), slice(6, 11)))
+        document.update(st=station(usaf, wban, None), ts=moment)
+        if usaf != "999999":
+            document["usaf"] = usaf
+        if wban != "99999":
+            document["wban"] = wban
+        place = [numbers.get("LONGITUDE"), numbers.get("LATITUDE")]
+        if None not in place and place != [0, 0]:
+            document["position"] = {"type": "Point", "coordinates": place}
+        if numbers.get("ELEVATION") is not None:
+            document["elevation"] = int(abs(numbers["ELEVATION"]) + 0.5) * \
+                (-1 if numbers["ELEVATION"] < 0 else 1)
+        for name in one:
+            document.update(cells.get(name) or
+                            ({"qualityControlProcess": "    "} if name == "QUALITY_CONTROL" else {}))
+        mandatory = {}
+        for name in parts:
+            for outer, value in (cells.get(name) or {}).items():
+                mandatory.setdefault(outer, {}).update(value)
+        document.update((name, mandatory[name]) for name in MANDATORY_ORDER if name in mandatory)
+        self.raw = b" " * 105 + b"".join(
+            tag.encode() + row[tag].encode("latin-1") for tag in ("REM", "EQD") if row.get(tag))
+        self.end = len(self.raw)
+        self.sections(found)
+        if self.misfits:
+            found["unparsed"].append("; ".join(self.misfits))
+        self.finish(document, found)
+        if row.get("NAME"):
+            document["name"] = text_of(row["NAME"].encode("latin-1"))
+        return document
+
+    def group(self, name, value, found):
+        if value is None:
+            return
+        found["sections"].append(name)
+        group = self.groups[name]
+        if group.array:
+            found["groups"].setdefault(group.key, []).append(value)
+        else:
+            found["groups"][group.key] = value
+
+    @staticmethod
+    def moment(text):
+        match = re.match(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)\Z", text, re.ASCII)
+        try:
+            return datetime.datetime(*map(int, match.groups()))
+        except (AttributeError, ValueError):
+            raise _Bad("no date and time", "DATE") from None
 
 
 # ISD-Lite
@@ -431,30 +598,36 @@ LITE = [("airTemperature.value", 10), ("dewPoint.value", 10), ("pressure.value",
 def read_lite(path, missing="omit", number=1, names=None):
     """Reads a whole ISD-Lite file, whose name tells the station."""
     usaf, wban = pathlib.Path(path).name.split("-")[:2]
-    result, at = Reading(), station(usaf, wban, None)
+    result, st = Reading(), station(usaf, wban, None)
 
     def parse(offset, text):
-        return lite_document(text, at, missing, document_id(number, offset))
+        return lite_document(text, st, missing, document_id(number, offset))
     return _each_line(content(path), parse, result, names)
 
 
-def lite_document(text, at, missing, key):
-    if not re.match(rb"\d{4} \d\d \d\d \d\d[ \d-]{48}\Z", text):
-        raise _Bad("not eight columns behind year, month, day and hour")
+def lite_document(text, st, missing, key):
+    text = text.rstrip(b" ")
+    if len(text) != 61:
+        raise _Bad(f"{len(text)} bytes instead of 61")
+    if not re.match(rb"\d{4} \d\d \d\d \d\d", text):
+        raise _Bad("not digits", "date and hour")
     try:
         moment = datetime.datetime(*map(int, text[:13].split()))
-        values = [int(text[i:i + 6]) for i in range(13, 61, 6)]
     except ValueError as error:
-        raise _Bad(str(error)) from None
-    document = {"_id": key, "st": at, "ts": moment}
+        raise _Bad(str(error), "date and hour") from None
+    document = {"_id": key, "st": st, "ts": moment}
+    values = []
+    for column in (text[i:i + 6] for i in range(13, 61, 6)):
+        number = int(column) if re.match(rb" *-?\d+\Z", column) else None
+        values.append(None if number == -9999 and missing != "raw" else number)
     for (path, divisor), value in zip(LITE, values):
-        if value != -9999 or missing == "raw":
+        if value is not None:
             put(document, path, value if divisor == 1 else value / divisor)
     rain = []
     for period, value in zip((1, 6), values[6:]):
         if value == -1:
             rain.append({"period": period, "depth": 0.0, "condition": "2"})
-        elif value != -9999 or missing == "raw":
+        elif value is not None:
             rain.append({"period": period, "depth": value / 10})
     if rain:
         document["liquidPrecipitation"] = rain

@@ -16,6 +16,7 @@
 #define SHARDLOAD_DELIMITED_H
 
 #include <shardload/format.h>
+#include <shardload/head.h>
 #include <shardload/schema.h>
 
 /* The plan of a delimited format. */
@@ -70,24 +71,6 @@ struct sl_dialect {
 bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_count, sl_plan **plan,
                               sl_error *error);
 void sl_delimited_plan_destroy(sl_plan *plan); /* NULL is fine */
-
-/* A source's first line that is not blank, as a sniff needs it. */
-typedef struct sl_first_line {
-    sl_text line;        /* without line end */
-    size_t header_bytes; /* of the line with its line end */
-    size_t text_start;   /* of the source: behind its byte order mark */
-    size_t end;          /* behind its line end */
-    char delimiter;      /* the one of | , TAB ; that it has most of, 0 when it has none */
-    size_t fields;       /* how many fields that makes */
-} sl_first_line;
-
-/* False with error set when there is none, or the head is that of a binary file. `delimiters` are
- * the candidates, in order of preference. */
-bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *first,
-                        sl_error *error);
-
-/* The fields of a header line, quoted or not: at most `limit`. Returns how many there are. */
-size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limit);
 
 /* Binds the columns named in a header (`names`, as sl_header_split gave them) or, with names NULL,
  * the first `count` columns of the schema. `schema` may be NULL when there are names: then all is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ISD: the weather observations of the world's stations since 1901, as packed ASCII (NOAA/NCEI,
- * Integrated Surface Data, DS3505; format document of 12 January 2018) and as ISD-Lite.
+ * Integrated Surface Data, DS3505; format document of 12 January 2018), as ISD-Lite, and as the tables
+ * called global-hourly.
  *
  * A record is a line: 105 bytes at fixed places, then sections whose lengths the record tells. The
  * tables here say which bytes are which field of the document; the formats are compiled from them.
@@ -47,5 +48,6 @@ extern const sl_isd_group sl_isd_fixed;
 
 extern const sl_format sl_format_isd;
 extern const sl_format sl_format_isd_lite;
+extern const sl_format sl_format_isd_csv;
 
 #endif

@@ -62,11 +62,12 @@ void sl_source_set_skip(sl_source_set *set, size_t index);
  * thread. */
 void sl_source_set_stop(sl_source_set *set);
 
-/* The first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of its
- * first member that is of use. `*whole` when that is all there is. A pipe keeps them for its
- * readers. Before the first block only. */
+/* The first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of its first
+ * member that is of use. `*whole` when that is all there is. `*name` (may be NULL) is what the text
+ * is called: the member's name, or else the path; it lives as long as the set. A pipe keeps the
+ * bytes for its readers. Before the first block only. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
-                    bool *whole, sl_error *error);
+                    bool *whole, const char **name, sl_error *error);
 
 /* Who a source is: a hash over its name without folders, its size and its first and last 64 KiB,
  * and its size. A pipe gets one of a kind. */

@@ -92,7 +92,7 @@ static const sl_option_row rows[] = {
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
      "bson:- for standard output).", false, check_sink},
 
-    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|delimited", 0, 0, LOAD | INSPECT,
+    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited", 0, 0, LOAD | INSPECT,
      "Source", "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite: NOAA weather "
      "records. delimited: any file with a header or a --schema.", false, NULL},
     {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",

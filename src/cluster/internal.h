@@ -67,6 +67,13 @@ int sl_value_compare(const bson_value_t *a, const bson_value_t *b);
  * does in a document. */
 int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache);
 
+/* ---- key_path.c ---- */
+
+/* The value at a dotted path of a document, null where there is none. Strings and binary stay
+ * where they are. False when the value is not known in the sense above, or there is an array on the
+ * way. */
+bool sl_key_value_at(const uint8_t *document, const char *path, bson_value_t *value);
+
 /* ---- shard_key.c: owners by shard key ---- */
 
 typedef struct sl_key_map sl_key_map;

@@ -88,8 +88,8 @@ static int compare_numbers(const bson_value_t *a, const bson_value_t *b) {
 
 static int compare_strings(const bson_value_t *a, const bson_value_t *b) {
     uint32_t a_length = a->value.v_utf8.len, b_length = b->value.v_utf8.len;
-    int order = memcmp(a->value.v_utf8.str, b->value.v_utf8.str,
-                       a_length < b_length ? a_length : b_length);
+    int order =
+        memcmp(a->value.v_utf8.str, b->value.v_utf8.str, a_length < b_length ? a_length : b_length);
     return order ? order : COMPARE(a_length, b_length);
 }
 
@@ -99,15 +99,13 @@ static int compare_binary(const bson_value_t *a, const bson_value_t *b) {
     int order = COMPARE(length, b->value.v_binary.data_len);
     if (order == 0)
         order = COMPARE(a->value.v_binary.subtype, b->value.v_binary.subtype);
-    return order || length == 0
-               ? order
-               : memcmp(a->value.v_binary.data, b->value.v_binary.data, length);
+    return order || length == 0 ? order
+                                : memcmp(a->value.v_binary.data, b->value.v_binary.data, length);
 }
 
 static int compare_timestamps(const bson_value_t *a, const bson_value_t *b) {
     int order = COMPARE(a->value.v_timestamp.timestamp, b->value.v_timestamp.timestamp);
-    return order ? order
-                 : COMPARE(a->value.v_timestamp.increment, b->value.v_timestamp.increment);
+    return order ? order : COMPARE(a->value.v_timestamp.increment, b->value.v_timestamp.increment);
 }
 
 int sl_value_compare(const bson_value_t *a, const bson_value_t *b) {
@@ -152,14 +150,16 @@ static void add(message *made, const void *bytes, uint32_t length) {
     made->head_length += length;
 }
 
-/* Numbers that are equal must hash alike, so all are made 64-bit integers. What does not fit goes to
- * the nearest one that does, but for 2^63 itself, which the server takes for -2^63. */
+/* Numbers that are equal must hash alike, so all are made 64-bit integers. What does not fit goes
+ * to the nearest one that does, but for 2^63 itself, which the server takes for -2^63. */
 static int64_t truncated(double value) {
     if (isnan(value))
         return 0;
     if (value > 0x1p63)
         return INT64_MAX;
-    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+    if (value == 0x1p63 || value < -0x1p63)
+        return INT64_MIN;
+    return (int64_t)value;
 }
 
 static message message_of(const bson_value_t *value) {

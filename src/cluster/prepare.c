@@ -226,6 +226,9 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
     return ok;
 }
 
+/* The server itself spreads a new collection over the shards when the key begins with a hashed
+ * field: by default with two chunks per shard, in newer versions with one. Of any other key but
+ * {_id: 1} (sl_prepare_ranges) nothing is known before there is data. */
 static bool shard_collection(sl_connection *connection, const sl_target *target, bool is_new,
                              sl_error *error) {
     bool sharded;

@@ -143,31 +143,6 @@ void sl_key_map_destroy(sl_key_map *map) {
 
 /* ---- asking it ---- */
 
-/* The value at a dotted path, null where there is none. False for an array on the way, and for a
- * value that is not known here. */
-static bool value_at(const uint8_t *document, const char *path, bson_value_t *value) {
-    bson_iter_t iter, inner;
-    uint32_t length;
-    memcpy(&length, document, sizeof length);
-    *value = (bson_value_t){.value_type = BSON_TYPE_NULL};
-    bool ok = bson_iter_init_from_data(&iter, document, BSON_UINT32_FROM_LE(length));
-    while (ok) {
-        size_t name = strcspn(path, ".");
-        if (!bson_iter_find_w_len(&iter, path, (int)name))
-            return true;
-        if (path[name] == '\0') {
-            *value = *bson_iter_value(&iter); /* strings stay where they are */
-            return sl_value_is_known(value);
-        }
-        if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
-            return !BSON_ITER_HOLDS_ARRAY(&iter);
-        ok = bson_iter_recurse(&iter, &inner);
-        iter = inner;
-        path += name + 1;
-    }
-    return false;
-}
-
 static const bson_value_t *minimum_of(const sl_key_map *map, size_t range) {
     return map->minimums + range * map->field_count;
 }
@@ -195,7 +170,7 @@ bool sl_key_map_owner(const sl_key_map *map, const uint8_t *document, sl_owner_c
                       uint32_t *shard) {
     bson_value_t key[FIELDS_MAX];
     for (size_t i = 0; i < map->field_count; i++) {
-        if (!value_at(document, map->fields[i].path, &key[i]))
+        if (!sl_key_value_at(document, map->fields[i].path, &key[i]))
             return false;
         if (map->fields[i].hashed) {
             int64_t hash = sl_value_hash(&key[i], cache);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The beginning of a delimited source: its first line, its delimiter, the names in its header. */
-#include <shardload/delimited.h>
+#include <shardload/head.h>
 
 #include <stdio.h>
 

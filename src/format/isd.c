@@ -40,8 +40,7 @@ static inline bool read_time(const char *record, int64_t *milliseconds) {
     return time % 100 < 60 && minutes <= 24 * 60;
 }
 
-/* Is every byte from 0x20 to 0x7E? There are at least 8. */
-static inline bool is_plain(const char *record, size_t length) {
+bool sl_isd_is_plain(const char *record, size_t length) {
     const uint64_t ones = 0x0101010101010101u;
     uint64_t odd = 0;
     for (size_t at = 0; at < length; at += 8) {
@@ -107,7 +106,7 @@ static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
     sl_sink *sink = p->sink;
     if (unlikely(!sl_isd_make_room(sink, walk.bound)))
         return false;
-    bool careful = !is_plain(record, length);
+    bool careful = !sl_isd_is_plain(record, length);
     sink->cursor = sl_isd_put_document(p->plan, &walk, sl_isd_line_id(p, record), milliseconds,
                                        careful, sink->cursor, &p->counts.malformed_fields);
     sink->documents++;

@@ -204,8 +204,8 @@ INLINE uint8_t *put_sections(const sl_plan *plan, const sl_isd_walk *walk, uint8
 /* ---- the record ---- */
 
 /* {type: "Point", coordinates: [longitude, latitude]}, where both are known. */
-INLINE uint8_t *put_position(const sl_plan *plan, const char *record, uint8_t *out,
-                             uint64_t *malformed) {
+INLINE uint8_t *put_position(const sl_plan *plan, const char *record, const double *place,
+                             uint8_t *out, uint64_t *malformed) {
     static const char point[] = "\x3D\0\0\0\2type\0\6\0\0\0Point\0\4coordinates\0\x1B\0\0\0";
     int32_t latitude, longitude;
     bool right = read_signed(record + 28, 64 - 8 * 5, false, &latitude);
@@ -216,8 +216,9 @@ INLINE uint8_t *put_position(const sl_plan *plan, const char *record, uint8_t *o
     uint8_t *to = sl_isd_put_key(out, &plan->keys[SL_ISD_KEY_POSITION]);
     memcpy(to, point, sizeof point - 1);
     to = sl_isd_put_index(to + sizeof point - 1, SL_BSON_DOUBLE, 0);
-    to = sl_isd_put_index(sl_bson_put_double(to, (double)longitude / 1000.0), SL_BSON_DOUBLE, 1);
-    to = sl_bson_put_double(to, (double)latitude / 1000.0);
+    to = sl_bson_put_double(to, place ? place[0] : (double)longitude / 1000.0);
+    to = sl_isd_put_index(to, SL_BSON_DOUBLE, 1);
+    to = sl_bson_put_double(to, place ? place[1] : (double)latitude / 1000.0);
     *to++ = 0; /* ends the coordinates */
     *to++ = 0;
     return both ? to : out;
@@ -248,7 +249,7 @@ INLINE uint8_t *put_document(const sl_plan *plan, const sl_isd_walk *walk, int64
     const char *record = walk->record;
     uint8_t *out = sl_bson_begin_with_id(start, id);
     out = put_station(plan, record, milliseconds, out, careful);
-    out = put_position(plan, record, out, malformed);
+    out = put_position(plan, record, walk->place, out, malformed);
     out = run(plan->fixed, record, out, careful, malformed);
     out = put_sections(plan, walk, out);
     out = put_groups(plan, walk, out, careful, malformed);

@@ -45,6 +45,7 @@ static const struct {
     [SL_ISD_KEY_TS] = {"ts", SL_BSON_DATE},
     [SL_ISD_KEY_USAF] = {"usaf", SL_BSON_TEXT},
     [SL_ISD_KEY_WBAN] = {"wban", SL_BSON_TEXT},
+    [SL_ISD_KEY_NAME] = {"name", SL_BSON_TEXT},
     [SL_ISD_KEY_POSITION] = {"position", SL_BSON_DOCUMENT},
     [SL_ISD_KEY_SECTIONS] = {"sections", SL_BSON_ARRAY},
     [SL_ISD_KEY_REMARKS] = {"remarks", SL_BSON_DOCUMENT},

@@ -26,6 +26,7 @@ bool sl_isd_parse_lines(const sl_plan *plan, const sl_dialect *dialect, const sl
     counts->records += p.counts.documents + p.counts.rejects;
     counts->documents += p.counts.documents;
     counts->rejects += p.counts.rejects;
+    counts->headers += p.counts.headers;
     counts->blank_lines += p.counts.blank_lines;
     counts->transcoded += p.counts.transcoded;
     counts->length_mismatches += p.counts.length_mismatches;

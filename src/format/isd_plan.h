@@ -86,6 +86,7 @@ typedef enum sl_isd_key {
     SL_ISD_KEY_TS,
     SL_ISD_KEY_USAF,
     SL_ISD_KEY_WBAN,
+    SL_ISD_KEY_NAME, /* of global-hourly alone */
     SL_ISD_KEY_POSITION,
     SL_ISD_KEY_SECTIONS,
     SL_ISD_KEY_REMARKS,
@@ -223,6 +224,8 @@ typedef struct sl_isd_walk {
     sl_isd_span lost;    /* not understood */
     sl_isd_span surplus; /* behind what the record's own length says */
     bool interrupted;    /* a family's groups do not all stand together */
+    const double *place; /* longitude and latitude, where they are known better than the record has
+                            room for; else NULL */
     uint32_t bound;      /* most bytes of the document */
     uint32_t group_count;
     struct {
@@ -250,6 +253,9 @@ int sl_isd_remark_length(const char *digits);
 #define SL_ISD_ORIGINAL_BYTES 11u
 
 /* ---- the writer (isd_document.c, isd_sections.c) ---- */
+
+/* Is every byte from 0x20 to 0x7E? There are at least 8. */
+bool sl_isd_is_plain(const char *record, size_t length);
 
 /* Writes the document of a record; returns its end. `careful`: the record has bytes other than
  * 0x20..0x7E. Adds to *malformed. Reads and writes SL_SLACK bytes too far. */

@@ -176,6 +176,7 @@ void sl_isd_walk_record(const sl_plan *plan, const char *record, size_t end, siz
     walk->lost = nothing;
     walk->surplus = (sl_isd_span){(uint16_t)end, (uint16_t)length};
     walk->interrupted = false;
+    walk->place = NULL;
     walk->group_count = 0;
     walk->bound = plan->fixed_bound;
     if (has_tag(record, at, end, SECTION_ADD)) {

@@ -34,7 +34,8 @@ extern const char *const sl_stage_names[STAGES];
 
 typedef struct sl_load_source {
     const sl_format *format;
-    sl_dialect *dialect;
+    sl_dialect *dialect;  /* of an archive, that of its first member */
+    struct sl_member *members; /* of an archive: those begun, the latest first; members.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file; 0 otherwise */
     uint32_t number;
@@ -127,6 +128,9 @@ typedef struct sl_load {
     _Atomic unsigned working; /* workers that have not ended */
     _Atomic bool stop;        /* workers end after what they have in hand */
     _Atomic bool begun;       /* something has been made or changed on the cluster */
+    pthread_mutex_t members_lock; /* members.c */
+    pthread_cond_t members_known;
+    bool members_failed; /* under members_lock */
     pthread_mutex_t failure_lock;
     sl_error failure; /* the first one; under failure_lock while workers run */
 } sl_load;
@@ -143,6 +147,12 @@ bool sl_sources_number_offline(sl_load *load, sl_error *error);
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
 void sl_sources_close(sl_load *load);
 const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *source);
+
+/* members.c: how the text of a block is written; *dialect NULL when it is none of the load's. Any
+ * thread. */
+bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,
+                        sl_error *error);
+void sl_members_clear(const sl_load_source *source);
 
 /* ranges.c */
 bool sl_ranges_lay_out(sl_load *load, sl_error *error);

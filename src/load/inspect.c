@@ -99,7 +99,10 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     if (block.last)
         stored = facts->stored_bytes;
     printf("%s (%s%s)\n", facts->path, sl_human_bytes((double)facts->stored_bytes, bytes),
-           facts->kind == SL_SOURCE_GZIP ? ", gzip" : "");
+           facts->kind == SL_SOURCE_GZIP         ? ", gzip"
+           : facts->kind == SL_SOURCE_COMPRESSED ? ", compressed"
+           : facts->kind == SL_SOURCE_ARCHIVE    ? ", archive"
+                                                 : "");
     printf("  %s: %s\n", source->format->name,
            source->format->describe(source->dialect, text, sizeof text));
     sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,

@@ -348,6 +348,8 @@ static void load_clear(sl_load *load) {
     free(load->latencies);
     free(load->parsed);
     pthread_mutex_destroy(&load->failure_lock);
+    pthread_mutex_destroy(&load->members_lock);
+    pthread_cond_destroy(&load->members_known);
 }
 
 static const sl_destination *const sinks[] = {&sink_cluster, &sink_null, &sink_bson};
@@ -356,6 +358,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_error error = {0};
     sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1};
     pthread_mutex_init(&load.failure_lock, NULL);
+    pthread_mutex_init(&load.members_lock, NULL);
+    pthread_cond_init(&load.members_known, NULL);
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
     ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);

@@ -32,14 +32,14 @@ typedef struct sl_entry {
 
 typedef struct sl_early_block {
     struct sl_early_block *next;
-    uint64_t sequence;
+    sl_source_block block; /* its text is gone */
     uint64_t lines;
     sl_reject_list list;
 } sl_early_block;
 
 typedef struct sl_source_rejects {
     uint64_t next_sequence;
-    uint64_t lines; /* of the blocks before next_sequence */
+    uint64_t lines; /* of the blocks before next_sequence, since their member began */
     sl_early_block *early;
     sl_text header;
     FILE *raw; /* opened with the first reject */
@@ -136,9 +136,11 @@ static void put_cell(FILE *file, sl_text text, char end) {
     fputc(end, file);
 }
 
-static void put_row(sl_reject_files *rejects, size_t source, uint64_t line, uint64_t offset,
+static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line, uint64_t offset,
                     const char *column, sl_text reason, sl_text record) {
-    const char *path = sl_source_set_at(rejects->set, source)->path;
+    char path[1024];
+    snprintf(path, sizeof path, "%s%s%s", sl_source_set_at(rejects->set, source)->path,
+             member ? ": " : "", member ? member : "");
     rejects->written++;
     if (rejects->table) {
         put_cell(rejects->table, sl_text_of(path), '\t');
@@ -179,24 +181,27 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         state->raw = create_file(name, error);
         if (!state->raw)
             return false;
-        fwrite(state->header.bytes, 1, state->header.length, state->raw);
+        if (state->header.length > 0)
+            fwrite(state->header.bytes, 1, state->header.length, state->raw);
     }
-    fwrite(record.bytes, 1, record.length, state->raw);
+    if (record.length > 0)
+        fwrite(record.bytes, 1, record.length, state->raw);
     fputc('\n', state->raw);
     return true;
 }
 
 /* `lines` is the number of lines in front of the block, or UINT64_MAX when that is not known. */
-static bool write_list(sl_reject_files *rejects, size_t source, uint64_t lines, const sl_reject_list *list,
-                       sl_error *error) {
+static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
+                       const sl_reject_list *list, sl_error *error) {
     for (size_t at = 0; at < list->used;) {
         sl_entry one;
         memcpy(&one, list->bytes + at, sizeof one);
         sl_text reason = {list->bytes + at + sizeof one, one.reason_length};
         sl_text record = {reason.bytes + reason.length, one.record_length};
-        put_row(rejects, source, lines == UINT64_MAX ? 0 : lines + one.line + 1, one.offset,
-                one.column, reason, record);
-        if (!put_raw(rejects, source, record, error))
+        put_row(rejects, block->source, block->member,
+                lines == UINT64_MAX ? 0 : lines + one.line + 1, one.offset, one.column, reason,
+                record);
+        if (!put_raw(rejects, block->source, record, error))
             return false;
         size_t size = sizeof one + reason.length + record.length;
         at += (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
@@ -204,35 +209,43 @@ static bool write_list(sl_reject_files *rejects, size_t source, uint64_t lines, 
     return true;
 }
 
-bool sl_rejects_block_done(sl_reject_files *rejects, size_t source, uint64_t sequence, uint64_t lines,
-                        sl_reject_list *list, sl_error *error) {
+/* The next block in order. */
+static bool take_block(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
+                       const sl_reject_list *list, sl_error *error) {
+    sl_source_rejects *state = &rejects->sources[block->source];
+    if (block->member_start)
+        state->lines = 0;
+    bool ok = write_list(rejects, block, state->lines, list, error);
+    state->next_sequence++;
+    state->lines += lines;
+    return ok;
+}
+
+bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
+                           sl_reject_list *list, sl_error *error) {
     bool ok = true;
     pthread_mutex_lock(&rejects->lock);
-    sl_source_rejects *state = &rejects->sources[source];
-    if (sequence != state->next_sequence) {
+    sl_source_rejects *state = &rejects->sources[block->source];
+    if (block->sequence != state->next_sequence) {
         sl_early_block *early = malloc(sizeof *early);
         ok = early != NULL;
         if (ok) {
-            *early = (sl_early_block){state->early, sequence, lines, *list};
+            *early = (sl_early_block){state->early, *block, lines, *list};
             state->early = early;
             memset(list, 0, sizeof *list);
         } else {
             sl_error_memory(error, "keeping rejects");
         }
     } else {
-        ok = write_list(rejects, source, state->lines, list, error);
+        ok = take_block(rejects, block, lines, list, error);
         list->used = list->count = 0; /* its memory serves the next block */
-        state->next_sequence++;
-        state->lines += lines;
         for (sl_early_block **link = &state->early; ok && *link;) {
             sl_early_block *early = *link;
-            if (early->sequence != state->next_sequence) {
+            if (early->block.sequence != state->next_sequence) {
                 link = &early->next;
                 continue;
             }
-            ok = write_list(rejects, source, state->lines, &early->list, error);
-            state->next_sequence++;
-            state->lines += early->lines;
+            ok = take_block(rejects, &early->block, early->lines, &early->list, error);
             *link = early->next;
             sl_reject_list_clear(&early->list);
             free(early);
@@ -247,7 +260,7 @@ bool sl_rejects_add_refused(sl_reject_files *rejects, size_t source, uint64_t of
                          const char *document, sl_error *error) {
     (void)error;
     pthread_mutex_lock(&rejects->lock);
-    put_row(rejects, source, 0, offset, NULL, sl_text_of(reason), sl_text_of(document));
+    put_row(rejects, source, NULL, 0, offset, NULL, sl_text_of(reason), sl_text_of(document));
     pthread_mutex_unlock(&rejects->lock);
     return true;
 }
@@ -273,7 +286,7 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
         while (state->early) {
             sl_early_block *early = state->early;
             state->early = early->next;
-            ok = write_list(rejects, i, UINT64_MAX, &early->list, error) && ok;
+            ok = write_list(rejects, &early->block, UINT64_MAX, &early->list, error) && ok;
             sl_reject_list_clear(&early->list);
             free(early);
         }

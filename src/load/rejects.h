@@ -28,10 +28,10 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_reject_
 void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header);
 
 /* A block has been parsed: `lines` lines in all, and these rejects, which are taken over (the list
- * is empty afterwards). Line numbers need the blocks before it, so a block that is early is kept
- * until they have come. Any thread. */
-bool sl_rejects_block_done(sl_reject_files *rejects, size_t source, uint64_t sequence, uint64_t lines,
-                        sl_reject_list *list, sl_error *error);
+ * is empty afterwards). Line numbers, which begin anew with each member of an archive, need the
+ * blocks before it, so a block that is early is kept until they have come. Any thread. */
+bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
+                           sl_reject_list *list, sl_error *error);
 
 /* A document that the server refused: position and reason, with the document as JSON. Any thread. */
 bool sl_rejects_add_refused(sl_reject_files *rejects, size_t source, uint64_t offset, const char *reason,

@@ -36,7 +36,8 @@ static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) 
     const char *path = sl_source_set_at(load->set, index)->path;
     size_t length;
     bool whole;
-    if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, error))
+    const char *name;
+    if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error))
         return false;
     sl_text text = {head, length};
     sl_error first = {0};
@@ -49,7 +50,7 @@ static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) 
         if (!plan)
             return false;
         sl_error why = {0};
-        if (format->sniff(plan, path, text, whole, &source->dialect, &why)) {
+        if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
             return true;
         }
@@ -240,8 +241,10 @@ bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
 
 void sl_sources_close(sl_load *load) {
     for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
-        if (load->sources[i].format)
+        if (load->sources[i].format) {
+            sl_members_clear(&load->sources[i]);
             load->sources[i].format->dialect_destroy(load->sources[i].dialect);
+        }
     }
     free(load->sources);
     for (size_t i = 0; sl_formats[i]; i++) {

@@ -119,8 +119,9 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     sl_load *load = worker->load;
     sl_load_source *source = &load->sources[block->source];
     sl_parse_counts counts = {0};
-    bool ok = true;
-    if (block->text.length > 0) {
+    const sl_dialect *dialect;
+    bool ok = sl_sources_dialect(load, block, &dialect, &worker->error);
+    if (ok && dialect && block->text.length > 0) {
         int64_t first_id = sl_document_id(source->number, block->offset);
         worker->block = block;
         worker->target = target_of(worker, first_id);
@@ -132,7 +133,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
             .offset = block->offset,
             .id_base = first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
         };
-        ok = source->format->parse(sl_sources_plan_of(load, source), source->dialect, &view,
+        ok = source->format->parse(sl_sources_plan_of(load, source), dialect, &view,
                                    &worker->sink, &counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
@@ -142,17 +143,10 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
         sl_count(&worker->counters->parser_rejects, counts.rejects);
     }
     uint64_t rejected = counts.rejects;
-    ok = sl_rejects_block_done(load->rejects, block->source, block->sequence, counts.lines,
-                            &worker->rejects, &worker->error) && ok && !worker->error.code;
-    sl_parse_counts *sum = &load->parsed[worker->index];
-    sum->lines += counts.lines;
-    sum->records += counts.records;
-    sum->documents += counts.documents;
-    sum->rejects += counts.rejects;
-    sum->headers += counts.headers;
-    sum->blank_lines += counts.blank_lines;
-    sum->repaired += counts.repaired;
-    sum->transcoded += counts.transcoded;
+    ok = sl_rejects_block_done(load->rejects, block, counts.lines, &worker->rejects,
+                               &worker->error) &&
+         ok && !worker->error.code;
+    sl_parse_counts_add(&load->parsed[worker->index], &counts);
     sl_worker_spent(worker, STAGE_PARSING);
     return ok && !(rejected > 0 && reject_limit_passed(worker));
 }

@@ -214,7 +214,7 @@ void sl_source_set_stop(sl_source_set *set) {
 }
 
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
-                    bool *whole, sl_error *error) {
+                    bool *whole, const char **name, sl_error *error) {
     bool pipe = set->states[index].source.kind == SL_SOURCE_PIPE;
     sl_reader_times times = {0};
     sl_stream *stream;
@@ -224,6 +224,11 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
               sl_stream_next_member(stream, &more, &times, error) &&
               sl_stream_read(stream, head, room, length, &times, error);
     *whole = ok && *length < room;
+    if (ok && name) {
+        const char *member = sl_stream_member(stream);
+        *name = member ? sl_names_add(&set->members, member) : set->states[index].source.path;
+        ok = *name || sl_error_memory(error, "looking at the sources");
+    }
     if (ok && pipe)
         return keep(set, index, stream, head, *length, error);
     sl_stream_close(stream);

@@ -26,10 +26,10 @@ static uint32_t rotate(uint32_t x, unsigned left) {
     a = b + rotate(a + function(b, c, d) + words[(word) % 16] + sines[i], left)
 #define ROUND(function, first, factor, offset, l0, l1, l2, l3)                                     \
     for (unsigned i = first; i < first + 16; i += 4) {                                             \
-        STEP(a, b, c, d, function, i, factor * i + offset, l0);                                    \
-        STEP(d, a, b, c, function, i + 1, factor * (i + 1) + offset, l1);                          \
-        STEP(c, d, a, b, function, i + 2, factor * (i + 2) + offset, l2);                          \
-        STEP(b, c, d, a, function, i + 3, factor * (i + 3) + offset, l3);                          \
+        STEP(a, b, c, d, function, i, (i + 0) * factor + offset, l0);                                     \
+        STEP(d, a, b, c, function, i + 1, (i + 1) * factor + offset, l1);                          \
+        STEP(c, d, a, b, function, i + 2, (i + 2) * factor + offset, l2);                          \
+        STEP(b, c, d, a, function, i + 3, (i + 3) * factor + offset, l3);                          \
     }
 
 #define F(x, y, z) ((z) ^ ((x) & ((y) ^ (z))))

@@ -257,7 +257,7 @@ static void the_head_is_that_of_the_first_member(void **state) {
     size_t length;
     bool whole;
     assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-    assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, &error));
+    assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
     assert_int_equal(length, 4);
     assert_memory_equal(head, "one\n", 4);
     assert_true(whole);
@@ -314,7 +314,7 @@ static void a_pipe_carries_archives_too(void **state) {
             bool whole;
             assert_true(sl_source_set_create(&dash, 1, NULL, &set, &error));
             if (looked) {
-                assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, &error));
+                assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
                 assert_memory_equal(head, made.whole, sizeof head);
             }
             assert_true(sl_reader_create(set, &reader, &error));

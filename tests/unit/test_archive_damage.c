@@ -248,7 +248,7 @@ static const char *head_error(const char *path, const char *include) {
     size_t length;
     bool whole;
     assert_true(sl_source_set_create(&path, 1, include, &set, &error));
-    assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, &error));
+    assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
     sl_source_set_destroy(set);
     assert_int_equal(error.code, SL_EXIT_SOURCE);
     assert_non_null(strstr(error.message, path));

@@ -62,7 +62,8 @@ static void rejects_are_in_order_whoever_is_first(void **state) {
     add(&lists[1], 9, 1999, "second", "r2");
     static const unsigned order[] = {2, 0, 1};
     for (int i = 0; i < 3; i++)
-        assert_true(sl_rejects_block_done(rejects, 0, order[i], 10, &lists[order[i]], &error));
+        assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = order[i]}, 10,
+                                          &lists[order[i]], &error));
     assert_true(sl_rejects_add_refused(rejects, 0, 5000, "refused: no", "{}", &error));
     uint64_t written;
     assert_true(sl_rejects_close(rejects, &written, &error));
@@ -82,6 +83,31 @@ static void rejects_are_in_order_whoever_is_first(void **state) {
     sl_source_set_destroy(set);
 }
 
+static void lines_are_counted_within_a_member_of_an_archive(void **state) {
+    (void)state;
+    sl_source_set *set = set_of("year.zip.txt", "x\n");
+    sl_reject_files *rejects;
+    sl_error error;
+    assert_true(sl_rejects_open(folder, set, &rejects, &error));
+    static const sl_source_block blocks[] = {
+        {.sequence = 0, .member = "jan.csv", .member_start = true},
+        {.sequence = 1, .member = "jan.csv"},
+        {.sequence = 2, .member = "feb.csv", .member_start = true},
+    };
+    for (int i = 0; i < 3; i++) {
+        sl_reject_list list = {0};
+        add(&list, 2, (uint64_t)i * 1000, "bad", "r");
+        assert_true(sl_rejects_block_done(rejects, &blocks[i], 10, &list, &error));
+        sl_reject_list_clear(&list);
+    }
+    assert_true(sl_rejects_close(rejects, NULL, &error));
+    const char *text = read_back("rejects.tsv");
+    assert_non_null(strstr(text, "year.zip.txt: jan.csv\t3\t0\t"));
+    assert_non_null(strstr(text, "year.zip.txt: jan.csv\t13\t1000\t"));
+    assert_non_null(strstr(text, "year.zip.txt: feb.csv\t3\t2000\t"));
+    sl_source_set_destroy(set);
+}
+
 static void rejects_of_a_stopped_load_are_not_lost(void **state) {
     (void)state;
     sl_source_set *set = set_of("stopped.txt", "x\n");
@@ -90,7 +116,9 @@ static void rejects_of_a_stopped_load_are_not_lost(void **state) {
     sl_reject_list list = {0};
     assert_true(sl_rejects_open(folder, set, &rejects, &error));
     add(&list, 4, 2500, "early", "r");
-    assert_true(sl_rejects_block_done(rejects, 0, 1, 10, &list, &error)); /* block 0 never came */
+    /* Block 0 never came. */
+    assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1}, 10, &list,
+                                      &error));
     assert_true(sl_rejects_close(rejects, NULL, &error));
     assert_non_null(strstr(read_back("rejects.tsv"), "stopped.txt\t\t2500\ttest_date\tearly\tr\n"));
     sl_reject_list_clear(&list);
@@ -196,6 +224,7 @@ static int remove_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rejects_are_in_order_whoever_is_first),
+        cmocka_unit_test(lines_are_counted_within_a_member_of_an_archive),
         cmocka_unit_test(rejects_of_a_stopped_load_are_not_lost),
         cmocka_unit_test(each_shard_has_its_share_of_each_source),
         cmocka_unit_test(thousands_of_sources_share_ranges),

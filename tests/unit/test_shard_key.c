@@ -274,14 +274,14 @@ static void test_values_that_only_the_router_knows(void **state) {
 static void test_hashed_field_behind_a_range(void **state) {
     (void)state;
     /* The hash of null is 2338878944348059895, that of 0 is 4854801880128277513. */
-    sl_shard_map *map = map_of(
-        "{'a': 1, 'h': 'hashed'}",
-        "[{'min': {'a': {'$minKey': 1}, 'h': {'$minKey': 1}},"
-        "  'max': {'a': 7, 'h': {'$numberLong': '2338878944348059896'}}, 'shard': 'a'},"
-        " {'min': {'a': 7, 'h': {'$numberLong': '2338878944348059896'}},"
-        "  'max': {'a': 7, 'h': {'$numberLong': '4854801880128277513'}}, 'shard': 'c'},"
-        " {'min': {'a': 7, 'h': {'$numberLong': '4854801880128277513'}},"
-        "  'max': {'a': {'$maxKey': 1}, 'h': {'$maxKey': 1}}, 'shard': 'b'}]");
+    sl_shard_map *map =
+        map_of("{'a': 1, 'h': 'hashed'}",
+               "[{'min': {'a': {'$minKey': 1}, 'h': {'$minKey': 1}},"
+               "  'max': {'a': 7, 'h': {'$numberLong': '2338878944348059896'}}, 'shard': 'a'},"
+               " {'min': {'a': 7, 'h': {'$numberLong': '2338878944348059896'}},"
+               "  'max': {'a': 7, 'h': {'$numberLong': '4854801880128277513'}}, 'shard': 'c'},"
+               " {'min': {'a': 7, 'h': {'$numberLong': '4854801880128277513'}},"
+               "  'max': {'a': {'$maxKey': 1}, 'h': {'$maxKey': 1}}, 'shard': 'b'}]");
     assert_owner(map, "{'a': 6, 'h': 0}", 'a');
     assert_owner(map, "{'a': 7}", 'a');
     assert_owner(map, "{'a': 7, 'h': 0}", 'b');

@@ -142,10 +142,10 @@ static void containers_get_advice(void **state) {
     bool whole;
     assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
     assert_int_equal(sl_source_set_at(set, 1)->kind, SL_SOURCE_UNSEEN);
-    assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, &error));
+    assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
     assert_non_null(strstr(error.message, "a.7z"));
-    assert_true(sl_source_head(set, 1, head, sizeof head, &length, &whole, &error));
+    assert_true(sl_source_head(set, 1, head, sizeof head, &length, &whole, NULL, &error));
     assert_int_equal(sl_source_set_at(set, 1)->kind, SL_SOURCE_GZIP);
     assert_int_equal(length, 2);
     assert_true(whole);
@@ -184,7 +184,7 @@ static void the_largest_is_begun_first(void **state) {
             char head[8];
             size_t got;
             bool whole;
-            assert_true(sl_source_head(set, i, head, sizeof head, &got, &whole, &error));
+            assert_true(sl_source_head(set, i, head, sizeof head, &got, &whole, NULL, &error));
         }
         assert_true(sl_reader_create(set, &reader, &error));
         size_t begun[21], count = 0;

@@ -13,9 +13,9 @@ extern const struct format isd_format;
 
 enum {
     DAY_MINUTES = 24 * 60,
-    RECORD_FIXED = 105,   // bytes of the control section and the mandatory part
-    GROUPS_MAX = 28,      // in a record: the most seen
-    ST_BYTES = 16,        // of a station's name in documents
+    RECORD_FIXED = 105,  // bytes of the control section and the mandatory part
+    GROUPS_MAX = 28,     // in a record: the most seen
+    ST_BYTES = 16,       // of a station's name in documents
     ISD_STATIONS = 99999 // the most that can be asked for
 };
 
@@ -34,7 +34,7 @@ enum isd_type {
 
 // ---- isd_groups.c: the groups of the additional data section ----
 
-enum { FIELDS_MAX = 16, INSTANCES_MAX = 9 };
+enum { FAMILIES_MAX = 128, FIELDS_MAX = 16, INSTANCES_MAX = 9 };
 
 // The groups of one line of schemas/isd-groups.tsv: AA1 to AA4 are a family, IA2 alone is one.
 struct isd_family {
@@ -54,7 +54,7 @@ struct isd_family {
 enum isd_special { SPECIAL_AJ, SPECIAL_AU, SPECIAL_AW, SPECIAL_GF, SPECIAL_MW, SPECIAL_COUNT };
 
 struct isd_groups {
-    struct isd_family families[128]; // in the order of their ids
+    struct isd_family families[FAMILIES_MAX]; // in the order of their ids
     uint8_t count;
     uint8_t special[SPECIAL_COUNT]; // their numbers
     struct {                        // of 65,536
@@ -71,9 +71,9 @@ void isd_groups_init(struct isd_groups *groups);
 enum isd_network { NETWORK_SYNOPTIC, NETWORK_AIRPORT, NETWORK_SAO, NETWORK_SHIPS };
 
 struct isd_station {
-    char usaf[8];
-    char wban[8];
-    char call[8]; // five characters
+    char usaf[12]; // six characters
+    char wban[12]; // five
+    char call[8];  // five
     int32_t latitude;
     int32_t longitude; // 999999 when missing
     int32_t elevation; // 9999 when missing
@@ -173,7 +173,7 @@ void isd_draw(struct isd_drawer *drawer, struct isd_row *row);
 // The number of instances that a record has of a family.
 unsigned isd_row_instances(const struct isd_row *row, unsigned family);
 
-// Days of a year, and 366 or 365 of them.
+// The number of days of a year.
 int isd_year_days(int year);
 
 // ---- isd_text.c: records as text ----
@@ -197,8 +197,7 @@ char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t wh
 struct isd_answers;
 
 // Borrows the world and the groups. NULL when memory ran out.
-struct isd_answers *isd_answers_create(const struct options *options,
-                                       const struct isd_world *world,
+struct isd_answers *isd_answers_create(const struct options *options, const struct isd_world *world,
                                        const struct isd_groups *groups);
 void isd_answers_destroy(struct isd_answers *answers);
 

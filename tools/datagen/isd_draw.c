@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws ISD records: when they are of, what the weather is, which groups show it.
+// Draws ISD records: when they are of, what they show of the weather, in which groups.
 //
 // A station reports at regular times during one part of the year, as long as its number of records
-// asks for; nine of ten times have a record. Its weather is that of its latitude and height by
-// season and hour, plus states that wander from record to record: air masses (temperature), the
-// spread to the dew point, pressure, wind, clouds. Everything is made of whole numbers, so that no
-// rounding can differ between machines.
+// asks for; nine of ten times have a record.
 #include <stdlib.h>
 #include <string.h>
 
-#include "isd.h"
+#include "isd_weather.h"
 
 enum { SHIPS_A_LANE = 8, STEPS = 5 };
 
@@ -20,26 +17,6 @@ static const int32_t steps[][STEPS] = {
     [NETWORK_AIRPORT] = {60, 30, 20, 10, 5},
     [NETWORK_SAO] = {60, 30, 20, 10, 5},
     [NETWORK_SHIPS] = {180, 60, 30, 10, 5},
-};
-
-// What wanders from record to record.
-struct weather {
-    int32_t anomaly;  // of the temperature, tenths of a degree
-    int32_t spread;   // to the dew point, tenths of a degree
-    int32_t pressure; // above 1013.0 hPa, tenths
-    int32_t wind;     // tenths of a metre per second
-    int32_t direction;
-    int32_t cover; // oktas
-    int32_t snow;  // millimetres on the ground
-    bool wet;
-};
-
-// What stays.
-struct climate {
-    int32_t mean;    // tenths of a degree
-    int32_t season;  // half the difference between winter and summer
-    int32_t day;     // half the difference between night and day
-    int32_t warmest; // day of the year
 };
 
 struct isd_drawer {
@@ -56,9 +33,9 @@ struct isd_drawer {
     int32_t first_slot; // of the year
     int32_t last_day;   // of the last record, or -1
 
-    struct climate climate;
-    struct weather at_station;
-    struct weather *ships;
+    struct isd_climate climate;
+    struct isd_weather_state at_station;
+    struct isd_weather_state *ships;
     uint32_t ship_count;
 };
 
@@ -68,15 +45,6 @@ static uint32_t low32(uint64_t bits) {
 
 static uint32_t high32(uint64_t bits) {
     return (uint32_t)(bits >> 32);
-}
-
-static int32_t clamp(int32_t value, int32_t low, int32_t high) {
-    return value < low ? low : value > high ? high : value;
-}
-
-// From -width to +width, by the lowest 16 bits.
-static int32_t noise(uint64_t bits, int32_t width) {
-    return (int32_t)(((int64_t)(bits & 0xFFFF) * (2 * width + 1)) >> 16) - width;
 }
 
 int isd_year_days(int year) {
@@ -124,42 +92,15 @@ void isd_drawer_destroy(struct isd_drawer *drawer) {
     }
 }
 
-// ---- climate ----
-
-// 1,024 times the cosine of `part` / `whole` of a turn, by Bhaskara's formula.
-static int32_t cosine(int32_t part, int32_t whole) {
-    int32_t degrees = (int32_t)((int64_t)part * 360 / whole) % 360;
-    degrees = (degrees < 0 ? degrees + 360 : degrees) + 90;
-    bool negative = degrees % 360 >= 180;
-    int32_t d = degrees % 180;
-    int32_t product = d * (180 - d);
-    int32_t sine = 4096 * product / (40500 - product);
-    return negative ? -sine : sine;
-}
-
-static struct climate climate_at(int32_t latitude, int32_t elevation) {
-    // By ten degrees of latitude, in tenths of a degree.
-    static const int16_t means[] = {265, 262, 245, 205, 145, 95, 25, -90, -180, -260};
-    static const int16_t seasons[] = {8, 15, 45, 80, 105, 90, 130, 140, 140, 150};
-    int32_t distance = latitude < 0 ? -latitude : latitude;
-    int32_t band = distance / 10000 < 9 ? distance / 10000 : 8;
-    int32_t part = distance - band * 10000;
-    struct climate climate = {
-        .mean = means[band] + (means[band + 1] - means[band]) * part / 10000,
-        .season = seasons[band] + (seasons[band + 1] - seasons[band]) * part / 10000,
-        .day = 55 - distance / 2500,
-        .warmest = latitude < 0 ? 20 : 202,
-    };
-    climate.mean -= elevation == 9999 ? 0 : elevation * 65 / 1000;
-    return climate;
-}
+// ---- time and type ----
 
 void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station) {
     drawer->station = station;
     drawer->drawn = 0;
     drawer->last_day = -1;
-    drawer->climate = climate_at(station->latitude, station->elevation);
-    drawer->at_station = (struct weather){.spread = 40, .wind = 30, .direction = 200, .cover = 4};
+    drawer->climate = isd_climate_at(station->latitude, station->elevation);
+    drawer->at_station =
+        (struct isd_weather_state){.spread = 40, .wind = 30, .direction = 200, .cover = 4};
     for (uint32_t i = 0; i < drawer->ship_count; i++) {
         drawer->ships[i] = drawer->at_station;
     }
@@ -189,8 +130,6 @@ void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *stati
     }
 }
 
-// ---- time and type ----
-
 // Whether a day that is over was the last of its month.
 static bool ends_month(const struct isd_drawer *drawer, int32_t day) {
     static const int16_t ends[] = {30, 58, 89, 119, 150, 180, 211, 242, 272, 303, 333, 364};
@@ -204,7 +143,7 @@ static bool ends_month(const struct isd_drawer *drawer, int32_t day) {
 
 static void draw_time(struct isd_drawer *drawer, uint32_t bits, struct isd_row *row) {
     const struct isd_station *station = drawer->station;
-    uint64_t slot = drawer->drawn++ * drawer->slots / station->rows;
+    uint64_t slot = (++drawer->drawn * drawer->slots - 1) / station->rows; // the last in any case
     int32_t start = (drawer->first_slot + (int32_t)slot) * drawer->step;
     int32_t day = start / DAY_MINUTES;
     bool new_day = day != drawer->last_day && drawer->last_day >= 0;
@@ -237,14 +176,16 @@ static void draw_time(struct isd_drawer *drawer, uint32_t bits, struct isd_row *
             row->minute += alone ? (int32_t)(bits & 0xFFFF) % drawer->step : 0;
         } else {
             row->type = TYPE_FM_15;
-            row->minute += drawer->step > 10 && drawer->slots > station->rows ? drawer->step - 7 : 0;
+            row->minute +=
+                drawer->step > 10 && drawer->slots > station->rows ? drawer->step - 7 : 0;
         }
         break;
     }
 }
 
 // Ships go along their lanes and back, a place each 18 hours.
-static struct weather *board_ship(struct isd_drawer *drawer, uint32_t bits, struct isd_row *row) {
+static struct isd_weather_state *board_ship(struct isd_drawer *drawer, uint32_t bits,
+                                            struct isd_row *row) {
     const struct isd_world *world = drawer->world;
     uint32_t ship = scale32(bits, drawer->ship_count);
     uint32_t leg = (uint32_t)row->minute / (18 * 60) + ship * 37;
@@ -254,68 +195,9 @@ static struct weather *board_ship(struct isd_drawer *drawer, uint32_t bits, stru
     row->latitude = world->places[place].latitude;
     row->longitude = world->places[place].longitude;
     row->st = world->land_count + place;
-    drawer->climate = climate_at(row->latitude, 0);
+    drawer->climate = isd_climate_at(row->latitude, 0);
     drawer->climate.day = 8;
     return &drawer->ships[ship];
-}
-
-// ---- weather ----
-
-static void wander(struct weather *now, uint64_t bits, uint64_t more) {
-    now->anomaly += noise(bits, 8) - now->anomaly / 24;
-    now->spread = clamp(now->spread + noise(bits >> 16, 12) - (now->spread - 45) / 24, 0, 250);
-    now->pressure += noise(bits >> 32, 9) - now->pressure / 64;
-    now->wind = clamp(now->wind + noise(bits >> 48, 12) - (now->wind - 38) / 12, 0, 450);
-    now->direction = (now->direction + noise(more, 25) + 360) % 360;
-    int32_t turn = noise(more >> 16, 5);
-    now->cover = clamp(now->cover + (turn > 3 ? turn - 3 : turn < -3 ? turn + 3 : 0), 0, 8);
-    now->wet = now->cover >= 6 && (now->wet ? (more >> 32 & 7) != 0 : (more >> 32 & 15) == 0);
-}
-
-static void draw_weather(struct isd_drawer *drawer, struct weather *now, struct isd_row *row) {
-    uint64_t bits = rng_next(&drawer->rng);
-    uint64_t more = rng_next(&drawer->rng);
-    int32_t old_pressure = now->pressure;
-    wander(now, bits, more);
-    const struct climate *climate = &drawer->climate;
-    int32_t day = row->minute / DAY_MINUTES;
-    int32_t east = row->longitude == 999999 ? 0 : row->longitude;
-    int32_t local = row->minute + east / 250; // four minutes a degree
-    // Warmest at three in the afternoon, and less so under clouds.
-    int32_t swing = climate->day * (12 - now->cover) / 12;
-    int32_t hour = cosine(local - 15 * 60, DAY_MINUTES);
-    int32_t temperature = climate->mean +
-                          climate->season * cosine(day - climate->warmest, 365) / 1024 +
-                          swing * hour / 1024 + now->anomaly;
-    row->temperature = clamp(temperature, -900, 550);
-    int32_t spread = now->wet ? now->spread / 4 : now->spread * (1024 + hour / 2) / 1024;
-    row->dew_point = clamp(row->temperature - spread, -950, row->temperature);
-    row->pressure = clamp(10130 + now->pressure, 8700, 10850);
-    row->tendency = clamp(now->pressure - old_pressure, -499, 499);
-    int32_t height = drawer->station->elevation == 9999 ? 0 : drawer->station->elevation;
-    row->low_pressure = row->pressure - height * (120 - height / 150) / 100;
-
-    row->wind_speed = now->wind < 6 ? 0 : now->wind;
-    row->wind_direction = row->wind_speed == 0 ? 999 : now->direction / 10 * 10;
-    row->wind_direction = row->wind_direction == 0 ? 360 : row->wind_direction;
-
-    row->cover = (uint8_t)now->cover;
-    row->strength = (uint8_t)((more >> 36 & 7) == 0 ? 2 : (more >> 36 & 7) < 3);
-    row->rain = 0;
-    row->weather = spread <= 4 ? WEATHER_FOG : spread <= 14 ? WEATHER_MIST : WEATHER_DRY;
-    if (now->wet) {
-        row->weather = row->temperature <= 5 ? WEATHER_SNOW : WEATHER_RAIN;
-        row->rain = 1 + (int32_t)(more >> 40 & 15) + row->strength * 20;
-    }
-    now->snow += row->weather == WEATHER_SNOW ? row->rain : 0;
-    now->snow -= row->temperature > 10 ? row->temperature / 5 : 0;
-    now->snow = clamp(now->snow, 0, 9000);
-    row->snow_depth = now->snow / 10;
-    row->visibility = row->weather == WEATHER_FOG    ? 100 + (int32_t)(more >> 48 & 7) * 100
-                      : row->weather == WEATHER_SNOW ? 4000 - row->strength * 1600
-                      : row->weather == WEATHER_DRY  ? 16000
-                                                     : 7000 - row->strength * 2000;
-    row->ceiling = 60 + (8 - now->cover) * 200 + (int32_t)(more >> 52 & 63) * 61;
 }
 
 // ---- what a record shows ----
@@ -352,63 +234,12 @@ static void draw_shown(struct isd_drawer *drawer, struct isd_row *row) {
     row->has_remark = (b >> 32 & 0xFFFF) < (row->bare ? groups->types[row->type].remark_bare
                                                       : groups->types[row->type].remark);
     // Reports that keep their original observations have all their element quality data, too.
-    luck = b >> 48;
+    luck = high32(b) >> 16;
     row->has_element_quality = luck < groups->types[row->type].element_quality;
     row->has_original = luck < groups->types[row->type].original;
     row->temperature_quality = draw_quality(drawer->station, low32(c));
     row->wind_quality = draw_quality(drawer->station, high32(c));
     row->oddity = ODDITY_NONE;
-}
-
-// Codes of the present weather, as a person (MW) and as a machine (AW, AU) report it.
-static uint8_t manual_code(const struct isd_row *row, uint32_t bits) {
-    static const uint8_t rain[] = {61, 63, 65, 60, 80, 51, 95, 81};
-    static const uint8_t snow[] = {71, 73, 75, 70, 77, 85, 79, 71};
-    switch ((enum isd_weather)row->weather) {
-    case WEATHER_RAIN:
-        return rain[bits & 7];
-    case WEATHER_SNOW:
-        return snow[bits & 7];
-    case WEATHER_FOG:
-        return 45;
-    case WEATHER_MIST:
-        return 10;
-    case WEATHER_DRY:
-        break;
-    }
-    return (uint8_t)(row->type == TYPE_FM_12 ? bits & 3 : (bits & 7) == 0 ? 5 : 2);
-}
-
-static uint8_t automated_code(const struct isd_row *row, uint32_t bits) {
-    static const uint8_t codes[] = {[WEATHER_DRY] = 5,
-                                    [WEATHER_MIST] = 10,
-                                    [WEATHER_FOG] = 30,
-                                    [WEATHER_RAIN] = 61,
-                                    [WEATHER_SNOW] = 71};
-    bool falls = row->weather == WEATHER_RAIN || row->weather == WEATHER_SNOW;
-    uint8_t code = (uint8_t)(codes[row->weather] + (falls ? row->strength : 0));
-    uint8_t showers = row->weather == WEATHER_RAIN ? 20 : 14; // 81 to 83, 85 to 87
-    return falls && (bits & 15) == 0 ? (uint8_t)(code + showers) : code;
-}
-
-static uint8_t precipitation_code(const struct isd_row *row, uint32_t bits) {
-    switch ((enum isd_weather)row->weather) {
-    case WEATHER_RAIN:
-        return (bits & 7) == 0 ? 1 : 2; // drizzle, rain
-    case WEATHER_SNOW:
-        return (uint8_t)((bits & 7) == 0 ? 4 : (bits & 7) == 1 ? 6 : 3); // grains, pellets, snow
-    default:
-        return 0;
-    }
-}
-
-// Oktas, or how a METAR tells of the sky: 99 when it does not say.
-static uint8_t cover_code(const struct isd_row *row, uint32_t bits) {
-    static const uint8_t metar[] = {0, 2, 2, 4, 4, 7, 7, 7, 8};
-    if (row->type != TYPE_FM_15 && row->type != TYPE_FM_16) {
-        return (bits & 63) == 0 ? 9 : row->cover;
-    }
-    return (bits & 3) == 0 ? 99 : metar[row->cover];
 }
 
 static void draw_codes(struct isd_drawer *drawer, struct isd_row *row) {
@@ -421,15 +252,16 @@ static void draw_codes(struct isd_drawer *drawer, struct isd_row *row) {
             // A second one tells of something else.
             uint32_t luck = bits >> (3 * k);
             if (family == special[SPECIAL_MW]) {
-                row->manual[k] = k == 0 ? manual_code(row, luck) : (uint8_t)(luck & 1 ? 10 : 5);
+                row->manual[k] = k == 0 ? isd_manual_code(row, luck) : (uint8_t)(luck & 1 ? 10 : 5);
             } else if (family == special[SPECIAL_AW]) {
-                row->automated[k] = k == 0 ? automated_code(row, luck) : (uint8_t)(10 + (luck & 1));
+                row->automated[k] =
+                    k == 0 ? isd_automated_code(row, luck) : (uint8_t)(10 + (luck & 1));
             } else if (family == special[SPECIAL_AU]) {
-                row->precipitation[k] = k == 0 ? precipitation_code(row, luck) : 0;
+                row->precipitation[k] = k == 0 ? isd_precipitation_code(row, luck) : 0;
             }
         }
         if (family == special[SPECIAL_GF]) {
-            row->total_cover = cover_code(row, bits);
+            row->total_cover = isd_cover_code(row, bits);
         } else if (family == special[SPECIAL_AJ] && (bits & 15) == 0) {
             row->snow_depth = 9999;
         }
@@ -438,7 +270,7 @@ static void draw_codes(struct isd_drawer *drawer, struct isd_row *row) {
 
 static void draw_groups(struct isd_drawer *drawer, struct isd_row *row) {
     const struct isd_groups *groups = drawer->groups;
-    uint16_t luck[sizeof groups->families / sizeof groups->families[0]];
+    uint16_t luck[FAMILIES_MAX];
     uint64_t bits = 0;
     unsigned total = 0;
     row->group_count = 0;
@@ -451,7 +283,8 @@ static void draw_groups(struct isd_drawer *drawer, struct isd_row *row) {
         bits = i % 4 == 0 ? rng_next(&drawer->rng) : bits >> 16;
         luck[i] = family->drawn_with == i ? (uint16_t)bits : luck[family->drawn_with];
         const uint32_t *shares = family->shares[row->type];
-        if (luck[i] >= shares[0] && !(i == groups->special[SPECIAL_AW] && odd < drawer->odd_weather)) {
+        if (luck[i] >= shares[0] &&
+            !(i == groups->special[SPECIAL_AW] && odd < drawer->odd_weather)) {
             continue;
         }
         unsigned instances = 1;
@@ -474,7 +307,7 @@ static void draw_groups(struct isd_drawer *drawer, struct isd_row *row) {
 void isd_draw(struct isd_drawer *drawer, struct isd_row *row) {
     const struct isd_station *station = drawer->station;
     uint64_t bits = rng_next(&drawer->rng);
-    struct weather *now = &drawer->at_station;
+    struct isd_weather_state *now = &drawer->at_station;
     row->station = station;
     draw_time(drawer, low32(bits), row);
     if (station->network == NETWORK_SHIPS) {
@@ -484,7 +317,7 @@ void isd_draw(struct isd_drawer *drawer, struct isd_row *row) {
         row->latitude = station->latitude;
         row->longitude = station->longitude;
     }
-    draw_weather(drawer, now, row);
+    isd_draw_weather(now, &drawer->climate, &drawer->rng, row);
     draw_shown(drawer, row);
     draw_groups(drawer, row);
     uint64_t odd = rng_next(&drawer->rng);

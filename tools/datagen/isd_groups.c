@@ -9,7 +9,7 @@
 #include "isd.h"
 #include "tables.h"
 
-enum { RARE = 5, WHOLE = 10000 }; // a share for groups of which nothing is known; all records
+enum { RARE = 7, WHOLE = 10000 }; // a share for groups of which nothing is known; all records
 
 static uint32_t share_of(uint32_t in_whole) {
     return (uint32_t)((uint64_t)in_whole * 65536 / WHOLE);
@@ -46,7 +46,7 @@ static int find_family(const struct isd_groups *groups, const char *id) {
 
 static void read_families(struct isd_groups *groups) {
     const char *line = table_find("isd-groups.tsv");
-    while (*line != '\0') {
+    while (*line != '\0' && groups->count < FAMILIES_MAX) {
         if (*line != '#') {
             struct isd_family *family = &groups->families[groups->count];
             read_family(family, line);
@@ -61,13 +61,13 @@ static void read_families(struct isd_groups *groups) {
 }
 
 static void read_shares(struct isd_groups *groups, const uint32_t *bare) {
-    bool known[128] = {false};
+    uint8_t named[FAMILIES_MAX] = {0}; // instances
     const char *cursor = table_find("isd-shares.txt");
     struct table_row row;
     while (table_next(&cursor, &row)) {
         int number = find_family(groups, row.cells[0]);
         struct isd_family *family = &groups->families[number];
-        known[number] = true;
+        named[number]++;
         for (size_t type = 0; type < ISD_TYPES; type++) {
             // Counted over all records, drawn for those with additional data.
             uint32_t share = table_number(&row, type + 1) * WHOLE / (WHOLE - bare[type]);
@@ -75,10 +75,15 @@ static void read_shares(struct isd_groups *groups, const uint32_t *bare) {
         }
     }
     for (int i = 0; i < groups->count; i++) {
-        for (int type = 0; type < ISD_TYPES && !known[i]; type++) {
-            // The second and later instances come less and less often.
-            for (uint32_t k = 0; k < groups->families[i].instances; k++) {
-                groups->families[i].shares[type][k] = share_of(RARE) >> k;
+        for (int type = 0; type < ISD_TYPES; type++) {
+            // Where there is no count, the first is rare and the others even more so.
+            uint32_t *shares = groups->families[i].shares[type];
+            const uint32_t *shares_before = groups->families[i > 0 ? i - 1 : 0].shares[type];
+            for (unsigned k = named[i]; k < groups->families[i].instances; k++) {
+                uint32_t before = k > 0                             ? shares[k - 1]
+                                  : groups->families[i].first > '1' ? shares_before[0]
+                                                                    : UINT32_MAX;
+                shares[k] = (before < share_of(RARE) ? before : share_of(RARE)) * 3 / 4;
             }
         }
     }
@@ -110,7 +115,6 @@ void isd_groups_init(struct isd_groups *groups) {
         groups->special[i] = (uint8_t)find_family(groups, specials[i]);
     }
     // Layers of clouds come as GA and GD, weather as AU and AW.
-    groups->families[find_family(groups, "GD1")].drawn_with =
-        (uint8_t)find_family(groups, "GA1");
+    groups->families[find_family(groups, "GD1")].drawn_with = (uint8_t)find_family(groups, "GA1");
     groups->families[groups->special[SPECIAL_AW]].drawn_with = groups->special[SPECIAL_AU];
 }

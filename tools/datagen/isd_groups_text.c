@@ -5,8 +5,6 @@
 // of groups has them.
 #include "isd_text.h"
 
-typedef char *put_group(const struct isd_row *row, unsigned instance, uint32_t bits, char *p);
-
 static char quality_of(const struct isd_row *row) {
     return row->type == TYPE_FM_12 || row->type == TYPE_FM_13 ? '1' : '5';
 }
@@ -216,14 +214,24 @@ static char *put_sa(const struct isd_row *row, unsigned instance, uint32_t bits,
 
 static const struct {
     char letters[3];
-    put_group *put;
+    isd_put_group *put;
 } tellers[] = {
-    {"AA", put_aa}, {"AG", put_ag}, {"AJ", put_aj}, {"AU", put_au}, {"AW", put_aw}, {"AY", put_ay},
-    {"AZ", put_ay}, {"GA", put_ga}, {"GD", put_gd}, {"GE", put_ge}, {"GF", put_gf}, {"KA", put_ka},
-    {"MA", put_ma}, {"MD", put_md}, {"MW", put_mw}, {"OA", put_oa}, {"OC", put_oc}, {"OD", put_od},
-    {"SA", put_sa},
+    {"AA", put_aa}, {"AG", put_ag}, {"AJ", put_aj}, {"AU", put_au}, {"AW", put_aw},
+    {"AY", put_ay}, {"AZ", put_ay}, {"GA", put_ga}, {"GD", put_gd}, {"GE", put_ge},
+    {"GF", put_gf}, {"KA", put_ka}, {"MA", put_ma}, {"MD", put_md}, {"MW", put_mw},
+    {"OA", put_oa}, {"OC", put_oc}, {"OD", put_od}, {"SA", put_sa},
 };
 enum { TELLERS = sizeof tellers / sizeof tellers[0] };
+
+void isd_find_tellers(struct isd_text *text) {
+    for (unsigned number = 0; number < text->groups->count; number++) {
+        for (unsigned i = 0; i < TELLERS; i++) {
+            if (strcmp(tellers[i].letters, text->groups->families[number].letters) == 0) {
+                text->put[number] = tellers[i].put;
+            }
+        }
+    }
+}
 
 // ---- all others ----
 
@@ -239,9 +247,9 @@ static char *put_any(char type, unsigned width, uint32_t bits, char *p) {
         return missing ? put_nines(put_char(p, '+'), width - 1)
                        : put_signed(p, (int32_t)(value % 600) - 200, width);
     case 'm':
-        return missing        ? put_nines(p, width)
-               : (bits & 1u) != 0 ? put_digits(put_char(p, '-'), value, width - 1)
-                                  : put_digits(p, value, width);
+        return missing           ? put_nines(p, width)
+               : (bits & 1) != 0 ? put_digits(put_char(p, '-'), value, width - 1)
+                                 : put_digits(p, value, width);
     case 'd': // days, hours and minutes alike
         for (unsigned i = 0; i < width; i += 2) {
             p = missing ? put_nines(p, 2) : put_digits(p, 1 + (bits >> (4 * i) & 15), 2);
@@ -273,12 +281,7 @@ static char *put_unusual(struct isd_text *text, const struct isd_family *family,
 static char *put_instances(struct isd_text *text, const struct isd_row *row, unsigned number,
                            unsigned instances, char *p) {
     const struct isd_family *family = &text->groups->families[number];
-    put_group *put = NULL;
-    for (unsigned i = 0; i < TELLERS; i++) {
-        if (memcmp(tellers[i].letters, family->letters, 2) == 0) {
-            put = tellers[i].put;
-        }
-    }
+    isd_put_group *put = text->put[number];
     for (unsigned i = 0; i < instances; i++) {
         p = put_bytes(p, family->letters, 2);
         p = put_char(p, (char)(family->first + (char)i));

@@ -92,7 +92,7 @@ static void name_station(struct isd_station *station, struct region *region, uin
     bool american = station->network == NETWORK_SAO || region->call[0] == 'K';
     memcpy(station->wban, "99999", 6);
     if (american) {
-        snprintf(station->wban, sizeof station->wban, "%05u", number);
+        snprintf(station->wban, sizeof station->wban, "%05u", (number + 13904) % 99999);
         if (!station->central && between(rng, 0, 31) == 0) {
             memcpy(station->usaf, "999999", 7); // known by the other number only
         }
@@ -110,10 +110,9 @@ static void name_station(struct isd_station *station, struct region *region, uin
 
 static void make_station(struct isd_station *station, struct regions *regions, uint32_t number,
                          enum dirt_level dirt, struct rng *rng) {
-    struct region *region = station->central
-                                ? &regions->items[0]
-                                : choose_region(regions, station->network,
-                                                (uint32_t)(rng_next(rng) >> 32));
+    struct region *region = station->central ? &regions->items[0]
+                                             : choose_region(regions, station->network,
+                                                             (uint32_t)(rng_next(rng) >> 32));
     name_station(station, region, number, rng);
     station->latitude = between(rng, region->south * 100, region->north * 100);
     station->longitude = between(rng, region->west * 100, region->east * 100);
@@ -150,16 +149,15 @@ static unsigned next_network(const uint32_t *given, uint32_t made) {
     return best;
 }
 
-static void make_stations(struct isd_world *world, const struct options *options,
-                          struct rng *rng) {
+static void make_stations(struct isd_world *world, const struct options *options, struct rng *rng) {
     struct regions regions;
     read_regions(&regions);
     uint32_t given[LAND_NETWORKS] = {0};
     for (uint32_t i = 0; i < world->land_count; i++) {
         struct isd_station *station = &world->stations[i];
         station->network = (uint8_t)next_network(given, i);
-        station->central = station->network == NETWORK_AIRPORT &&
-                           given[NETWORK_AIRPORT] % CENTRAL_EVERY == 0;
+        station->central =
+            station->network == NETWORK_AIRPORT && given[NETWORK_AIRPORT] % CENTRAL_EVERY == 0;
         given[station->network]++;
         make_station(station, &regions, i, options->dirt, rng);
     }
@@ -188,7 +186,7 @@ static void spread_rows(struct isd_world *world, uint64_t rows, struct rng *rng)
     }
     uint64_t before = 0;
     uint64_t given = 0;
-    for (uint32_t i = 0; i < world->station_count; i++) {
+    for (uint32_t i = 0; sum > 0 && i < world->station_count; i++) {
         before += world->stations[i].rows;
         // At most 2^31 rows and 2^28 weights: no overflow.
         uint64_t end = rows * before / sum;
@@ -242,8 +240,8 @@ static bool make_lanes(struct isd_world *world) {
     for (const char *cursor = table; table_next(&cursor, &row); lane++) {
         for (int32_t i = 0; i < LANE_PLACES; i++) {
             struct isd_place place = place_on(&row, i);
-            const struct isd_place *found = bsearch(&place, world->places, world->place_count,
-                                                    sizeof place, compare_places);
+            const struct isd_place *found =
+                bsearch(&place, world->places, world->place_count, sizeof place, compare_places);
             world->lanes[lane][i] = (uint16_t)(found - world->places);
         }
     }

@@ -12,6 +12,7 @@ struct isd_text *isd_text_create(const struct options *options, const struct isd
         return NULL;
     }
     text->groups = groups;
+    isd_find_tellers(text);
     text->year = options->year;
     rng_init(&text->rng, options->seed ^ 0x7E87);
     int days = isd_year_days(options->year);

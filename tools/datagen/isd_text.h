@@ -9,8 +9,12 @@
 
 #include "isd.h"
 
+// Writes the data of one group, its instance counted from 1. The bits are random.
+typedef char *isd_put_group(const struct isd_row *row, unsigned instance, uint32_t bits, char *p);
+
 struct isd_text {
     const struct isd_groups *groups;
+    isd_put_group *put[FAMILIES_MAX]; // of a family; NULL where any values will do
     struct rng rng;
     int year;
     char days[367][8]; // YYYYMMDD, the next year's first included
@@ -52,7 +56,8 @@ static inline char *put_char(char *p, char c) {
 // A number as people write it: a minus where needed, no leading zeros.
 char *put_number(char *p, int32_t value);
 
-// isd_groups_text.c: the sections ADD with its groups, and what a reader cannot know among them.
+// isd_groups_text.c: which groups can tell of the weather; the section ADD.
+void isd_find_tellers(struct isd_text *text);
 char *isd_put_groups(struct isd_text *text, const struct isd_row *row, char *p);
 
 // isd_remarks.c: the sections REM, EQD and QNN.

@@ -17,6 +17,15 @@
 //   mot_names.c     the set of makes and models in use
 //   mot_text.c      a record as text
 //   mot_answers.c   the answers of the queries over the records drawn
+//   isd.c           the format of the ISD weather records: the loop over files and stations
+//   isd_stations.c  makes up stations and the lanes of ships
+//   isd_groups.c    reads the groups that records are made of, and their frequencies
+//   isd_weather.c   makes up weather, and the codes that tell of it
+//   isd_draw.c      draws records: their time, and what they show of the weather
+//   isd_text.c      a record as text, and records spoilt
+//   isd_groups_text.c  its groups
+//   isd_remarks.c   its remarks, element quality data and original observations
+//   isd_answers.c   the answers of the queries over the records drawn
 #include "options.h"
 
 int main(int argc, char **argv) {

@@ -11,6 +11,8 @@
 #include "output.h"
 #include "report.h"
 
+enum { YEAR_FIRST = 1970 };
+
 static const struct mot_dialect *find_dialect(const char *name) {
     const struct mot_dialect *dialect = mot_dialects;
     while (dialect->name != NULL && strcasecmp(dialect->name, name) != 0) {
@@ -30,6 +32,12 @@ static void help(FILE *stream) {
 }
 
 static void check(struct options *options, unsigned *problems) {
+    if (options->stations > 0 || options->ships) {
+        usage_problem(problems, "--stations and --ships are for format isd");
+    }
+    if (options->year != 0 && options->year < YEAR_FIRST) {
+        usage_problem(problems, "--year must be %d or later, not %d", YEAR_FIRST, options->year);
+    }
     if (options->dialect == NULL) {
         options->dialect = "B";
     }
@@ -138,8 +146,14 @@ static bool write_all(const struct options *options, struct failure *failure) {
     bool done = false;
     struct run run = {.options = options, .dialect = find_dialect(options->dialect)};
     failure_set(failure, "out of memory");
-    if (!report_init(&run.report, options)) {
+    if (!report_init(&run.report, options->files, options->bad)) {
         goto cleanup;
+    }
+    for (uint32_t i = 0; i < options->files; i++) {
+        run.report.files[i].path = options_file_path(options, i);
+        if (run.report.files[i].path == NULL) {
+            goto cleanup;
+        }
     }
     run.fleet = mot_fleet_create(options, run.dialect);
     if (run.fleet == NULL) {

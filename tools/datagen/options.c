@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isd.h"
 #include "mot.h"
 
-static const struct format *const formats[] = {&mot_format};
+static const struct format *const formats[] = {&mot_format, &isd_format};
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
 static const char *const dirt_names[] = {"none", "published", "heavy"};
@@ -84,7 +85,7 @@ static void set_dialect(struct options *options, const char *value, unsigned *pr
 }
 
 static void set_year(struct options *options, const char *value, unsigned *problems) {
-    options->year = (int)parse_number("year", value, 1970, 2100, problems);
+    options->year = (int)parse_number("year", value, 1901, 2100, problems);
 }
 
 static void set_rows(struct options *options, const char *value, unsigned *problems) {
@@ -97,6 +98,16 @@ static void set_seed(struct options *options, const char *value, unsigned *probl
 
 static void set_files(struct options *options, const char *value, unsigned *problems) {
     options->files = (uint32_t)parse_number("files", value, 1, 100000, problems);
+}
+
+static void set_stations(struct options *options, const char *value, unsigned *problems) {
+    options->stations = (uint32_t)parse_number("stations", value, 1, ISD_STATIONS, problems);
+}
+
+static void set_ships(struct options *options, const char *value, unsigned *problems) {
+    (void)value;
+    (void)problems;
+    options->ships = true;
 }
 
 static void set_gzip(struct options *options, const char *value, unsigned *problems) {
@@ -138,10 +149,12 @@ static const struct option_row {
 } option_table[] = {
     {"format", "NAME", "format to write (default mot)", set_format},
     {"dialect", "NAME", "dialect of the format", set_dialect},
-    {"year", "YYYY", "year the data is of (default: one that fits the dialect)", set_year},
+    {"year", "YYYY", "year the data is of (default: one that fits)", set_year},
     {"rows", "N", "records in all files together (default 100k)", set_rows},
     {"seed", "N", "the same seed and options give the same bytes (default 1)", set_seed},
     {"files", "N", "split the records evenly over N files (default 1)", set_files},
+    {"stations", "N", "weather stations (default: one for each 4000 records)", set_stations},
+    {"ships", NULL, "a file of ships' reports, besides those of the stations", set_ships},
     {"gzip", NULL, "compress with gzip", set_gzip},
     {"gzip-level", "1-9", "compress with gzip at this level (default 6)", set_gzip_level},
     {"dirt", "LEVEL",
@@ -158,7 +171,8 @@ static void print_help(void) {
           "\n"
           "Writes made-up data in published formats, with the frequencies of the real data, and\n"
           "works out on the way what queries over it must answer. OUTPUT is a file, or - for\n"
-          "standard output. With several files, -1, -2 ... go before the first dot of its name.\n"
+          "standard output; some formats fill a folder, too. With several files, -1, -2 ... go\n"
+          "before the first dot of its name.\n"
           "\n"
           "Options:\n",
           stdout);
@@ -185,6 +199,8 @@ static void print_help(void) {
           "  A small file with every oddity and 20 records that must be rejected:\n"
           "    shardload-datagen --dialect D --rows 20k --dirt heavy --bad 20 --answers a.json "
           "d.csv\n"
+          "  Weather of 200 stations and some ships, a compressed file for each station:\n"
+          "    shardload-datagen --format isd --rows 1m --stations 200 --ships --gzip weather/\n"
           "  Straight into another program:\n"
           "    shardload-datagen --rows 10m - | wc -l\n"
           "\n"

@@ -8,20 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool report_init(struct report *report, const struct options *options) {
-    *report = (struct report){.file_count = options->files};
-    report->files = calloc(options->files, sizeof *report->files);
-    report->bad = calloc(options->bad + 1, sizeof *report->bad);
-    if (report->files == NULL || report->bad == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < options->files; i++) {
-        report->files[i].path = options_file_path(options, i);
-        if (report->files[i].path == NULL) {
-            return false;
-        }
-    }
-    return true;
+bool report_init(struct report *report, uint32_t files, uint64_t bad) {
+    *report = (struct report){.file_count = files};
+    report->files = calloc(files, sizeof *report->files);
+    report->bad = calloc(bad + 1, sizeof *report->bad);
+    return report->files != NULL && report->bad != NULL;
 }
 
 void report_clear(struct report *report) {
@@ -66,6 +57,10 @@ static void write_generator(FILE *stream, const struct options *options) {
             ", \"year\": %d, \"rows\": %" PRIu64 ", \"seed\": %" PRIu64
             ", \"files\": %u, \"gzipLevel\": %d, ",
             options->year, options->rows, options->seed, options->files, options->gzip_level);
+    if (options->stations > 0) {
+        fprintf(stream, "\"stations\": %u, \"ships\": %s, ", options->stations,
+                options->ships ? "true" : "false");
+    }
     text_member(stream, "dirt", dirt_level_name(options->dirt));
     fprintf(stream, ", \"bad\": %" PRIu64 "},\n", options->bad);
 }

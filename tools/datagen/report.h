@@ -33,9 +33,9 @@ struct report {
     size_t bad_count;
 };
 
-// Makes room for the files and bad records of a run and names the files. False when memory ran out;
-// report_clear is due either way.
-bool report_init(struct report *report, const struct options *options);
+// Makes room for the files and bad records of a run; the format names the files. False when memory
+// ran out; report_clear is due either way.
+bool report_init(struct report *report, uint32_t files, uint64_t bad);
 void report_clear(struct report *report);
 
 // Writes `length` bytes as a JSON string.

@@ -108,6 +108,11 @@ static bool append_contains(const struct routing *routing, const bson_t *values,
     bson_t key = BSON_INITIALIZER;
     bson_iter_t pattern;
     bson_iter_t value;
+    bool hashed = false;
+    bson_iter_init(&pattern, &routing->key);
+    while (bson_iter_next(&pattern)) {
+        hashed = hashed || (hash && BSON_ITER_HOLDS_UTF8(&pattern));
+    }
     bson_iter_init(&pattern, &routing->key);
     while (bson_iter_next(&pattern)) {
         const char *name = bson_iter_key(&pattern);
@@ -118,8 +123,12 @@ static bool append_contains(const struct routing *routing, const bson_t *values,
             return answer_error(reply, CODE_SHARD_KEY_NOT_FOUND,
                                 "the shard key field %s is missing", name);
         }
+        if (!hashed) { /* the key as it is, which may have dots in its names */
+            bson_append_iter(&key, name, -1, &value);
+            continue;
+        }
         BSON_APPEND_DOCUMENT_BEGIN(&key, name, &expression);
-        if (hash && BSON_ITER_HOLDS_UTF8(&pattern)) {
+        if (BSON_ITER_HOLDS_UTF8(&pattern)) {
             BSON_APPEND_DOCUMENT_BEGIN(&expression, "$toHashedIndexKey", &inner);
             bson_append_iter(&inner, "$literal", -1, &value);
             bson_append_document_end(&expression, &inner);
@@ -127,6 +136,12 @@ static bool append_contains(const struct routing *routing, const bson_t *values,
             bson_append_iter(&expression, "$literal", -1, &value);
         }
         bson_append_document_end(&key, &expression);
+    }
+    if (!hashed) {
+        bson_t literal = BSON_INITIALIZER;
+        BSON_APPEND_DOCUMENT(&literal, "$literal", &key);
+        bson_destroy(&key);
+        bson_steal(&key, &literal);
     }
     BCON_APPEND(filter, "$expr", "{", "$and", "[", "{", "$lte", "[", BCON_UTF8("$min"),
                 BCON_DOCUMENT(&key), "]", "}", "{", "$gt", "[", BCON_UTF8("$max"),

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The format `isd-csv`: the tables called global-hourly, a station and year each, with a header.
+ *
+ * A cell holds the fields of a packed record's part, with commas between them and nothing scaled:
+ * WND is `999,9,V,0005,1`, GF1 `00,99,1,...`. So a row is put together into a packed record, and
+ * the code for packed records makes the document. What does not fit into a record (a cell with
+ * another number of fields, a column of an unknown group) goes behind the record's end as
+ * `NAME=cell; NAME=cell`, and from there into `unparsed`.
+ *
+ * Three things differ from packed records: the place keeps all of its digits, 0 / 0 is no place but
+ * what stations without one are given, and the station's name comes last in the document. */
+#include "isd_csv.h"
+
+#include <shardload/convert.h>
+#include <shardload/head.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The columns that every file has, and where the fixed ones are in a record. */
+static const struct {
+    const char *name;
+    column_role role;
+    uint8_t from, to;
+    bool tells; /* that a table is of this kind */
+} known_columns[] = {
+    {"STATION", ROLE_STATION, 4, 15, false},
+    {"DATE", ROLE_DATE, 0, 0, false},
+    {"SOURCE", ROLE_FIXED, 27, 28, false},
+    {"LATITUDE", ROLE_LATITUDE, 28, 34, false},
+    {"LONGITUDE", ROLE_LONGITUDE, 34, 41, false},
+    {"ELEVATION", ROLE_ELEVATION, 46, 51, false},
+    {"NAME", ROLE_NAME, 0, 0, false},
+    {"REPORT_TYPE", ROLE_FIXED, 41, 46, false},
+    {"CALL_SIGN", ROLE_FIXED, 51, 56, false},
+    {"QUALITY_CONTROL", ROLE_FIXED, 56, 60, false},
+    {"WND", ROLE_FIXED, 60, 70, true},
+    {"CIG", ROLE_FIXED, 70, 78, true},
+    {"VIS", ROLE_FIXED, 78, 87, true},
+    {"TMP", ROLE_FIXED, 87, 93, true},
+    {"DEW", ROLE_FIXED, 93, 99, true},
+    {"SLP", ROLE_FIXED, 99, 105, false}, /* daily summaries have a column of this name */
+    {"REM", ROLE_REMARKS, 0, 0, false},
+    {"EQD", ROLE_QUALITY, 0, 0, false},
+    {"QNN", ROLE_ORIGINAL, 0, 0, false},
+};
+
+/* ---- rows ---- */
+
+static bool put_row(sl_isd_parser *p, const char *line, const row *r, size_t end, size_t length) {
+    const sl_plan *plan = p->plan;
+    sl_sink *sink = p->sink;
+    sl_isd_walk walk;
+    sl_isd_walk_record(plan, r->record, end, length, &walk);
+    walk.place = r->has_place[0] ? r->place : NULL;
+    if (!sl_isd_make_room(sink, walk.bound + 2 * r->name.length))
+        return false;
+    bool careful = !sl_isd_is_plain(r->record, length);
+    uint8_t *start = sink->cursor;
+    uint8_t *to = sl_isd_put_document(plan, &walk, sl_isd_line_id(p, line), r->milliseconds,
+                                      careful, start, &p->counts.malformed_fields);
+    if (r->name.length > 0) /* in the place of the document's last byte */
+        to = sl_bson_end(start, sl_isd_put_element(to - 1, &plan->keys[SL_ISD_KEY_NAME],
+                                                   r->name.bytes, r->name.length, true));
+    sink->cursor = to;
+    sink->documents++;
+    p->counts.documents++;
+    p->counts.transcoded += careful;
+    p->counts.unknown_groups += sl_isd_has_unparsed(&walk);
+    return true;
+}
+
+static void refuse_cell(sl_isd_parser *p, const char *line, size_t length, const column *c,
+                        sl_text cell) {
+    bool station = c->role == ROLE_STATION;
+    char quoted[SL_QUOTED_ROOM];
+    sl_isd_refuse(p, line, length, station ? "STATION" : "DATE", "%s is no %s",
+                  sl_quoted(cell, quoted), station ? "station of 11 characters" : "date and time");
+}
+
+static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
+    const sl_dialect *d = p->dialect;
+    if (length > 0 && line[length - 1] == '\r')
+        length--;
+    if (p->block->offset + (uint64_t)(line - p->block->text.bytes) < d->body_offset)
+        return true;
+    if (length == d->header_text && memcmp(line, d->header, length) == 0) {
+        p->counts.headers++;
+        return true;
+    }
+    row r;
+    size_t end, bytes, count = length > ROW_BYTES_MAX ? SIZE_MAX : row_split(&r, line, length);
+    const column *refused = NULL;
+    if (length > ROW_BYTES_MAX)
+        sl_isd_refuse(p, line, length, NULL, "%zu bytes are too many for a row", length);
+    else if (count == SIZE_MAX)
+        sl_isd_refuse(p, line, length, NULL, "a quote is not closed where a cell ends");
+    else if (count != d->column_count)
+        sl_isd_refuse(p, line, length, NULL, "%zu cells, but the header has %zu columns", count,
+                      d->column_count);
+    else if (row_pack(&r, d, &end, &bytes, &refused))
+        return put_row(p, line, &r, end, bytes);
+    else if (refused)
+        refuse_cell(p, line, length, refused, r.cells[refused - d->columns]);
+    else
+        sl_isd_refuse(p, line, length, NULL, "the row is more than a record of %u bytes can hold",
+                      SL_ISD_RECORD_BYTES_MAX);
+    return true;
+}
+
+static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
+                  sl_sink *sink, sl_parse_counts *counts) {
+    return sl_isd_parse_lines(plan, dialect, block, sink, counts, take_line);
+}
+
+/* ---- sources ---- */
+
+static void bind_fixed(column *c, uint8_t from, uint8_t to) {
+    c->at = from;
+    while (from < to) {
+        for (size_t f = 0; f < sl_isd_fixed.field_count; f++) {
+            if (sl_isd_fixed.fields[f].offset == from)
+                c->fields[c->field_count++] = &sl_isd_fixed.fields[f];
+        }
+        from = (uint8_t)(from + c->fields[c->field_count - 1]->width);
+    }
+}
+
+static void bind_group(column *c, const sl_isd_group *group) {
+    c->role = ROLE_GROUP;
+    for (size_t f = 0; f < group->field_count; f++)
+        c->fields[c->field_count++] = &group->fields[f];
+}
+
+static bool is_named(const column *c, const char *name) {
+    return c->name.length == strlen(name) && memcmp(c->name.bytes, name, c->name.length) == 0;
+}
+
+/* What the column is. Returns whether it tells that the table is of this kind. */
+static bool bind_column(const sl_plan *plan, column *c) {
+    for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++) {
+        if (!is_named(c, known_columns[i].name))
+            continue;
+        c->role = known_columns[i].role;
+        c->at = known_columns[i].from;
+        if (c->role == ROLE_FIXED)
+            bind_fixed(c, known_columns[i].from, known_columns[i].to);
+        return known_columns[i].tells;
+    }
+    unsigned group = c->name.length == 3 ? sl_isd_row(plan, c->name.bytes) : 0;
+    if (group > 0 && sl_isd_groups[group - 1].field_count <= FIELDS_MAX)
+        bind_group(c, &sl_isd_groups[group - 1]);
+    return false;
+}
+
+/* Are the columns those of such a table, each of them once? */
+static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
+    bool station = false, date = false, tells = false;
+    for (size_t k = 0; k < d->column_count; k++) {
+        column *c = &d->columns[k];
+        tells |= bind_column(plan, c);
+        station |= c->role == ROLE_STATION;
+        date |= c->role == ROLE_DATE;
+        d->group_count += c->role == ROLE_GROUP;
+        for (size_t i = 0; i < k; i++) {
+            sl_text other = d->columns[i].name;
+            if (other.length == c->name.length &&
+                memcmp(other.bytes, c->name.bytes, other.length) == 0)
+                return sl_error_set(error, SL_EXIT_SOURCE, "its header has the column %.*s twice",
+                                    (int)(other.length < 40 ? other.length : 40), other.bytes);
+        }
+    }
+    if (station && date && tells)
+        return true;
+    char shown[100];
+    sl_text_printable((sl_text){d->header, d->header_text}, shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "its first line is `%s`; expected a header with STATION, DATE and one of "
+                        "WND, CIG, VIS, TMP, DEW",
+                        shown);
+}
+
+static void dialect_destroy(sl_dialect *dialect) {
+    if (dialect)
+        free(dialect->header);
+    free(dialect);
+}
+
+static sl_dialect *dialect_create(const sl_first_line *first) {
+    sl_dialect *d = calloc(1, sizeof *d + first->fields * sizeof d->columns[0]);
+    sl_text *names = calloc(first->fields, sizeof *names);
+    char *header = malloc(first->header_bytes);
+    if (!d || !names || !header) {
+        free(d);
+        free(names);
+        free(header);
+        return NULL;
+    }
+    memcpy(header, first->line.bytes, first->header_bytes);
+    d->header = header;
+    d->header_length = first->header_bytes;
+    d->header_text = first->line.length;
+    d->body_offset = first->end;
+    d->column_count = first->fields;
+    sl_header_split((sl_text){header, d->header_text}, ',', names, first->fields);
+    for (size_t k = 0; k < first->fields; k++)
+        d->columns[k].name = names[k];
+    free(names);
+    return d;
+}
+
+static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole, sl_dialect **out,
+                  sl_error *error) {
+    (void)name;
+    (void)whole;
+    sl_first_line first;
+    if (!sl_isd_plan_fits(plan, error) || !sl_first_line_read(head, ",", &first, error))
+        return false;
+    if (first.fields > COLUMNS_MAX)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "this is no global-hourly table: its first line has %zu columns",
+                            first.fields);
+    sl_dialect *dialect = dialect_create(&first);
+    if (!dialect)
+        return sl_error_memory(error, "looking at a source");
+    if (!bind(plan, dialect, error)) {
+        dialect_destroy(dialect);
+        return sl_error_prefix(error, "this is no global-hourly table");
+    }
+    *out = dialect;
+    return true;
+}
+
+static const char *record_kind(const sl_dialect *dialect) {
+    (void)dialect;
+    return "weather observations";
+}
+
+static char *describe(const sl_dialect *dialect, char *out, size_t room) {
+    snprintf(out, room, "weather observations, global-hourly table of %zu columns, %zu of groups",
+             dialect->column_count, dialect->group_count);
+    return out;
+}
+
+static sl_text header(const sl_dialect *dialect) {
+    return (sl_text){dialect->header, dialect->header_length};
+}
+
+const sl_format sl_format_isd_csv = {
+    .name = "isd-csv",
+    .summary = "weather observations as NOAA's global-hourly tables",
+    .plan_create = sl_isd_plan_create,
+    .plan_destroy = sl_isd_plan_destroy,
+    .sniff = sniff,
+    .dialect_destroy = dialect_destroy,
+    .record_kind = record_kind,
+    .describe = describe,
+    .header = header,
+    .parse = parse,
+};

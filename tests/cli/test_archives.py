@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Archives as publishers hand them out: what is in them is loaded as if it had been unpacked."""
+import gzip
+import io
+import json
+import pathlib
+import sys
+import tarfile
+import unittest
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+from support import HEADER  # noqa: E402
+
+try:
+    import bson
+except ImportError:
+    bson = None
+
+ROW = "{0}|22|2015-11-20|4|NT|P|49828|UB|TOYOTA|YARIS|SILVER|PE|998|2005-10-17"
+
+
+@unittest.skipIf(bson is None, "the Python driver's bson is not installed")
+class Archives(support.Case):
+    def documents(self, path, *words, **more):
+        raw, work = self.dump(*words, path, **more)
+        found = [bson.decode(document) for document in raw]
+        for document in found:
+            del document["_id"]
+        return sorted(found, key=lambda document: (document.get("t", 0), document.get("st", ""),
+                                                   json.dumps(document, default=str))), work
+
+    def zip(self, name, members):
+        path = self.scratch / name
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for member, text in members:
+                archive.writestr(member, text)
+        return path
+
+    def test_each_member_of_a_zip_is_read_in_its_own_way(self):
+        turned = HEADER.split("|")[::-1]
+        rows = [ROW.format(n) for n in (1, 2)] + [ROW.format("x")]
+        january = "\n".join([HEADER, *rows])  # no final newline
+        february = "\n".join([",".join(turned)] +
+                             [",".join(ROW.format(n).split("|")[::-1]) for n in (3, 4)]) + "\n"
+        path = self.zip("year.zip", [("2015/january.csv", january),
+                                     ("__MACOSX/january.csv", "rubbish"),
+                                     ("2015/readme.txt", "Read me. This is no data.\n"),
+                                     ("2015/february.csv", february)])
+        for threads in (1, 4):
+            with self.subTest(threads):
+                found, work = self.documents(path, "-j", threads, code=support.EXIT_REJECTS)
+                self.assertEqual([document["t"] for document in found], [1, 2, 3, 4])
+                self.assertEqual({document["o"] for document in found}, {"YARIS"})
+                (reject,) = support.reject_rows(work)
+                self.assertTrue(reject["source"].endswith("year.zip: 2015/january.csv"), reject)
+                self.assertEqual((reject["line"], reject["column"]), ("4", "test_id"))
+                self.assertIn("readme.txt", (work / "shardload.log").read_text())
+
+    def test_a_tar_of_gzipped_station_years_is_the_same_as_its_files(self):
+        folder = support.mot_sample(".").parent / "isd"
+        files = [folder / name for name in ("011490-99999-1986.gz", "024130-99999-2016.gz")]
+        path = self.scratch / "1986.tar"
+        with tarfile.open(path, "w") as archive:
+            for file in files:
+                archive.add(file, file.name)
+        apart = []
+        for file in files:
+            apart += self.documents(file)[0]
+        apart.sort(key=lambda document: (document["st"], json.dumps(document, default=str)))
+        together, _ = self.documents(path, "-j", 4)
+        self.assertEqual(len(together), 1328 + 2601)
+        self.assertEqual(together, apart)
+
+    def test_hourly_summaries_take_their_station_from_the_member(self):
+        name = "029070-99999-1901.gz"
+        text = gzip.decompress((support.mot_sample(".").parent / "isd/isd-lite" / name).read_bytes())
+        path = self.scratch / "lite.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            for station in ("029070", "123456"):
+                info = tarfile.TarInfo(f"1901/{station}-99999-1901")
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text))
+        found, _ = self.documents(path)
+        stations = [document["st"] for document in found]
+        self.assertEqual(stations.count("u029070"), 1095)
+        self.assertEqual(stations.count("u123456"), 1095)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,600 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data generator's weather: what it writes is ISD, and its answers are right.
+
+Whoever checks a loader with made-up records needs them to be whole, to look like the published
+ones, and to come with answers that are right. So a reader, written here from the published layout
+and knowing nothing of the generator but the table of groups, walks every record to its last byte
+and works the six queries out again. It stands here, apart from the reader of the loader's tests, so
+that no mistake can be in both: hence the length of this file.
+"""
+import datetime
+import gzip
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+from collections import Counter, defaultdict
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+from test_datagen import DatagenCase  # noqa: E402
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TAGS = ("ADD", "REM", "EQD", "QNN")
+TYPES = {"FM-12", "FM-13", "FM-15", "FM-16", "SAO", "SY-SA", "SOD", "SOM"}
+GOOD = set("0145")
+
+# Published shares of records, in percent (counted over 119,511 records).
+GROUPS = {"GF1": 79, "MA1": 65, "GD1": 44, "GA1": 41, "AA1": 31, "MD1": 29, "MW1": 26, "GD2": 16,
+          "GE1": 15, "GD3": 11, "AG1": 11, "GA2": 9, "KA1": 9, "AY1": 9, "AW1": 8, "AU1": 7,
+          "KA2": 7, "SA1": 6, "GD4": 6, "OC1": 4, "AY2": 4, "GA3": 4, "AA2": 2, "MW2": 2,
+          "AZ1": 1.5, "AZ2": 1.5, "OD1": 1, "GA4": 1, "OA1": 1, "AJ1": 1}
+SECTIONS = {"ADD": 94, "REM": 75.1, "EQD": 11.2, "QNN": 7.3}
+MISSING = {"pressure": 43, "ceiling": 33, "unlimited": 42, "dew point": 24, "visibility": 19,
+           "temperature": 13}
+
+
+def group_widths():
+    """Bytes behind each id of the table of groups, and how many instances its family may have."""
+    widths, families = {}, []
+    for line in (TOP / "schemas/isd-groups.tsv").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        first, last, _, fields = line.split("\t")
+        width = sum(int(re.fullmatch(r"\S+ [nsmcqfdt](\d).*", field).group(1))
+                    for field in fields.split(", "))
+        families.append(first)
+        for digit in range(int(first[2]), int(last[2]) + 1):
+            widths[f"{first[:2]}{digit}"] = width
+    return widths, families
+
+
+WIDTHS, FAMILIES = group_widths()
+WIDTHS.update(AW5=3, AW6=3)  # in no document, and real
+
+
+# The second reader
+
+class Wrong(Exception):
+    """Why a record must be rejected: a column, or None for the whole line."""
+
+    def __init__(self, column=None):
+        super().__init__(column)
+        self.column = column
+
+
+class Record:
+    """A record, walked by its lengths to the end. What is not as it must be is in `odd`."""
+
+    def __init__(self, line):
+        if len(line) < 105:
+            raise Wrong()
+        self.ts = self.time(line[15:27])
+        self.late = line[23:27] == "2400"
+        usaf, wban, place = line[4:10], line[10:15], line[28:41]
+        self.st = "u" + usaf if usaf != "999999" else \
+            "w" + wban if wban != "99999" else "x" + place
+        self.place = None if place[6:] == "+999999" else (int(place[:6]) / 1e3, int(place[6:]) / 1e3)
+        self.type = line[41:46].strip()
+        self.temperature = None if line[87:92] == "+9999" else int(line[87:92])
+        self.temperature_quality = line[92]
+        self.wind = None if line[65:69] == "9999" else int(line[65:69])
+        self.wind_quality = line[69]
+        self.missing = [name for name, found in (
+            ("pressure", line[99:104] == "99999"), ("ceiling", line[70:75] == "99999"),
+            ("unlimited", line[70:75] == "22000"), ("dew point", line[93:98] == "+9999"),
+            ("visibility", line[78:84] == "999999"), ("temperature", self.temperature is None),
+        ) if found]
+        self.odd, self.groups, self.sections, self.remarks, self.entries = set(), [], [], [], []
+        if int(line[:4]) + 105 != len(line):
+            self.odd.add("length")
+        self.walk(line)
+
+    @staticmethod
+    def time(digits):
+        if not re.fullmatch("[0-9]{12}", digits):
+            raise Wrong("date and time")
+        try:
+            day = datetime.datetime.strptime(digits[:8], "%Y%m%d")
+        except ValueError:
+            raise Wrong("date and time") from None
+        hours, minutes = int(digits[8:10]), int(digits[10:])
+        if minutes > 59 or hours * 60 + minutes > 1440:
+            raise Wrong("date and time")
+        return day + datetime.timedelta(hours=hours, minutes=minutes)
+
+    def walk(self, line):
+        at = 105
+        while at < len(line):
+            tag = line[at:at + 3]
+            assert tag in TAGS, f"no section at {at} of {line}"
+            assert not self.sections or TAGS.index(tag) > TAGS.index(self.sections[-1]), line
+            self.sections.append(tag)
+            at = getattr(self, "walk_" + tag)(line, at + 3)
+            if at is None:
+                return
+        assert at == len(line), f"walked to {at} of {len(line)}: {line}"
+
+    def walk_ADD(self, line, at):
+        while at < len(line) and line[at:at + 3] not in TAGS:
+            group = line[at:at + 3]
+            if group not in WIDTHS:
+                self.odd.add("unknown group")
+                return None
+            if group in ("AW5", "AW6"):
+                self.odd.add(group)
+            self.groups.append((group, line[at + 3:at + 3 + WIDTHS[group]]))
+            at += 3 + WIDTHS[group]
+        return at
+
+    def walk_REM(self, line, at):
+        while at < len(line) and line[at:at + 3] not in TAGS:
+            kind, length = line[at:at + 3], int(line[at + 3:at + 6])
+            assert kind in ("SYN", "AWY", "MET", "SOD", "SOM"), line
+            self.remarks.append((kind, line[at + 6:at + 6 + length]))
+            at += 6 + length
+        return at
+
+    def walk_EQD(self, line, at):
+        while at < len(line) and line[at:at + 3] != "QNN":
+            assert re.fullmatch("[QPRCDN][0-9]{2}.{13}", line[at:at + 16]), line
+            self.entries.append(line[at:at + 16])
+            at += 16
+        return at
+
+    @staticmethod
+    def walk_QNN(line, at):
+        while at < len(line):
+            assert re.fullmatch("[A-Y].{4}[ -][0-9]{5}", line[at:at + 11]), line
+            at += 11
+        return at
+
+    def snow(self):
+        for group, data in self.groups:
+            family, code = group[:2], data[:2]
+            if (family == "MW" and "70" <= code <= "79" or family == "AW" and "70" <= code <= "78" or
+                    family == "AU" and data[2:4] in ("03", "04") or
+                    family == "AJ" and 0 < int(data[:4]) < 9999):
+                return True
+        return False
+
+    def oktas(self):
+        """Of the whole sky, or None."""
+        cover = dict(self.groups).get("GF1", "99")[:2]
+        return int(cover) if "00" <= cover <= "08" else None
+
+
+class Reading:
+    """Files read back: records, and (line, offset, column) of each reject."""
+
+    def __init__(self, data):
+        self.records, self.rejects, self.lines = [], [], data.count(b"\n")
+        offset = 0
+        assert data == b"" or data.endswith(b"\n"), "the last line does not end"
+        for number, line in enumerate(data.split(b"\n")[:-1], 1):
+            try:
+                self.records.append(Record(line.decode("ascii")))
+            except Wrong as wrong:
+                self.rejects.append((number, offset, wrong.column))
+            offset += len(line) + 1
+
+
+# The queries, over records
+
+def date(day):
+    milliseconds = (day - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
+    return {"$date": {"$numberLong": str(milliseconds)}}
+
+
+def good_temperatures(records):
+    return [r for r in records if r.temperature is not None and r.temperature_quality in GOOD]
+
+
+def temperature_swing(records):
+    days = defaultdict(list)
+    for record in good_temperatures(records):
+        days[record.st, record.ts.replace(hour=0, minute=0)].append(record.temperature)
+    best = {}
+    for (st, day), values in sorted(days.items()):
+        swing = max(values) - min(values)
+        if len(values) >= 2 and (st not in best or swing > best[st][0]):
+            best[st] = swing, day
+    rows = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
+    return [{"_id": st, "day": date(day), "swing": swing / 10} for st, (swing, day) in rows[:20]]
+
+
+def snow_stations(records):
+    stations = defaultdict(lambda: [0, 0])
+    for record in records:
+        stations[record.st][0] += record.snow()
+        stations[record.st][1] += 1
+    return [{"_id": st, "snow": snow, "documents": documents}
+            for st, (snow, documents) in sorted(stations.items())]
+
+
+def sky_by_hour(records):
+    hours = defaultdict(list)
+    for record in records:
+        if record.oktas() is not None:
+            hours[record.ts.hour].append(record.oktas())
+    return [{"_id": hour, "observations": len(oktas), "meanOktas": sum(oktas) / len(oktas)}
+            for hour, oktas in sorted(hours.items())]
+
+
+def monthly_means(records):
+    months = defaultdict(list)
+    for record in good_temperatures(records):
+        months[record.st, record.ts.year, record.ts.month].append(record.temperature)
+    return [{"_id": {"st": st, "year": year, "month": month}, "observations": len(values),
+             "meanTemperature": sum(values) / len(values) / 10}
+            for (st, year, month), values in sorted(months.items())[:500]]
+
+
+def distance(one, other):
+    """Kilometres, by the law of cosines."""
+    (a, x), (b, y) = [tuple(map(math.radians, place)) for place in (one, other)]
+    angle = math.sin(a) * math.sin(b) + math.cos(a) * math.cos(b) * math.cos(x - y)
+    return 6378.1 * math.acos(max(-1, min(1, angle)))
+
+
+def near_point(records):
+    near = [r for r in records if (r.ts.year, r.ts.month) == (2014, 1) and r.place and
+            distance(r.place, (30.3, -97.7)) <= 100]
+    if not near:
+        return []
+    return [{"_id": None, "records": len(near), "stations": len({r.st for r in near})}]
+
+
+def strongest_wind(records):
+    decades = defaultdict(list)
+    for record in records:
+        if record.wind is not None and record.wind_quality in GOOD:
+            decades[record.ts.year // 10 * 10].append(record.wind)
+    return [{"_id": decade, "speed": max(winds) / 10, "records": len(winds)}
+            for decade, winds in sorted(decades.items())]
+
+
+QUERIES = {"temperature-swing": temperature_swing, "snow-stations": snow_stations,
+           "sky-by-hour": sky_by_hour, "monthly-means": monthly_means, "near-point": near_point,
+           "strongest-wind": strongest_wind}
+
+
+# The tests
+
+class IsdCase(DatagenCase):
+    def make(self, *words, name="made"):
+        return self.generate("--format", "isd", *words, name=name)
+
+    def make_folder(self, *words, name="folder"):
+        """Returns (the text of each file by its name, the answers)."""
+        folder, answers = self.scratch / name, self.scratch / (name + ".json")
+        outcome = self.run_program("shardload-datagen", "--format", "isd", *words, "--answers",
+                                   answers, f"{folder}/")
+        self.assertEqual((outcome.code, outcome.text), (0, ""))
+        texts = {}
+        for path in folder.iterdir():
+            data = path.read_bytes()
+            texts[path.name] = gzip.decompress(data) if path.suffix == ".gz" else data
+        return texts, json.loads(answers.read_text("utf-8"))
+
+    def assert_answers(self, records, report, where):
+        self.assertEqual(list(report["answers"]), list(QUERIES))
+        for name, query in QUERIES.items():
+            self.assert_close(query(records), report["answers"][name], f"{where} {name}")
+
+
+class SameSeed(IsdCase):
+    def test_the_same_options_give_the_same_bytes(self):
+        words = ["--rows", "5k", "--stations", "20", "--ships"]
+        first, report = self.make(*words, "--seed", "7")
+        again, report_again = self.make(*words, "--seed", "7")
+        other, _ = self.make(*words, "--seed", "8")
+        self.assertEqual(first, again)
+        self.assertEqual(report, report_again)
+        self.assertNotEqual(first, other)
+
+    def test_asking_for_answers_changes_no_byte(self):
+        with_answers, _ = self.make("--rows", "5k", "--dirt", "heavy", "--bad", "9")
+        self.run_program("shardload-datagen", "--format", "isd", "--rows", "5k", "--dirt", "heavy",
+                         "--bad", "9", self.scratch / "bare")
+        self.assertEqual((self.scratch / "bare").read_bytes(), with_answers)
+
+    def test_the_bytes_are_those_of_every_machine(self):
+        # Lines of seed 1 as they have been since the first version. Who changes the tables or the
+        # order of the draws changes them on purpose, and here.
+        data, _ = self.make("--rows", "2", "--dirt", "none")
+        self.assertEqual(data.decode().split("\n"), GOLDEN)
+
+
+GOLDEN = [
+    "0157722540139042014010101537+30596-098142FM-15+0104KVTC V0202105N004152200059N0160005N5+"
+    "01235+00775999999ADDGA1045+015005999GD12995+0150059GF199999999999999999995995MA110138510"
+    "0145REMMET073METAR KVTC 010153Z 21007KT 10SM BKN250 12/08 A2993 RMK AO2 T01230077 TSNO",
+    "0178722540139042014010102537+30596-098142FM-15+0104KVTC V0202205N004152200059N0160005N5+"
+    "01205+00845101235ADDAA101000095GA1045+015005999GD12995+0150059GF107995999999999999995045"
+    "MA1101235099995MW1025MW2105REMMET071METAR KVTC 010253Z 22007KT 10SM BKN250 12/08 A2989 R"
+    "MK AO2 SLP123 58015",
+    ""]
+
+
+class Whole(IsdCase):
+    """A record whose lengths lie would teach a loader's tests nothing."""
+
+    def test_every_record_is_walked_to_its_end(self):
+        data, _ = self.make("--rows", "40k", "--stations", "40", "--ships", "--dirt", "none")
+        reading = Reading(data)
+        self.assertEqual((len(reading.records), reading.rejects), (40000, []))
+        self.assertEqual({record.type for record in reading.records}, TYPES)
+        most = 0
+        for record in reading.records:
+            ids = [group for group, _ in record.groups]
+            self.assertEqual(ids, sorted(set(ids)), "ascending, none twice")
+            for group in ids:
+                before = f"{group[:2]}{int(group[2]) - 1}"
+                self.assertTrue(before not in WIDTHS or before in ids, f"{group} without {before}")
+            self.assertEqual(record.odd, set())
+            self.assertFalse(record.late)
+            most = max(most, len(ids))
+        self.assertLessEqual(most, 28)
+        self.assertGreater(most, 20)
+
+    def test_lines_follow_the_published_layout(self):
+        data, _ = self.make("--rows", "5k", "--stations", "20", "--ships", "--dirt", "none")
+        fixed = re.compile(
+            r"\d{4}[0-9A-Z]\d{5}\d{5}20\d{10}[1-9A-O][+-]\d{5}[+-]\d{6}[A-Z0-9-]{2,5} *"
+            r"[+-]\d{4}[A-Z0-9]{3,5} *V0[23]0\d{3}[0-9A-Z][CN9]\d{4}[0-9A-Z]\d{5}\d[M9][N9]\d{6}\d"
+            r"[N9]\d[+-]\d{4}[0-9A-Z][+-]\d{4}[0-9A-Z]\d{5}\d")
+        for line in data.decode().splitlines():
+            self.assertRegex(line[:105], fixed)
+            self.assertEqual(len(fixed.match(line[:105]).group()), 105)
+            temperature, dew_point = int(line[87:92]), int(line[93:98])
+            if 9999 not in (temperature, dew_point):
+                self.assertLessEqual(dew_point, temperature)
+            self.assertEqual(line[60:63] == "999", line[64] in "C9", "a calm has no direction")
+
+    def test_records_come_in_the_order_of_time(self):
+        texts, _ = self.make_folder("--rows", "20k", "--stations", "8", "--ships", "--dirt", "heavy")
+        for name, data in texts.items():
+            times = [record.ts for record in Reading(data).records]
+            self.assertEqual(times, sorted(times), name)
+
+    def test_every_group_of_the_table_is_there(self):
+        data, _ = self.make("--rows", "120k", "--stations", "60", "--ships")
+        found = set(re.findall(rb"[A-Z]{2}[1-9]", b"".join(
+            group.encode() for record in Reading(data).records for group, _ in record.groups)))
+        self.assertEqual({family.encode() for family in FAMILIES} - found, set())
+
+
+class Frequencies(IsdCase):
+    """A loader that is quick with these records must be quick with the real ones."""
+
+    def test_they_are_near_the_published_ones(self):
+        data, _ = self.make("--rows", "100k", "--stations", "400")
+        records = Reading(data).records
+        seen = Counter()
+        for record in records:
+            seen.update(group for group, _ in record.groups)
+            seen.update(record.sections)
+            seen.update(record.missing)
+        for name, percent in {**GROUPS, **SECTIONS, **MISSING}.items():
+            self.assertLess(abs(100 * seen[name] / len(records) - percent),
+                            max(.7, percent * .1), f"{name}: {seen[name]} of {len(records)}")
+        mean = len(data) / len(records)
+        self.assertTrue(230 < mean < 280, f"{mean} bytes a record, not 257")
+        groups = sum(len(record.groups) for record in records) / len(records)
+        self.assertTrue(4.3 < groups < 5, f"{groups} groups a record, not 4.6")
+
+    def test_remarks_hold_what_looks_like_groups_and_sections(self):
+        data, _ = self.make("--rows", "30k")
+        texts = [text for record in Reading(data).records for _, text in record.remarks]
+        for lookalike in ("SCT2", "INCREMENTAL", "EQDD07+000000ADE726", "MW1"):
+            self.assertTrue(any(lookalike in text for text in texts), lookalike)
+
+    def test_element_quality_in_both_forms(self):
+        data, _ = self.make("--rows", "30k")
+        entries = [entry for record in Reading(data).records for entry in record.entries]
+        self.assertTrue(any(re.fullmatch(r"Q\d\d\+0000.2SCOTCV", entry) for entry in entries))
+        self.assertTrue(any(re.fullmatch(r"Q\d\d\..3APC3      ", entry) for entry in entries))
+        self.assertTrue(any(entry.startswith("Q02") for entry in entries))
+
+
+class Answers(IsdCase):
+    """A wrong answer here would make a right loader look wrong, or a wrong one right."""
+
+    def check(self, *words):
+        data, report = self.make("--rows", "24k", *words)
+        reading = Reading(data)
+        self.assertEqual(reading.rejects, [])
+        self.assert_answers(reading.records, report, words)
+        expected = {"bytes": len(data), "rows": 24000, "documents": 24000, "repeatedHeaders": 0,
+                    "rejects": 0}
+        self.assertEqual(report["totals"], expected)
+        return reading.records, report
+
+    def test_clean(self):
+        _, report = self.check("--dirt", "none", "--stations", "9")
+        for name, answer in report["answers"].items():
+            self.assertTrue(answer, f"{name}: nothing to compare")
+        self.assertEqual(report["generator"]["format"], "isd")
+        self.assertEqual((report["generator"]["stations"], report["generator"]["year"]), (9, 2014))
+
+    def test_dirt_and_ships(self):
+        records, report = self.check("--dirt", "heavy", "--stations", "60", "--ships", "--seed", "3")
+        self.assertTrue(any(record.place is None for record in records))
+        self.assertTrue({"u", "w", "x"} == {row["_id"][0] for row in
+                                            report["answers"]["snow-stations"]})
+
+    def test_more_months_than_are_shown(self):
+        _, report = self.check("--stations", "600")
+        self.assertEqual(len(report["answers"]["monthly-means"]), 500)
+        self.assertEqual(len(report["answers"]["temperature-swing"]), 20)
+
+    def test_a_leap_year(self):
+        records, _ = self.check("--year", "2016", "--stations", "30", "--dirt", "heavy")
+        self.assertTrue(any(record.ts.day == 29 and record.ts.month == 2 for record in records))
+
+    def test_midnights_of_the_day_before_and_of_the_decade_before(self):
+        records, report = self.check("--year", "2019", "--stations", "40", "--dirt", "heavy")
+        late = [record for record in records if record.late]
+        self.assertGreater(len(late), 20)
+        self.assertTrue(all((record.ts.hour, record.ts.minute) == (0, 0) for record in late))
+        self.assertTrue(any(record.ts.year == 2020 for record in late))
+        self.assertEqual([row["_id"] for row in report["answers"]["strongest-wind"]], [2010, 2020])
+
+    def test_long_ago(self):
+        self.check("--year", "1901", "--stations", "5")
+
+    def test_stations_near_the_point_only_count_in_the_month(self):
+        for year, found in (("2013", False), ("2014", True), ("2015", False)):
+            _, report = self.make("--rows", "9k", "--year", year, "--dirt", "none")
+            self.assertEqual(bool(report["answers"]["near-point"]), found, year)
+
+    def test_no_records_at_all(self):
+        data, report = self.make("--rows", "0")
+        self.assertEqual(data, b"")
+        self.assertEqual(report["answers"], {name: [] for name in QUERIES})
+
+
+class Dirt(IsdCase):
+    def odd(self, level):
+        data, _ = self.make("--rows", "40k", "--stations", "20", "--dirt", level)
+        records = Reading(data).records
+        return {oddity for record in records for oddity in record.odd} | \
+            {"2400" for record in records if record.late}
+
+    def test_heavy_dirt_has_every_kind_and_clean_records_none(self):
+        self.assertEqual(self.odd("heavy"), {"length", "unknown group", "AW5", "AW6", "2400"})
+        self.assertEqual(self.odd("none"), set())
+
+    def test_a_wrong_length_is_too_long_and_nothing_is_cut(self):
+        data, _ = self.make("--rows", "20k", "--stations", "10", "--dirt", "heavy")
+        wrong = 0
+        for line in data.decode().splitlines():
+            beyond = int(line[:4]) + 105 - len(line)
+            self.assertIn(beyond, (0, 26))
+            wrong += beyond > 0
+        self.assertGreater(wrong, 50)
+
+
+class BadRecords(IsdCase):
+    def test_they_are_where_the_answers_say_and_nowhere_else(self):
+        data, report = self.make("--rows", "6000", "--stations", "3", "--bad", "42", "--dirt",
+                                 "heavy")
+        reading = Reading(data)
+        self.assertEqual([(bad["line"], bad["offset"], bad["column"]) for bad in report["bad"]],
+                         reading.rejects)
+        self.assertEqual(len(reading.rejects), 42)
+        self.assertEqual({bad["kind"] for bad in report["bad"]},
+                         {"too short", "letters in a date", "letters in a time", "no such day",
+                          "no such time", "blanks for a date"})
+        self.assertEqual((report["totals"]["rows"], report["totals"]["documents"],
+                          report["totals"]["rejects"]), (6000, 5958, 42))
+        self.assert_answers(reading.records, report, "with bad records")
+        self.assertEqual({bad["line"] * 10 // 6001 for bad in report["bad"]}, set(range(10)))
+
+    def test_never_the_first_record_of_a_file(self):
+        texts, report = self.make_folder("--rows", "400", "--stations", "100", "--bad", "100")
+        self.assertEqual(len(report["bad"]), 100)
+        found = []
+        for name, data in texts.items():
+            reading = Reading(data)
+            self.assertEqual(reading.lines, len(reading.records) + len(reading.rejects))
+            found += [(str(self.scratch / "folder" / name), *reject) for reject in reading.rejects]
+        self.assertEqual(sorted(found, key=str), sorted(
+            ((bad["file"], bad["line"], bad["offset"], bad["column"]) for bad in report["bad"]),
+            key=str))
+        self.assertNotIn(1, {bad["line"] for bad in report["bad"]})
+
+
+class Files(IsdCase):
+    WORDS = ("--rows", "12k", "--stations", "30", "--ships", "--bad", "7")
+
+    def test_a_folder_has_a_file_for_each_station_and_year(self):
+        texts, report = self.make_folder(*self.WORDS, "--gzip", "--year", "2010")
+        self.assertEqual(len(texts), 31)
+        self.assertIn("999999-99999-2010.gz", texts)
+        self.assertEqual({str(self.scratch / "folder" / name) for name in texts},
+                         {file["path"] for file in report["files"]})
+        for file in report["files"]:
+            name = os.path.basename(file["path"])
+            data = texts[name]
+            for line in data.decode().splitlines():
+                self.assertEqual(f"{line[4:10]}-{line[10:15]}-2010.gz", name)
+            reading = Reading(data)
+            self.assertEqual((file["bytes"], file["rows"], file["documents"], file["rejects"]),
+                             (len(data), reading.lines, len(reading.records),
+                              len(reading.rejects)))
+            self.assertGreaterEqual(file["rows"], 2)
+        for count in ("bytes", "rows", "documents", "rejects"):
+            self.assertEqual(report["totals"][count], sum(f[count] for f in report["files"]))
+
+    def test_one_file_holds_the_stations_of_the_folder(self):
+        # Without bad records, which each file gets a share of its own of.
+        texts, report = self.make_folder(*self.WORDS[:-2])
+        whole, whole_report = self.make(*self.WORDS[:-2])
+        names = [os.path.basename(file["path"]) for file in report["files"]]
+        self.assertEqual(b"".join(texts[name] for name in names), whole)
+        self.assertEqual(report["answers"], whole_report["answers"])
+
+    def test_several_files_hold_whole_stations(self):
+        whole, _ = self.make("--rows", "9k", "--stations", "10")
+        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "9k",
+                                   "--stations", "10", "--files", "3", "part.gz", "--gzip")
+        self.assertEqual(outcome.code, 0, outcome.text)
+        parts = [gzip.decompress((self.scratch / f"part-{n}.gz").read_bytes()) for n in (1, 2, 3)]
+        self.assertEqual(b"".join(parts), whole)
+        stations = [{line[4:15] for line in part.splitlines()} for part in parts]
+        self.assertEqual(sum(map(len, stations)), 10)
+
+    def test_the_ships_file_is_far_larger_than_others(self):
+        texts, _ = self.make_folder("--rows", "25k", "--stations", "400", "--ships")
+        ships = texts.pop("999999-99999-2014").count(b"\n")
+        mean = sum(data.count(b"\n") for data in texts.values()) / len(texts)
+        self.assertTrue(90 < ships / mean < 110, ships / mean)
+
+    def test_a_folder_that_is_there_needs_no_slash(self):
+        (self.scratch / "there").mkdir()
+        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "900",
+                                   "--stations", "3", "there")
+        self.assertEqual(outcome.code, 0, outcome.text)
+        self.assertEqual(len(list((self.scratch / "there").iterdir())), 3)
+
+    def test_standard_output(self):
+        data, _ = self.make("--rows", "300")
+        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "300", "-")
+        self.assertEqual(outcome.out, data.decode())
+
+
+class WrongOptions(IsdCase):
+    def refused(self, *words):
+        outcome = self.run_program("shardload-datagen", *words)
+        self.assertEqual(outcome.code, 2, outcome.text)
+        return outcome.err
+
+    def test_all_at_once(self):
+        told = self.refused("--format", "isd", "--dialect", "B", "--rows", "20", "--stations", "9",
+                            "--bad", "6", "--files", "2", f"{self.scratch}/")
+        for problem in ("no dialects", "too few for 9 stations", "--bad needs 4 records",
+                        "a folder gets a file for each station"):
+            self.assertIn(problem, told)
+
+    def test_what_belongs_to_the_other_format(self):
+        told = self.refused("--stations", "9", "--year", "1901", "x")
+        self.assertIn("--stations and --ships are for format isd", told)
+        self.assertIn("--year must be 1970 or later", told)
+
+    def test_more_files_than_stations(self):
+        self.assertIn("more than there are stations", self.refused(
+            "--format", "isd", "--stations", "2", "--files", "3", "x"))
+
+    def test_a_folder_that_cannot_be_made(self):
+        outcome = self.run_program("shardload-datagen", "--format", "isd", "no/such/folder/")
+        self.assertEqual(outcome.code, 1)
+        self.assertIn("cannot make no/such/folder/", outcome.err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

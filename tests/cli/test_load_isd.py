@@ -1,0 +1,640 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ISD and ISD-Lite without a server: what a record becomes, to the byte."""
+import datetime
+import functools
+import gzip
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import isd_reader  # noqa: E402
+import support  # noqa: E402
+
+# Records of each sample file, as its publisher's notes count them.
+PACKED = {
+    "010010-99999-1988": 2907, "010060-99999-2014": 2816, "011490-99999-1986.gz": 1328,
+    "024130-99999-2016.gz": 2601, "035480-99999-1943-jul-sep": 2205,
+    "066600-99999-2010-first50": 50, "1901.gz": 6565, "720538-00164-2020.gz": 24252,
+    "722540-13904-2014": 4237, "722874-93134-2007.gz": 11107, "725300-94846-1983-jan-jun": 4344,
+    "hadoop-book-sample-1949-1950.txt": 5, "quoted-records-a.txt": 15,
+}
+TABLE = "global-hourly-csv/00702699999-2017.csv.gz"
+LITE = {"isd-lite/029070-99999-1901.gz": 1095, "isd-lite/318010-99999-2016.gz": 2916}
+
+FIXED = (b"010010999991988013112004+70933-008667FM-12+0009ENJA V0203181N0061100450"
+         b"1CN0100001V5-00671-00801101231")
+
+
+def sample(name):
+    path = support.SAMPLES / "isd" / name
+    if not path.exists():
+        raise support.unittest.SkipTest(f"no sample file {name}: set SHARDLOAD_SAMPLES")
+    return path
+
+
+@functools.lru_cache(maxsize=None)
+def reading_of(name, missing="omit"):
+    read = isd_reader.read_lite if name in LITE else isd_reader.read
+    return read(sample(name), missing=missing)
+
+
+def record(sections=b"", fixed=FIXED):
+    return b"%04d" % len(sections) + fixed + sections
+
+
+class TheReader(support.Case):
+    """The second opinion must itself be right: it is held against what is known of real files."""
+
+    def test_every_sample_has_its_number_of_records_and_no_bad_one(self):
+        for name, records in {**PACKED, **LITE}.items():
+            with self.subTest(name):
+                reading = reading_of(name)
+                self.assertEqual((len(reading.documents), len(reading.rejects)), (records, 0))
+                self.assertEqual(reading.unknown_groups, 0)
+                self.assertEqual(reading.malformed_fields, 0)
+        self.assertEqual(sum(PACKED.values()), 62432)
+
+    def test_the_table_is_the_published_list_of_fields(self):
+        published = support.SAMPLES.parent / "formats" / "isd-groups.tsv"
+        if not published.exists():
+            self.skipTest("the published list of fields is not beside the samples")
+        ours, theirs = isd_reader.table(), isd_reader.published_table(published)
+        self.assertEqual(ours, theirs)
+        groups = {id(group): group for group in ours.values()}.values()
+        self.assertEqual(sum(len(group.fields) for group in groups), 505)
+
+    def test_a_record_decoded_by_hand(self):
+        document = reading_of("010010-99999-1988").documents[0]
+        self.assertEqual(list(document.items()), [
+            ("_id", 1 << 40), ("st", "u010010"), ("ts", datetime.datetime(1988, 1, 1)),
+            ("usaf", "010010"),
+            ("position", {"type": "Point", "coordinates": [-8.667, 70.933]}),
+            ("elevation", 9), ("callLetters", "ENJA"), ("qualityControlProcess", "V020"),
+            ("dataSource", "4"), ("type", "FM-12"),
+            ("airTemperature", {"value": -20.1, "quality": "1"}),
+            ("dewPoint", {"value": -22.1, "quality": "1"}),
+            ("pressure", {"value": 1002.1, "quality": "1"}),
+            ("wind", {"direction": {"angle": 330, "quality": "1"}, "type": "N",
+                      "speed": {"rate": 18.5, "quality": "1"}}),
+            ("visibility", {"distance": {"value": 3000, "quality": "1"},
+                            "variability": {"value": "N", "quality": "9"}}),
+            ("skyCondition", {"ceilingHeight": {"value": 22000, "quality": "1",
+                                                "determination": "C"}, "cavok": "N"}),
+            ("sections", ["AA1", "AG1", "AY1", "AY2", "GF1", "MD1", "MW1", "OA1"]),
+            ("liquidPrecipitation", [{"period": 6, "depth": 0.0, "condition": "9",
+                                      "quality": "1"}]),
+            ("precipitationEstimatedObservation", {"discrepancy": "4",
+                                                   "estimatedWaterDepth": 0}),
+            ("pastWeatherObservationManual", [
+                {"atmosphericCondition": {"value": "3", "quality": "1"},
+                 "period": {"value": 6, "quality": "1"}},
+                {"atmosphericCondition": {"value": "2", "quality": "1"},
+                 "period": {"value": 6, "quality": "1"}}]),
+            ("skyConditionObservation", {
+                "totalCoverage": {"value": "02", "opaque": "99", "quality": "1"},
+                "lowestCloudCoverage": {"value": "02", "quality": "1"},
+                "lowCloudGenus": {"value": "05", "quality": "1"},
+                "lowestCloudBaseHeight": {"value": 800, "quality": "1"},
+                "midCloudGenus": {"value": "00", "quality": "1"},
+                "highCloudGenus": {"value": "00", "quality": "1"}}),
+            ("atmosphericPressureChange", {
+                "tendency": {"code": "7", "quality": "1"},
+                "quantity3Hours": {"value": 1.4, "quality": "1"}}),
+            ("presentWeatherObservationManual", [{"condition": "38", "quality": "1"}]),
+            ("supplementaryWind", [{"type": "4", "speed": 26.3, "quality": "1"}]),
+            ("remarks", {"syn": "333   91151"}),
+        ])
+
+    def test_the_station_that_is_there_in_both_formats_agrees_hour_by_hour(self):
+        hours = {(document["st"], document["ts"]): document
+                 for document in reading_of("1901.gz").documents}
+        lite = reading_of("isd-lite/029070-99999-1901.gz").documents
+        agree = 0
+        for document in lite:
+            whole = hours[document["st"], document["ts"]]
+            for key in ("airTemperature", "pressure"):
+                self.assertEqual(document.get(key, {}).get("value"),
+                                 whole.get(key, {}).get("value"))
+            agree += 1
+        self.assertEqual(agree, 1095)
+
+
+class Samples(support.Case):
+    """What is published loads as it stands: no option, nothing lost, every field right."""
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    def other_packing(self, path):
+        """The same text gzipped, or not, under the name that tells the station."""
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            return self.file(path.name.removesuffix(".gz"), gzip.decompress(data))
+        return self.zipped(path.name + ".gz", data)
+
+    def loads(self, names, missing):
+        for name in names:
+            reading = reading_of(name, missing)
+            for threads, path in ((1, sample(name)), (4, self.other_packing(sample(name)))):
+                with self.subTest(path.name, threads=threads):
+                    raw, work = self.dump("-j", threads, "--missing", missing, path)
+                    self.assert_documents(raw, reading.documents, name)
+                    self.assert_accounting(
+                        work, records=reading.records, inserted=len(raw), alreadyThere=0,
+                        rejectedByParser=0, transcoded=0, malformedFields=0, unknownGroups=0,
+                        lengthMismatches=reading.length_mismatches)
+
+    def test_packed_records(self):
+        self.loads(PACKED, "omit")
+
+    def test_packed_records_with_what_stands_for_missing_values(self):
+        self.loads(PACKED, "raw")
+
+    def test_lite(self):
+        self.loads(LITE, "omit")
+
+    def test_lite_with_what_stands_for_missing_values(self):
+        self.loads(LITE, "raw")
+
+    def test_all_of_them_at_once_keep_their_own_ids(self):
+        names = list(PACKED)[:6]
+        raw, _ = self.dump("-j", 4, *map(sample, names))
+        expected = [document for number, name in enumerate(names, 1)
+                    for document in isd_reader.read(sample(name), number=number).documents]
+        self.assert_documents(raw, expected)
+
+    def test_standard_input(self):
+        name = "quoted-records-a.txt"
+        raw, _ = self.dump("-", stdin=sample(name).read_bytes())
+        self.assert_documents(raw, reading_of(name).documents)
+
+    def test_a_folder_of_small_files(self):
+        lines = sample("066600-99999-2010-first50").read_bytes().splitlines(keepends=True)
+        for number, line in enumerate(lines):
+            self.zipped(f"noaa/{number // 10}/066600-99999-{1950 + number}.gz", line)
+        raw, work = self.dump("-j", 3, "noaa")
+        self.assertEqual(len(raw), 50)
+        strip = [{key: value for key, value in document.items() if key != "_id"}
+                 for document in map(support.bson.decode, raw)]
+        expected = [{key: value for key, value in document.items() if key != "_id"}
+                    for document in reading_of("066600-99999-2010-first50").documents]
+        self.assertEqual(sorted(map(repr, strip)), sorted(map(repr, expected)))
+        self.assert_accounting(work, records=50, inserted=50)
+
+
+class Names(support.Case):
+    """Keys are data."""
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    def renamed(self, names, format_name, read, path):
+        schema = self.file("names.yaml", "name: test\nnames:\n" + "".join(
+            f"  {old}: {new}\n" for old, new in names.items()))
+        raw, _ = self.dump("--format", format_name, "--schema", schema, path)
+        self.assert_documents(raw, read(path, names=names).documents)
+        return support.bson.decode(raw[0])
+
+    def test_the_names_of_the_published_articles(self):
+        path = sample("722540-13904-2014")
+        raw, _ = self.dump("--format", "isd", "--schema",
+                           support.TREE / "schemas" / "isd-names-blog.yaml", path)
+        names = {"pressure": "atmosphericPressure", "skyCondition": "sky condition"}
+        self.assert_documents(raw, isd_reader.read(path, names=names).documents)
+        self.assertIn("sky condition", support.bson.decode(raw[0]))
+
+    def test_any_key_at_any_depth(self):
+        document = self.renamed(
+            {"st": "station", "wind.speed.rate": "mps", "skyCoverSummationState": "sky",
+             "skyCoverSummationState.height.value": "metres", "remarks.syn": "synop",
+             "elementQuality.id": "name", "originalObservation": "was"},
+            "isd", isd_reader.read, sample("725300-94846-1983-jan-jun"))
+        self.assertIn("mps", document["wind"]["speed"])
+        self.assertTrue(all("metres" in layer.get("height", {"metres": 0})
+                            for layer in document["sky"]))
+
+    def test_lite(self):
+        self.renamed({"wind.speed.rate": "mps", "liquidPrecipitation.depth": "mm",
+                      "skyCover": "okta"}, "isd-lite", isd_reader.read_lite,
+                     sample("isd-lite/318010-99999-2016.gz"))
+
+    def test_a_path_that_is_none_is_refused_with_its_place(self):
+        schema = self.file("names.yaml", "name: test\nnames:\n  presure: p\n")
+        outcome = self.shardload("inspect", "--format", "isd", "--schema", schema,
+                                 sample("quoted-records-a.txt"), code=support.EXIT_USAGE)
+        self.assertIn("names.yaml:3", outcome.err)
+        self.assertIn("presure", outcome.err)
+
+
+class Described(support.Case):
+    """What real records do, a test for each note."""
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    def loads(self, text, code=support.EXIT_OK):
+        """Loads text, holds it against the reader, and gives the documents and the reading."""
+        path = self.file(f"records-{next(self._counter)}.txt", text)
+        raw, work = self.dump("--format", "isd", path, code=code)
+        reading = isd_reader.read(path)
+        self.assert_documents(raw, reading.documents)
+        self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+        documents = sorted(map(support.bson.decode, raw), key=lambda document: document["_id"])
+        return documents, reading
+
+    def one(self, sections=b"", fixed=FIXED):
+        documents, _ = self.loads(record(sections, fixed) + b"\n")
+        return documents[0]
+
+    def at(self, moment):
+        fixed = FIXED[:11] + moment + FIXED[23:]
+        return self.one(fixed=fixed)["ts"]
+
+    def test_2400_is_the_next_day(self):
+        for written, meant in ((b"194307312400", (1943, 8, 1)), (b"194312312400", (1944, 1, 1)),
+                               (b"194402282400", (1944, 2, 29)), (b"190002282400", (1900, 3, 1))):
+            self.assertEqual(self.at(written), datetime.datetime(*meant))
+
+    def test_times_that_do_not_exist_are_rejects(self):
+        good = record() + b"\n"
+        bad = [b"194302291200", b"194313011200", b"194301001200", b"194301012401", b"194301011260",
+               b"19430101 200"]
+        text = good * 6 + b"".join(
+            b"0000" + FIXED[:11] + moment + FIXED[23:] + b"\n" for moment in bad)
+        documents, reading = self.loads(text, code=support.EXIT_REJECTS)
+        self.assertEqual((len(documents), len(reading.rejects)), (6, len(bad)))
+
+    def test_stations_by_usaf_wban_or_place(self):
+        self.assertEqual(self.one()["st"], "u010010")
+        by_wban = self.one(fixed=b"99999913904" + FIXED[11:])
+        self.assertEqual((by_wban["st"], by_wban["wban"], "usaf" in by_wban),
+                         ("w13904", "13904", False))
+        self.assertEqual(self.one(fixed=b"99999999999" + FIXED[11:])["st"], "x+70933-008667")
+
+    def test_a_place_that_is_half_known_is_no_position(self):
+        for place in (b"+70933+999999", b"+99999-008667", b"+90001-008667", b"+70933-180001"):
+            self.assertNotIn("position", self.one(fixed=FIXED[:24] + place + FIXED[37:]))
+        self.assertEqual(self.one(fixed=FIXED[:24] + b"-90000+180000" + FIXED[37:])
+                         ["position"]["coordinates"], [180.0, -90.0])
+
+    def test_nothing_mandatory_is_there(self):
+        nothing = FIXED[:56] + b"999999999999999999999999999+99999+99999999999"
+        document = self.one(fixed=nothing)
+        for key in ("wind", "visibility", "skyCondition", "airTemperature", "dewPoint", "pressure"):
+            self.assertNotIn(key, document)
+
+    def test_undocumented_instances_of_a_family(self):
+        document = self.one(b"ADDAW1101AW2102AW3103AW4104AW5105AW6106")
+        self.assertEqual([entry["condition"] for entry in document["presentWeatherObservation"]],
+                         ["10"] * 6)
+        self.assertEqual(document["sections"][-1], "AW6")
+
+    def test_two_ids_that_are_one_family(self):
+        document = self.one(b"ADDAH1005001013112001AI1060012013112002")
+        self.assertEqual([entry["period"] for entry in
+                          document["liquidPrecipitationMaxShortDurationMonthly"]], [5, 60])
+
+    def test_tens_of_degrees_and_hundredths(self):
+        document = self.one(b"ADDED127L12341OE1124012342700915" + b"5")
+        self.assertEqual(document["runwayVisualRange"]["angle"], 270)
+        self.assertEqual(document["summaryOfDayWind"][0]["speed"], 12.34)
+
+    def test_a_remark_is_as_long_as_it_says(self):
+        text = b"METAR ADDREM EQDQ01 QNN SCT200  "
+        document = self.one(b"REMMET%03d" % len(text) + text + b"SYN003a; EQDQ01  04070PRCP06")
+        self.assertEqual(document["remarks"], {"met": text.decode(), "syn": "a; "})
+        self.assertEqual(document["elementQuality"], [
+            {"id": "Q01", "value": "  0407", "reason": "0", "parameter": "PRCP06"}])
+
+    def test_two_remarks_of_a_kind_are_both_kept(self):
+        self.assertEqual(self.one(b"REMSYN003abcSYN002de")["remarks"], {"syn": "abc\nde"})
+
+    def test_an_entry_that_slid_is_kept_whole(self):
+        document = self.one(b"EQDQ01.23APC3      ")
+        self.assertEqual(document["elementQuality"], [{"id": "Q01", "raw": ".23APC3      "}])
+
+    def test_original_observations(self):
+        document = self.one(b"QNNK11 1 00021E11 1 00099E    -00099")
+        self.assertEqual(document["originalObservation"], [
+            {"element": "K", "flags": "11 1", "value": " 00021"},
+            {"element": "E", "flags": "11 1", "value": " 00099"},
+            {"element": "E", "flags": "    ", "value": "-00099"}])
+
+    def test_an_unknown_group_costs_the_rest_of_its_section_only(self):
+        document = self.one(b"ADDAW1101BA1REMSYN001xMA1102341099905REMSYN003abc")
+        self.assertEqual(document["sections"], ["AW1"])
+        self.assertEqual(document["unparsed"], "BA1REMSYN001xMA1102341099905")
+        self.assertEqual(document["remarks"], {"syn": "abc"})
+
+    def test_text_that_is_no_ascii(self):
+        text = b"a\0b\x07c\x7fd\xe9\xff"
+        documents, reading = self.loads(record(b"REMSOM%03d" % len(text) + text) + b"\n")
+        self.assertEqual(documents[0]["remarks"]["som"], "a b c d\u00e9\u00ff")
+        self.assertEqual(reading.transcoded, 1)
+
+    def test_numbers_that_are_none_are_left_out(self):
+        document = self.one(b"ADDAA1 6000091KA1120M+01X81OC100675")
+        self.assertEqual(document["liquidPrecipitation"],
+                         [{"depth": 0.0, "condition": "9", "quality": "1"}])
+        self.assertEqual(document["extremeAirTemperature"],
+                         [{"period": 12.0, "code": "M", "quality": "1"}])
+        self.assertEqual(document["windGust"], {"speed": 6.7, "quality": "5"})
+
+    def test_lines_of_other_systems(self):
+        documents, reading = self.loads(b"\r\n".join([record(b"REMSYN002; "), b"", record()]))
+        self.assertEqual((len(documents), reading.blank_lines), (2, 1))
+        self.assertEqual(documents[0]["remarks"], {"syn": "; "})
+
+    def test_too_short_and_too_long(self):
+        text = b"\n".join([record(), record()[:104], record(b"REMSYN" + b"x" * 10000), record()])
+        documents, reading = self.loads(text, code=support.EXIT_REJECTS)
+        self.assertEqual((len(documents), len(reading.rejects)), (2, 2))
+
+
+class Damaged(support.Case):
+    """Real records with damage: loader and reader draw the same line between what is believed, what
+    is kept as text and what is rejected."""
+
+    BYTES = b" 09+-AZ\x00\x07\x7f\x80\xe9\xff~9R"
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+        cls.dice = random.Random(1901)
+        cls.records = []
+        for name in PACKED:
+            lines = isd_reader.content(sample(name)).splitlines()
+            cls.records += cls.dice.sample(lines, min(len(lines), 60))
+
+    def agree(self, lines, code=None):
+        path = self.file(f"damaged-{next(self._counter)}.txt", b"\n".join(lines) + b"\n")
+        for missing in ("omit", "raw"):
+            raw, work = self.dump("--format", "isd", "-j", 2, "--missing", missing, path,
+                                  code=code)
+            reading = isd_reader.read(path, missing=missing)
+            self.assert_documents(raw, reading.documents, missing)
+            self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+            self.assert_accounting(work, records=reading.records, inserted=len(raw),
+                                   rejectedByParser=len(reading.rejects),
+                                   transcoded=reading.transcoded,
+                                   lengthMismatches=reading.length_mismatches,
+                                   malformedFields=reading.malformed_fields,
+                                   unknownGroups=reading.unknown_groups)
+        return reading
+
+    @staticmethod
+    def with_its_length(line):
+        return b"%04d" % (len(line) - 105) + line[4:]
+
+    def test_any_byte_is_another(self):
+        lines = []
+        for line in self.records:
+            for _ in range(5):
+                line = bytearray(line)
+                for _ in range(self.dice.choice([1, 1, 2, 3])):
+                    line[self.dice.randrange(4, len(line))] = self.dice.choice(self.BYTES)
+                lines.append(bytes(line))
+        reading = self.agree(lines)
+        self.assertGreater(reading.malformed_fields, 100)
+
+    def test_cut_anywhere(self):
+        line = max(self.records, key=len)
+        cuts = self.records[:100] + [line[:length] for length in range(1, len(line))]
+        cuts += [line[:self.dice.randrange(105, len(line) + 1)] for line in self.records]
+        self.agree(cuts)
+        self.agree([self.with_its_length(cut) for cut in cuts if len(cut) >= 105])
+
+    def test_lengths_that_lie(self):
+        lines = [b"%04d" % max(0, int(line[:4]) + by) + line[4:]
+                 for line in self.records[::3] for by in (-16, -3, -1, 1, 2, 20)]
+        reading = self.agree(lines)
+        self.assertEqual(reading.length_mismatches + len(reading.rejects), len(lines))
+
+    def test_bytes_lost_or_found(self):
+        lines = []
+        for line in self.records:
+            short, long = bytearray(line), bytearray(line)
+            del short[self.dice.randrange(4, len(line))]
+            long.insert(self.dice.randrange(4, len(line)), self.dice.choice(self.BYTES))
+            for changed in (short, long):
+                lines += [bytes(changed), self.with_its_length(bytes(changed))]
+        self.agree([line for line in lines if len(line) >= 105])
+
+    def test_every_group_id_is_another(self):
+        groups, lines = isd_reader.table(), []
+        for line in self.records[::2]:
+            at = 108
+            while line[105:108] == b"ADD" and (group := groups.get(line[at:at + 3].decode())):
+                for other in (b"X" + line[at + 1:at + 3], self.dice.choice(
+                        [b"ZZ9", b"REM", b"EQD", b"QNN", b"AA1", b"GF1", b"MW9", b"AW6", b"CO5",
+                         b"AA0", b"KB4"])):
+                    lines.append(line[:at] + other + line[at + 3:])
+                at += 3 + group.width
+        self.assertGreater(self.agree(lines).unknown_groups, 1000)
+
+
+class Lite(support.Case):
+    HOUR = b"1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    def test_hours_good_and_bad(self):
+        bad = [self.HOUR.replace(b"01 01 06", moment) for moment in
+               (b"02 29 06", b"01 01 24", b"13 01 06", b"01 0x 06")] + [self.HOUR[:50] + b"\n"]
+        odd = [self.HOUR.replace(b"  -103", column) for column in
+               (b"  -1x3", b" - 103", b"      ", b"-10 33", b"-99999")]
+        path = self.file("029070-99999-1901",
+                         self.HOUR * 10 + b"".join(bad) + b"\n" + b"".join(odd) + self.HOUR[:-1])
+        for missing in ("omit", "raw"):
+            raw, work = self.dump("--missing", missing, path, code=support.EXIT_REJECTS)
+            reading = isd_reader.read_lite(path, missing=missing)
+            self.assertEqual((len(reading.documents), len(reading.rejects)), (16, len(bad)))
+            self.assert_documents(raw, reading.documents)
+            self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+
+    def test_a_trace_of_rain(self):
+        raw, _ = self.dump(self.file("029070-99999-1901", self.HOUR))
+        self.assertEqual(support.bson.decode(raw[0])["liquidPrecipitation"], [
+            {"period": 1, "depth": 1.2}, {"period": 6, "depth": 0.0, "condition": "2"}])
+
+    def test_without_a_station_in_its_name_it_is_refused_in_words(self):
+        for source, text in (("-", self.HOUR), (self.file("hours.txt", self.HOUR), b"")):
+            outcome = self.shardload("load", "--format", "isd-lite", "--sink", "null",
+                                     "--work-dir", "w", source, stdin=text,
+                                     code=support.EXIT_SOURCE)
+            self.assertIn("USAF-WBAN-YEAR", outcome.err)
+
+
+class Table(support.Case):
+    """Global-hourly tables: the same documents from cells that are parted by commas."""
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    @staticmethod
+    def quoted(cells):
+        return ",".join('"' + cell.replace('"', '""') + '"' for cell in cells) + "\n"
+
+    def test_the_sample(self):
+        path = sample(TABLE)
+        plain = self.file("00702699999.csv", gzip.decompress(path.read_bytes()))
+        for missing in ("omit", "raw"):
+            reading = isd_reader.read_csv(path, missing=missing)
+            self.assertEqual(len(reading.documents), 6843)
+            for threads, source in ((1, path), (4, plain)):
+                raw, work = self.dump("-j", threads, "--missing", missing, source)
+                self.assert_documents(raw, reading.documents, missing)
+                self.assert_accounting(work, records=6843, rejectedByParser=0, unknownGroups=0,
+                                       malformedFields=0, repeatedHeaders=0)
+        self.assertNotIn("position", reading.documents[0])
+        self.assertEqual(reading.documents[0]["name"], "WXPOD 7026, AF")
+
+    def test_names(self):
+        names = {"pressure": "atmosphericPressure", "skyCondition": "sky condition"}
+        raw, _ = self.dump("--schema", support.TREE / "schemas" / "isd-names-blog.yaml",
+                           "--format", "isd-csv", sample(TABLE))
+        self.assert_documents(raw, isd_reader.read_csv(sample(TABLE), names=names).documents)
+
+    @staticmethod
+    def parted(raw, parts):
+        cells, at = [], 0
+        for part in parts:
+            cells.append(raw[at:at + part.width])
+            at += part.width
+        return ",".join(cells)
+
+    def as_row(self, line, groups):
+        """A packed record as {column: cell}."""
+        text = line.decode("latin-1")
+        row = {"STATION": text[4:15], "SOURCE": text[27], "REPORT_TYPE": text[41:46],
+               "DATE": f"{text[15:19]}-{text[19:21]}-{text[21:23]}T{text[23:25]}:{text[25:27]}:00",
+               "LATITUDE": str(int(text[28:34]) / 1000), "LONGITUDE": str(int(text[34:41]) / 1000),
+               "ELEVATION": f"{int(text[46:51])}.0", "NAME": 'A "PLACE", US',
+               "CALL_SIGN": text[51:56].rstrip(), "QUALITY_CONTROL": text[56:60]}
+        at, packs = 60, list(isd_reader.PACKS.items())
+        for (name, first), (_, behind) in zip(packs, packs[1:]):
+            parts = isd_reader.MANDATORY[first:behind]
+            row[name] = self.parted(text[at:], parts)
+            at += sum(part.width for part in parts)
+        at = 108
+        while text[105:108] == "ADD" and (group := groups.get(text[at:at + 3])):
+            row[text[at:at + 3]] = self.parted(text[at + 3:], group.fields)
+            at += 3 + group.width
+        at = 105 if at == 108 else at
+        if text[at:at + 3] == "REM":
+            end = at + 3
+            while text[end:end + 3] in ("SYN", "AWY", "MET", "SOD", "SOM", "HPD"):
+                end += 6 + int(text[end + 3:end + 6])
+            row["REM"], at = text[at + 3:end], end
+        if text[at:at + 3] == "EQD":
+            row["EQD"] = text[at + 3:]
+        return row
+
+    def test_a_table_made_of_packed_records_gives_their_documents(self):
+        """72 groups at once, which no single real table has."""
+        name, groups = "722540-13904-2014", isd_reader.table()
+        rows = [self.as_row(line, groups) for line in sample(name).read_bytes().splitlines()]
+        found = {column for row in rows for column in row}
+        self.assertGreater(len(found & groups.keys()), 60)
+        ends = ["REM", "EQD"]
+        header = list(rows[0])[:16] + sorted(found & groups.keys()) + ends
+        path = self.file("table.csv", (self.quoted(header) + "".join(
+            self.quoted(row.get(column, "") for column in header)
+            for row in rows)).encode("latin-1"))
+        raw, _ = self.dump("-j", 2, path)
+        offsets = [offset for offset, _, _ in isd_reader.split_lines(path.read_bytes())][1:]
+        self.assert_documents(raw, [
+            {**packed, "_id": isd_reader.document_id(1, offset), "name": 'A "PLACE", US'}
+            for offset, packed in zip(offsets, reading_of(name).documents)])
+
+    def test_what_does_not_fit_is_kept_and_what_is_no_row_rejected(self):
+        columns = ["STATION", "DATE", "LATITUDE", "LONGITUDE", "ELEVATION", "NAME", "CALL_SIGN",
+                   "QUALITY_CONTROL", "SOURCE", "REPORT_TYPE", "WND", "TMP", "GF1", "XX1", "REM"]
+        good = ["72505394728", "2020-01-01T00:51:00", "40.77898", "-73.96925", "42.7",
+                "NY CITY", "KNYC", "V030", "7", "FM-15", "270,5,N,0031,5", "+0056,5",
+                "04,99,1,04,1,99,9,01000,1,99,9,99,9", "", "MET003a\"b"]
+        rows = [good]
+        for column, cell in (("WND", "270,5,N,0031"), ("TMP", "+56,5"), ("TMP", "+000056,5"),
+                             ("GF1", "04,99"), ("XX1", "1,2"), ("STATION", "7250539472"),
+                             ("DATE", "2020-02-30T00:51:00"), ("LATITUDE", ""),
+                             ("CALL_SIGN", "TOOLONG"), ("TMP", ""), ("REM", "")):
+            rows.append([cell if name == column else value
+                         for name, value in zip(columns, good)])
+        header = self.quoted(columns)
+        text = header + "".join(map(self.quoted, rows)) + header + self.quoted(good[1:]) + \
+            self.quoted(good).replace('"FM-15"', '"FM-15') + "\r\n" + self.quoted(good)
+        path = self.file("table.csv", text)
+        raw, work = self.dump(path, code=support.EXIT_REJECTS)
+        reading = isd_reader.read_csv(path)
+        self.assert_documents(raw, reading.documents)
+        self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+        loaded = sorted(map(support.bson.decode, raw), key=lambda document: document["_id"])
+        self.assertEqual(loaded[0]["position"]["coordinates"], [-73.96925, 40.77898])
+        self.assertEqual(loaded[0]["elevation"], 43)
+        self.assertEqual(loaded[0]["remarks"], {"met": 'a"b'})
+        self.assertEqual(loaded[1]["unparsed"], "WND=270,5,N,0031")
+        self.assertEqual([reject.column for reject in reading.rejects],
+                         ["STATION", "DATE", None, None])
+        self.assert_accounting(work, inserted=11, rejectedByParser=4, repeatedHeaders=1,
+                               unknownGroups=5)
+
+    def test_loader_and_reader_agree_on_damaged_rows(self):
+        dice, lines = random.Random(2017), isd_reader.content(sample(TABLE)).splitlines()
+        damaged = lines[:60]
+        for line in dice.sample(lines[1:], 2000):
+            line = bytearray(line)
+            for _ in range(dice.choice([0, 1, 1, 2, 4])):
+                at, byte = dice.randrange(len(line)), dice.choice(b'",09 +-xA\x00\xff\xe9\\')
+                kind = dice.randrange(3)
+                line[at:at + (kind > 0)] = [byte] if kind < 2 else []
+            damaged.append(bytes(line))
+        path = self.file("damaged.csv", b"\n".join(damaged))
+        raw, work = self.dump("-j", 2, path, code=support.EXIT_REJECTS)
+        reading = isd_reader.read_csv(path)
+        self.assertGreater(reading.unknown_groups, 300)
+        self.assert_documents(raw, reading.documents)
+        self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+        self.assert_accounting(work, records=2059, rejectedByParser=len(reading.rejects),
+                               unknownGroups=reading.unknown_groups,
+                               malformedFields=reading.malformed_fields)
+
+    def test_other_tables_of_the_publisher_are_not_taken_for_it(self):
+        path = self.file("daily.csv", '"STATION","DATE","LATITUDE","NAME","TEMP","DEWP","SLP"\n'
+                         '"72505394728","2020-01-01","40.77898","NY","  39.7","  25.6","1005.0"\n')
+        outcome = self.shardload("inspect", path)
+        self.assertIn("delimited", outcome.out)
+        outcome = self.shardload("inspect", "--format", "isd-csv", path, code=support.EXIT_SOURCE)
+        self.assertIn("WND", outcome.err)
+
+
+class Inspect(support.Case):
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    def test_the_first_documents_of_every_sample(self):
+        from test_inspect import documents_in
+        for name in {**PACKED, **LITE}:
+            with self.subTest(name):
+                outcome = self.shardload("inspect", "--documents", 2, sample(name))
+                shown = documents_in(outcome.out)
+                for document in shown:
+                    document["ts"] = document["ts"].replace(tzinfo=None)
+                self.assertEqual(shown, reading_of(name).documents[:2])
+
+    def test_it_says_what_it_sees(self):
+        outcome = self.shardload("inspect", sample("722874-93134-2007.gz"))
+        self.assertIn("722874-93134", outcome.out)
+        self.assertRegex(outcome.out, r"\bisd\b")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ISD into a sharded cluster, by each of the shard keys that people give it: what the Python driver
+finds there, on which shard it lies, and what the queries that were published for such data say."""
+import datetime
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import isd_reader  # noqa: E402
+import support  # noqa: E402
+from support import bson, pymongo  # noqa: E402
+
+KEYS = ['{"_id": 1}', '{"st": "hashed"}', '{"st": 1, "ts": 1}']
+SEVERAL_STATIONS = ["1901.gz", "quoted-records-a.txt", "011490-99999-1986.gz",
+                    "066600-99999-2010-first50", "hadoop-book-sample-1949-1950.txt"]
+
+
+def sample(name):
+    path = support.SAMPLES / "isd" / name
+    if not path.exists():
+        raise support.unittest.SkipTest(f"no sample file {name}: set SHARDLOAD_SAMPLES")
+    return path
+
+
+class Weather(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def sources(self, collection="t"):
+        """{name of a source: its number}, from the numbers that the documents have."""
+        return sorted({support.key_of(raw) >> 40 for raw in self.stored(collection)})
+
+    def read_all(self, names, numbers):
+        return [document for name, number in zip(names, numbers)
+                for document in isd_reader.read(sample(name), number=number).documents]
+
+    # Where documents lie
+
+    def shards(self):
+        """{name of a shard: a client of its own}."""
+        found = {}
+        for shard in self.client.config.shards.find():
+            hosts = shard["host"].rpartition("/")[2]
+            found[shard["_id"]] = pymongo.MongoClient(f"mongodb://{hosts.split(',')[0]}/",
+                                                      directConnection=True)
+            self.addCleanup(found[shard["_id"]].close)
+        return found
+
+    def chunks(self, collection):
+        """The server's own map: [(lower bound, upper bound, shard)], and the key."""
+        name = f"{self.database_name}.{collection}"
+        entry = self.client.config.collections.find_one({"_id": name})
+        chosen = {"uuid": entry["uuid"]} if "uuid" in entry else {"ns": name}
+        return list(self.client.config.chunks.find(chosen)), entry["key"]
+
+    def each_lies_where_the_map_says(self, collection="t"):
+        """Every chunk is asked for on every shard: all its documents are on the one that owns it,
+        none on another. Returns how many each shard has."""
+        chunks, key = self.chunks(collection)
+        index = list(key.items())
+        counts = {name: 0 for name in self.shards()}
+        whole = 0
+        for name, client in self.shards().items():
+            held = client[self.database_name][collection]
+            total = held.count_documents({})
+            for chunk in chunks:
+                found = held.count_documents({}, hint=index) if not chunk["min"] else len(list(
+                    held.find({}, dict.fromkeys(key, 1)).hint(index)
+                    .min(list(chunk["min"].items())).max(list(chunk["max"].items()))))
+                if chunk["shard"] == name:
+                    counts[name] += found
+                else:
+                    self.assertEqual(found, 0, f"{chunk} has {found} documents on {name}")
+            self.assertEqual(total, counts[name], f"{name} holds documents of no chunk of its own")
+            whole += total
+        self.assertEqual(whole, self.database[collection].count_documents({}))
+        return counts
+
+    def test_every_key_brings_every_document_to_its_shard(self):
+        expected = None
+        for number, key in enumerate(KEYS):
+            with self.subTest(key):
+                collection = f"c{number}"
+                _, work = self.load("-j", 2, "--batch-size", 700, "--shard-key", key,
+                                    *map(sample, SEVERAL_STATIONS), collection=collection)
+                numbers = self.sources(collection)
+                self.assertEqual(len(numbers), len(SEVERAL_STATIONS))
+                expected = self.read_all(SEVERAL_STATIONS, numbers)
+                self.assert_documents(self.stored(collection), expected, key)
+                self.assert_accounting(work, records=len(expected), inserted=len(expected),
+                                       rejectedByServer=0)
+                _, map_key = self.chunks(collection)
+                self.assertEqual(dict(map_key), support.json.loads(key))
+                counts = self.each_lies_where_the_map_says(collection)
+                self.assertEqual(sum(counts.values()), len(expected))
+                self.assertIs(support.run_record(work)["verification"]["ok"], True)
+
+    def test_stations_spread_by_their_hash(self):
+        # The hash is the same everywhere: these 200 names are known to spread.
+        line = sample("066600-99999-2010-first50").read_bytes().splitlines()[0]
+        path = self.file("stations.txt", b"".join(
+            line[:4] + b"%06d" % (10000 + 37 * n) + line[10:] + b"\n" for n in range(200)))
+        self.load("--format", "isd", "--shard-key", '{"st": "hashed"}', path)
+        counts = self.each_lies_where_the_map_says()
+        self.assertEqual(sum(counts.values()), 200)
+        self.assertGreater(min(counts.values()), 60)
+
+    def test_a_station_is_on_one_shard(self):
+        self.load("--shard-key", '{"st": "hashed"}', "--batch-size", 100, sample("1901.gz"))
+        station = {"st": "u029070"}
+        held = [client[self.database_name].t.count_documents(station)
+                for client in self.shards().values()]
+        self.assertEqual(sorted(held), [0, 1095])
+        self.assertEqual(self.database.t.count_documents(station), 1095)
+
+    # What is asked of them
+
+    def test_the_index_by_time_and_station(self):
+        self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}',
+                  sample("1901.gz"))
+        keys = [list(index["key"].items()) for index in self.database.t.list_indexes()]
+        self.assertIn([("ts", 1), ("st", 1)], keys)
+        for client in self.shards().values():
+            held = client[self.database_name].t
+            if held.count_documents({}) > 0:
+                self.assertIn("ts_1_st_1", held.index_information())
+
+    def test_published_queries_run_as_they_are(self):
+        """Queries in the words of the public weather sample's documentation."""
+        name = "722874-93134-2007.gz"
+        self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}',
+                  "--index", '{"position": "2dsphere"}', sample(name), sample("1901.gz"))
+        documents = self.read_all([name, "1901.gz"], [1, 2])
+        data = self.database.t
+
+        moment = datetime.datetime(2007, 7, 4, 20, 47)
+        there = [document for document in documents
+                 if document["st"] == "u722874" and document["ts"] == moment]
+        self.assertEqual(data.count_documents({"st": "u722874", "ts": moment}), len(there))
+
+        warm = {"airTemperature.value": {"$gt": 30}, "airTemperature.quality": "1"}
+        self.assertEqual(data.count_documents(warm), sum(
+            document.get("airTemperature", {}).get("value", -99) > 30 and
+            document["airTemperature"]["quality"] == "1" for document in documents))
+
+        extremes = {entry["_id"]: entry for entry in data.aggregate([
+            {"$match": {"airTemperature.value": {"$lt": 999}}},
+            {"$group": {"_id": "$st", "low": {"$min": "$airTemperature.value"},
+                        "high": {"$max": "$airTemperature.value"}, "count": {"$sum": 1}}}])}
+        by_station = {}
+        for document in documents:
+            if "value" in document.get("airTemperature", {}):
+                by_station.setdefault(document["st"], []).append(
+                    document["airTemperature"]["value"])
+        self.assertEqual(
+            {st: (entry["low"], entry["high"], entry["count"]) for st, entry in extremes.items()},
+            {st: (min(values), max(values), len(values)) for st, values in by_station.items()})
+
+        near = data.count_documents({"position": {"$geoWithin": {
+            "$centerSphere": [[-118.3, 34.0], 100 / 6378.1]}}})
+        self.assertEqual(near, sum(document["st"] == "u722874" for document in documents))
+
+        layered = {"sections": "GD1", "skyCoverSummationState.coverage.value": "4"}
+        self.assertEqual(data.count_documents(layered), sum(
+            any(layer.get("coverage", {}).get("value") == "4"
+                for layer in document.get("skyCoverSummationState", []))
+            for document in documents))
+
+        rain = list(data.aggregate([
+            {"$match": {"st": "u722874"}}, {"$unwind": "$liquidPrecipitation"},
+            {"$match": {"liquidPrecipitation.period": 1}},
+            {"$group": {"_id": {"$month": "$ts"},
+                        "wettest": {"$max": "$liquidPrecipitation.depth"}}},
+            {"$sort": {"_id": 1}}]))
+        wettest = {}
+        for document in documents:
+            for entry in document.get("liquidPrecipitation", []):
+                if document["st"] == "u722874" and entry.get("period") == 1:
+                    month = document["ts"].month
+                    wettest[month] = max(wettest.get(month, 0), entry.get("depth", 0))
+        self.assertEqual({entry["_id"]: entry["wettest"] or 0 for entry in rain}, wettest)
+
+    def test_both_formats_of_one_station_agree(self):
+        lite = sample("isd-lite/029070-99999-1901.gz")
+        self.load(sample("1901.gz"))
+        self.load(lite, collection="lite")
+        whole = {(entry["st"], entry["ts"]): entry for entry in self.database.t.find()}
+        hours = list(self.database.lite.find())
+        self.assertEqual(len(hours), 1095)
+        for hour in hours:
+            self.assertEqual(hour.get("airTemperature", {}).get("value"),
+                             whole[hour["st"], hour["ts"]].get("airTemperature", {}).get("value"))
+
+    def test_a_table_and_packed_records_in_one_collection(self):
+        table = sample("global-hourly-csv/00702699999-2017.csv.gz")
+        self.load("--shard-key", '{"st": "hashed"}', "--index", '{"position": "2dsphere"}', table,
+                  sample("066600-99999-2010-first50"))
+        self.assertEqual(self.database.t.count_documents({"st": "u007026"}), 6843)
+        self.assertEqual(self.database.t.count_documents({"position": {"$geoWithin": {
+            "$centerSphere": [[8.567, 47.383], 0.01]}}}), 50)
+        self.each_lies_where_the_map_says()
+
+    def test_the_same_station_year_twice_is_refused(self):
+        path = sample("011490-99999-1986.gz")
+        self.load("--shard-key", '{"st": "hashed"}', path)
+        before = sorted(self.stored())
+        self.load("--shard-key", '{"st": "hashed"}', path, code=support.EXIT_SOURCE)
+        _, work = self.load("--shard-key", '{"st": "hashed"}', "--again", path)
+        self.assertEqual(sorted(self.stored()), before)
+        self.assert_accounting(work, records=1328, inserted=0, alreadyThere=1328)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches that reach their shard in one piece, whatever the shard key.
+
+The router passes a bulk insert on as it is when all its documents belong to one shard, and takes it
+apart otherwise. So the number of insert commands that arrive at the shards tells whether the loader
+has computed every owner as the server does: it must be the number of batches that it sent.
+"""
+import datetime
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+from support import bson, pymongo  # noqa: E402
+
+LOWEST, HIGHEST = (-1,), (127,)
+
+
+def rank(value):
+    """A value of a shard key as something that Python orders as the server does."""
+    if isinstance(value, bson.min_key.MinKey):
+        return LOWEST
+    if isinstance(value, bson.max_key.MaxKey):
+        return HIGHEST
+    if value is None:
+        return (5,)
+    if isinstance(value, str):
+        return (15, value.encode("utf-8"))
+    if isinstance(value, datetime.datetime):
+        return (45, value)
+    assert isinstance(value, (int, float)) and not isinstance(value, bool), value
+    return (10, value)
+
+
+class Routing(support.ClusterCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shards = {}
+        for shard in cls.client.config.shards.find():
+            name, hosts = shard["host"].split("/")
+            client = pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet={name}",
+                                         serverSelectionTimeoutMS=20000)
+            cls.addClassCleanup(client.close)
+            cls.shards[shard["_id"]] = client
+        if len(cls.shards) < 2:
+            raise unittest.SkipTest("the cluster has one shard only")
+
+    def insert_commands(self):
+        """How many insert commands have arrived at each shard."""
+        return {name: client.admin.command("serverStatus")["metrics"]["commands"]["insert"]["total"]
+                for name, client in self.shards.items()}
+
+    def arrived_since(self, before):
+        return {name: total - before[name] for name, total in self.insert_commands().items()}
+
+    def chunks(self):
+        entry = self.client.config.collections.find_one({"_id": f"{self.database_name}.t"})
+        return list(self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min"))
+
+    def assert_documents_are_where_the_map_says(self, key):
+        """Returns how many documents each shard holds, as it says itself."""
+        wanted = {f"k{i}": {"$toHashedIndexKey": f"${field}"} if kind == "hashed" else
+                  {"$ifNull": [f"${field}", None]} for i, (field, kind) in enumerate(key.items())}
+        chunks = [([rank(value) for value in chunk["min"].values()],
+                   [rank(value) for value in chunk["max"].values()], chunk["shard"])
+                  for chunk in self.chunks()]
+        held = {}
+        for shard, client in self.shards.items():
+            held[shard] = 0
+            for document in client[self.database_name].t.aggregate([{"$project": wanted}]):
+                values = [rank(document[f"k{i}"]) for i in range(len(key))]
+                owners = [owner for low, high, owner in chunks if low <= values < high]
+                self.assertEqual(owners, [shard], document)
+                held[shard] += 1
+        return held
+
+    def mot(self):
+        """A small file, and a larger one."""
+        (first,), _ = self.generate("B", 2000, "--seed", 41)
+        (second,), _ = self.generate("B", 40000, "--seed", 42)
+        return [first], [second]
+
+    def isd(self):
+        """A station, and four others."""
+        names = ["010060-99999-2014", "010010-99999-1988", "722540-13904-2014",
+                 "722874-93134-2007.gz", "725300-94846-1983-jan-jun"]
+        paths = [support.SAMPLES / "isd" / name for name in names]
+        for path in paths:
+            if not path.exists():
+                self.skipTest(f"no sample file {path.name}: set SHARDLOAD_SAMPLES")
+        return paths[:1], paths[1:]
+
+    def assert_no_batch_is_split(self, key, sources, *more):
+        """Loads some sources and then others: what is set up and looked up for the first does not
+        disturb the counts of the second."""
+        first, second = sources
+        options = ["--shard-key", support.json.dumps(key), "-j", 2, "--batch-size", 500, *more]
+        self.load(*options, *first)
+        there = self.database.t.count_documents({})
+        before = self.insert_commands()
+        _, work = self.load(*options, *second)
+        arrived = self.arrived_since(before)
+        self.assert_accounting(work, alreadyThere=0, rejectedByParser=0, rejectedByServer=0,
+                               retries=0)
+        record = support.run_record(work)
+        self.assertIs(record["verification"]["ok"], True)
+        total, batches = record["accounting"]["inserted"], record["accounting"]["batches"]
+        self.assertEqual(sum(arrived.values()), batches, arrived)
+        held = self.assert_documents_are_where_the_map_says(key)
+        self.assertEqual(sum(held.values()), there + total)
+        for shard, count in held.items():
+            self.assertGreater(count, total / 20, f"{held}: too few to show anything")
+            self.assertGreater(arrived[shard], 0)
+        return batches
+
+    def test_the_router_splits_what_nobody_sorted(self):
+        # That the count means something: a mixed insert arrives as one command per shard.
+        self.client.admin.command("enableSharding", self.database_name)
+        self.client.admin.command("shardCollection", f"{self.database_name}.t",
+                                  key={"v": "hashed"})
+        self.database.t.insert_many([{"v": i} for i in range(100)], ordered=False)
+        before = self.insert_commands()
+        self.database.t.insert_many([{"v": i} for i in range(100)], ordered=False)
+        arrived = self.arrived_since(before)
+        self.assertEqual(list(arrived.values()), [1] * len(self.shards), arrived)
+
+    def test_a_hashed_number(self):
+        batches = self.assert_no_batch_is_split({"v": "hashed"}, self.mot())
+        # Full ones but for the last of each thread and shard.
+        self.assertLessEqual(batches, 40000 / 500 + 2 * len(self.shards))
+
+    def test_a_hashed_test_number(self):
+        self.assert_no_batch_is_split({"t": "hashed"}, self.mot())
+
+    def test_a_hashed_id(self):
+        self.assert_no_batch_is_split({"_id": "hashed"}, self.mot())
+
+    def test_small_batches_by_bytes(self):
+        self.assert_no_batch_is_split({"v": "hashed"}, self.mot(), "--batch-bytes", "64KiB",
+                                      "--batch-size", 5000)
+
+    def scatter(self, key, bounds):
+        """Shards the collection and deals what is between the bounds out to the shards in turn."""
+        namespace = f"{self.database_name}.t"
+        self.client.admin.command("enableSharding", self.database_name)
+        self.client.admin.command("shardCollection", namespace, key=key)
+        for bound in bounds:
+            self.client.admin.command("split", namespace, middle=bound)
+        names = sorted(self.shards)
+        for i, chunk in enumerate(self.chunks()):
+            to = names[i % len(names)]
+            if chunk["shard"] != to:
+                self.client.admin.command("moveChunk", namespace,
+                                          bounds=[chunk["min"], chunk["max"]], to=to)
+
+    def test_ranges_of_two_fields(self):
+        key = {"k": 1, "o": 1}
+        self.scatter(key, [{"k": "FORD", "o": "FIESTA"}, {"k": "FORD", "o": "FOCUS"},
+                           {"k": "N", "o": bson.min_key.MinKey()}])
+        self.assert_no_batch_is_split(key, self.mot())
+
+    def test_a_hash_within_ranges(self):
+        key = {"k": 1, "v": "hashed"}
+        self.scatter(key, [{"k": "FORD", "v": bson.int64.Int64(0)},
+                           {"k": "FORD", "v": bson.int64.Int64(2 ** 62)},
+                           {"k": "R", "v": bson.min_key.MinKey()}])
+        self.assert_no_batch_is_split(key, self.mot())
+
+    def test_weather_by_hashed_station(self):
+        self.assert_no_batch_is_split({"st": "hashed"}, self.isd())
+
+    def test_weather_by_station_and_time(self):
+        key = {"st": 1, "ts": 1}
+        self.scatter(key, [{"st": "u010010", "ts": datetime.datetime(1988, 7, 1)},
+                           {"st": "u722540", "ts": datetime.datetime(2014, 3, 1)},
+                           {"st": "u722874", "ts": bson.min_key.MinKey()},
+                           {"st": "u722874", "ts": datetime.datetime(2007, 5, 5, 5, 5)}])
+        self.assert_no_batch_is_split(key, self.isd())
+
+    def test_weather_by_a_field_within_a_field(self):
+        self.assert_no_batch_is_split({"airTemperature.value": "hashed"}, self.isd())
+
+    def test_a_key_that_only_the_router_knows(self):
+        # The hash of a whole document is not computed: its batches are left to the router.
+        first, second = self.isd()
+        _, work = self.load("--shard-key", '{"position": "hashed"}', *first, *second)
+        record = support.run_record(work)
+        self.assertIs(record["verification"]["ok"], True)
+        self.assertIs(record["accounting"]["holds"], True)
+        held = self.assert_documents_are_where_the_map_says({"position": "hashed"})
+        self.assertEqual(sum(held.values()), record["accounting"]["inserted"])
+        self.assertGreater(min(held.values()), 1000)
+
+    def test_ranges_of_id(self):
+        (path,), _ = self.generate("B", 90000, "--seed", 44)
+        self.load("--batch-size", 500, path)
+        # The second time no chunk is moved any more, which costs inserts of the shards' own.
+        before = self.insert_commands()
+        _, work = self.load("--batch-size", 500, "--again", path)
+        arrived = self.arrived_since(before)
+        self.assert_accounting(work, inserted=0, alreadyThere=90000)
+        self.assertEqual(sum(arrived.values()),
+                         support.run_record(work)["accounting"]["batches"], arrived)
+        held = self.assert_documents_are_where_the_map_says({"_id": 1})
+        self.assertGreater(min(held.values()), 30000)
+
+    def test_rejects_and_duplicates_are_booked_as_ever(self):
+        # Documents are copied from one buffer to another on this way: none may be counted twice,
+        # and what the server refuses must still be told apart.
+        (path,), answers = self.generate("G1", 20000, "--dirt", "heavy", "--bad", 25, "--seed", 45)
+        options = ["--shard-key", '{"v": "hashed"}', "-j", 4, "--batch-size", 300]
+        total = answers["totals"]["documents"]
+        _, work = self.load(*options, path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=total, alreadyThere=0, rejectedByParser=25,
+                               rejectedByServer=0)
+        _, work = self.load(*options, "--again", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=0, alreadyThere=total, rejectedByParser=25,
+                               rejectedByServer=0)
+        self.database.command("collMod", "t", validator={"m": {"$gte": 50000}})
+        gone = self.database.t.delete_many({}).deleted_count
+        self.assertEqual(gone, total)
+        _, work = self.load(*options, "--again", path, code=support.EXIT_REJECTS)
+        kept = self.database.t.count_documents({})
+        self.assertGreater(kept, 1000)
+        self.assert_accounting(work, inserted=kept, alreadyThere=0, rejectedByParser=25,
+                               rejectedByServer=total - kept)
+        self.assertEqual(len(support.reject_rows(work)), 25 + total - kept)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

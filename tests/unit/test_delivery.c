@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of a worker's delivery without a server: a sink that keeps what it is given. If it broke,
+ * documents would be lost or doubled between the parser and the batches, sent to the router mixed,
+ * or booked for a source that they did not come from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/cluster/internal.h"
+#include "../../src/load/worker.h"
+
+#define SHARDS 3u
+#define SOURCES 2u
+
+/* ---- a sink that looks at what it gets ---- */
+
+typedef struct seen {
+    unsigned batches;
+    unsigned documents[SHARDS + 1]; /* per shard, the last being left to the router */
+    unsigned largest_documents;
+    size_t largest_bytes;
+    int32_t refuse; /* this _id; -1 for none */
+    bool *ids;      /* which have come */
+    int32_t last_id[SHARDS + 1];
+} seen;
+
+static seen now;
+
+/* Documents {_id: N, k: owner's letter, block, pad}: k is "a", "b", "c", or a document for nobody.
+ */
+static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                 refusal_handler refused, void *context, sl_error *error) {
+    (void)outlet, (void)error;
+    uint32_t documents = 0, of_segment = 0;
+    const sl_batch_segment *segment = batch->segments;
+    now.batches++;
+    for (size_t at = 0; at < batch->used; documents++) {
+        bson_t view;
+        bson_iter_t iter;
+        uint32_t length;
+        memcpy(&length, batch->bytes + at, sizeof length);
+        assert_true(bson_init_static(&view, batch->bytes + at, length));
+        assert_true(bson_iter_init_find(&iter, &view, "_id"));
+        int32_t id = (int32_t)bson_iter_int64(&iter);
+        assert_false(now.ids[id]);
+        now.ids[id] = true;
+        assert_true(bson_iter_init_find(&iter, &view, "k"));
+        uint32_t owner =
+            BSON_ITER_HOLDS_UTF8(&iter) ? (uint32_t)(bson_iter_utf8(&iter, NULL)[0] - 'a') : SHARDS;
+        assert_int_equal(batch->shard, owner);
+        /* In the order of the source, so that inserts go to one end of the index. */
+        assert_true(id > now.last_id[owner]);
+        now.last_id[owner] = id;
+        /* It is booked under the block that it came from. */
+        for (; of_segment == segment->documents; of_segment = 0)
+            segment++;
+        of_segment++;
+        assert_true(bson_iter_init_find(&iter, &view, "block"));
+        assert_int_equal(bson_iter_int64(&iter), segment->sequence * SOURCES + segment->source);
+        if (id == now.refuse) {
+            result->rejected++;
+            refused(context, documents, 121, "not today");
+        }
+        at += length;
+    }
+    assert_int_equal(documents, batch->documents);
+    assert_true(batch->used <= batch->room);
+    now.documents[batch->shard] += documents;
+    if (documents > now.largest_documents)
+        now.largest_documents = documents;
+    if (batch->used > now.largest_bytes && documents > 1)
+        now.largest_bytes = batch->used;
+    result->inserted = documents - result->rejected;
+    return true;
+}
+
+static const sl_destination keeper = {.name = "keeper", .send = keep};
+
+/* ---- a load of two sources on three shards ---- */
+
+typedef struct bench {
+    sl_load load;
+    sl_load_config config;
+    sl_worker worker;
+    sl_worker_counters counters;
+    sl_histogram latencies;
+    sl_load_source sources[SOURCES];
+    sl_range ranges[SOURCES];
+    _Atomic uint64_t accepted[SOURCES];
+    _Atomic uint64_t shard_documents[SHARDS];
+    char folder[64];
+    sl_source_set *set;
+} bench;
+
+static const char chunks[] =
+    "[{\"min\": {\"k\": {\"$minKey\": 1}}, \"max\": {\"k\": \"b\"}, \"shard\": \"a\"},"
+    " {\"min\": {\"k\": \"b\"}, \"max\": {\"k\": \"c\"}, \"shard\": \"b\"},"
+    " {\"min\": {\"k\": \"c\"}, \"max\": {\"k\": {\"$maxKey\": 1}}, \"shard\": \"c\"}]";
+
+static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigned ids) {
+    static sl_shard shards[SHARDS] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
+    static const sl_topology topology = {SHARDS, shards};
+    bench *made = aligned_alloc(_Alignof(bench), sizeof *made);
+    assert_non_null(made);
+    memset(made, 0, sizeof *made);
+    memset(&now, 0, sizeof now);
+    now.ids = calloc(ids, sizeof *now.ids);
+    now.refuse = -1;
+    for (unsigned i = 0; i <= SHARDS; i++)
+        now.last_id[i] = -1;
+
+    bson_t *key = BCON_NEW("k", BCON_INT32(1));
+    bson_t *list = bson_new_from_json((const uint8_t *)chunks, -1, NULL);
+    sl_error error;
+    assert_true(sl_shard_map_from_keys(key, list, &topology, &made->load.map, &error));
+    bson_destroy(key);
+    bson_destroy(list);
+
+    made->config = (sl_load_config){
+        .threads = 1, .batch_documents = batch_documents, .batch_bytes = batch_bytes};
+    made->load.config = &made->config;
+    made->load.sink = &keeper;
+    made->load.shards = SHARDS;
+    made->load.sources = made->sources;
+    made->load.ranges = made->ranges;
+    made->load.range_count = SOURCES;
+    made->load.accepted = made->accepted;
+    made->load.shard_documents = made->shard_documents;
+    made->load.counters = &made->counters;
+    made->load.latencies = &made->latencies;
+    for (uint32_t i = 0; i < SOURCES; i++) {
+        made->sources[i].number = i + 1;
+        made->ranges[i] =
+            (sl_range){sl_stripe_first_id(i + 1, 0), sl_stripe_first_id(i + 1, SL_STRIPES), 0};
+    }
+    made->worker = (sl_worker){.load = &made->load, .counters = &made->counters};
+    assert_true(sl_delivery_init(&made->worker, &error));
+
+    /* Somewhere for refused documents to go. */
+    char paths[SOURCES][80];
+    const char *names[SOURCES];
+    strcpy(made->folder, "/tmp/shardload-delivery-XXXXXX");
+    assert_non_null(mkdtemp(made->folder));
+    for (unsigned i = 0; i < SOURCES; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/source-%u", made->folder, i);
+        names[i] = paths[i];
+        FILE *file = fopen(paths[i], "w");
+        fprintf(file, "%u\n", i);
+        fclose(file);
+    }
+    assert_true(sl_source_set_create(names, SOURCES, NULL, &made->set, &error));
+    assert_true(sl_rejects_open(made->folder, made->set, &made->load.rejects, &error));
+    return made;
+}
+
+static void bench_destroy(bench *made) {
+    char command[100];
+    sl_error error;
+    assert_true(sl_rejects_close(made->load.rejects, NULL, &error));
+    sl_source_set_destroy(made->set);
+    sl_delivery_clear(&made->worker);
+    sl_shard_map_destroy(made->load.map);
+    snprintf(command, sizeof command, "rm -rf '%s'", made->folder);
+    assert_int_equal(system(command), 0);
+    free(now.ids);
+    free(made);
+}
+
+/* What the parser leaves in the scratch: `count` documents of one block, from `id` on. */
+static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, int count, int pad) {
+    sl_batch *scratch = &b->worker.scratch;
+    char *text = calloc(1, (size_t)pad + 1);
+    memset(text, 'x', (size_t)pad);
+    assert_int_equal(scratch->used, 0);
+    assert_true(sl_batch_begin_segment(
+        scratch, source, sequence,
+        sl_document_id(b->sources[source].number, sequence << SL_BLOCK_BITS)));
+    for (int i = id; i < id + count; i++) {
+        bson_t document = BSON_INITIALIZER;
+        char owner[2] = {(char)('a' + i * 7 % 10 % 4), 0};
+        BSON_APPEND_INT64(&document, "_id", i);
+        if (owner[0] < 'd')
+            BSON_APPEND_UTF8(&document, "k", owner);
+        else
+            BCON_APPEND(&document, "k", "{", "x", BCON_INT32(1), "}");
+        BSON_APPEND_INT64(&document, "block", (int64_t)(sequence * SOURCES + source));
+        BSON_APPEND_UTF8(&document, "pad", text);
+        assert_true(sl_batch_make_room(scratch, scratch->used + document.len));
+        memcpy(scratch->bytes + scratch->used, bson_get_data(&document), document.len);
+        scratch->used += document.len;
+        scratch->documents++;
+        scratch->segments[0].documents++;
+        bson_destroy(&document);
+    }
+    free(text);
+    assert_true(sl_deliver(&b->worker, scratch));
+    assert_int_equal(scratch->documents, 0);
+}
+
+static void assert_all_came(const bench *b, unsigned count) {
+    unsigned sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        assert_true(now.ids[i]);
+    for (unsigned i = 0; i <= SHARDS; i++)
+        sum += now.documents[i];
+    assert_int_equal(sum, count);
+    for (unsigned i = 0; i < SHARDS; i++)
+        assert_int_equal(atomic_load(&b->shard_documents[i]), now.documents[i]);
+    assert_int_equal(atomic_load(&b->counters.batches), now.batches);
+}
+
+static void documents_go_to_their_owners(void **state) {
+    (void)state;
+    bench *b = bench_create(50, 1 << 20, 2000);
+    /* Blocks of two sources in turn, as a worker draws them: 70 documents, then 130. */
+    for (int i = 0; i < 20; i++)
+        parse_block(b, (uint32_t)i % 2, (uint64_t)i / 2, i * 100 - i % 2 * 30, i % 2 ? 130 : 70,
+                    10);
+    assert_true(now.batches > 20); /* full ones were sent meanwhile */
+    assert_true(sl_deliver_rest(&b->worker));
+    assert_all_came(b, 2000);
+    assert_int_equal(now.largest_documents, 50);
+    for (unsigned i = 0; i <= SHARDS; i++)
+        assert_in_range(now.documents[i], 300, 700);
+    assert_int_equal(atomic_load(&b->accepted[0]), 700);
+    assert_int_equal(atomic_load(&b->accepted[1]), 1300);
+    assert_int_equal(atomic_load(&b->sources[0].accepted), 700);
+    assert_int_equal(atomic_load(&b->sources[1].accepted), 1300);
+    bench_destroy(b);
+}
+
+static void batches_are_full_by_bytes_too(void **state) {
+    (void)state;
+    bench *b = bench_create(100000, 65536, 3000);
+    for (int i = 0; i < 30; i++)
+        parse_block(b, 0, (uint64_t)i, i * 100, 100, 1000);
+    assert_true(sl_deliver_rest(&b->worker));
+    assert_all_came(b, 3000);
+    assert_in_range(now.largest_bytes, 63000, 65536);
+    bench_destroy(b);
+}
+
+/* One document larger than --batch-bytes makes its batch larger; nothing else goes with it. */
+static void a_large_document_is_sent_alone(void **state) {
+    (void)state;
+    bench *b = bench_create(1000, 65536, 21);
+    parse_block(b, 0, 0, 0, 10, 10);
+    parse_block(b, 0, 1, 10, 1, 200000);
+    parse_block(b, 0, 2, 11, 10, 10);
+    assert_true(sl_deliver_rest(&b->worker));
+    assert_all_came(b, 21);
+    assert_true(now.largest_bytes < 65536);
+    bench_destroy(b);
+}
+
+static void refusals_are_booked_where_they_belong(void **state) {
+    (void)state;
+    bench *b = bench_create(1000, 1 << 20, 200);
+    now.refuse = 151;
+    parse_block(b, 0, 0, 0, 100, 10);
+    parse_block(b, 1, 0, 100, 100, 10);
+    assert_true(sl_deliver_rest(&b->worker));
+    assert_int_equal(atomic_load(&b->accepted[0]), 100);
+    assert_int_equal(atomic_load(&b->accepted[1]), 99);
+    assert_int_equal(atomic_load(&b->sources[1].accepted), 99);
+    assert_int_equal(atomic_load(&b->counters.server_rejects), 1);
+    assert_int_equal(atomic_load(&b->counters.inserted), 199);
+    bench_destroy(b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_go_to_their_owners),
+        cmocka_unit_test(batches_are_full_by_bytes_too),
+        cmocka_unit_test(a_large_document_is_sent_alone),
+        cmocka_unit_test(refusals_are_booked_where_they_belong),
+    };
+    return cmocka_run_group_tests_name("delivery", tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The format of the ISD weather records: checks its options and writes its files. A folder gets a
+// file for each station, named as the publisher names them; any other output holds stations one
+// after the other.
+#include "isd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "output.h"
+#include "report.h"
+
+enum { STATION_ROWS = 4000, LEAST_ROWS = 4, YEAR_DEFAULT = 2014 };
+
+// Whether the output is a folder, there already or to be made.
+static bool is_folder(const char *path) {
+    struct stat status;
+    size_t length = strlen(path);
+    return (length > 0 && path[length - 1] == '/') ||
+           (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
+}
+
+static void help(FILE *stream) {
+    fputs(
+        "  Stations of several networks, and with --ships the ships' file, far longer than the\n"
+        "  others. An OUTPUT that is a folder, or ends in /, gets a file for each station, named\n"
+        "  USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more lie within 100 km of\n"
+        "  30.3 N, 97.7 W and have records in January. Midnights written as 2400, stations\n"
+        "  without a place, wrong lengths and unknown groups come with --dirt.\n"
+        "  The answers are those of the queries temperature-swing, snow-stations, sky-by-hour,\n"
+        "  monthly-means, near-point and strongest-wind.\n",
+        stream);
+}
+
+static void check(struct options *options, unsigned *problems) {
+    if (options->dialect != NULL) {
+        usage_problem(problems, "--dialect: format isd has no dialects");
+    }
+    if (options->year == 0) {
+        options->year = YEAR_DEFAULT;
+    }
+    if (options->stations == 0) {
+        uint64_t stations = options->rows / STATION_ROWS;
+        options->stations = (uint32_t)(stations < 1              ? 1
+                                       : stations < ISD_STATIONS ? stations
+                                                                 : ISD_STATIONS);
+        options->stations = options->stations < options->files ? options->files : options->stations;
+    }
+    uint64_t stations = options->stations + (options->ships ? 1u : 0u);
+    if (stations > 1 && stations > options->rows / LEAST_ROWS) {
+        usage_problem(problems,
+                      "--rows %" PRIu64 " is too few for %" PRIu64 " stations: each needs %d",
+                      options->rows, stations, LEAST_ROWS);
+    }
+    if (options->bad > options->rows / LEAST_ROWS) {
+        usage_problem(problems,
+                      "--bad needs %d records per bad record: --rows %" PRIu64 " is too few",
+                      LEAST_ROWS, options->rows);
+    }
+    if (options->files > stations) {
+        usage_problem(problems, "--files %u is more than there are stations (%" PRIu64 ")",
+                      options->files, stations);
+    }
+    if (options->files > 1 && options->output != NULL && is_folder(options->output)) {
+        usage_problem(problems, "--files: a folder gets a file for each station");
+    }
+}
+
+// One run. Everything borrowed by the parts lives here.
+struct run {
+    const struct options *options;
+    bool folder;
+    uint32_t files;
+    struct isd_world world;
+    struct isd_groups groups;
+    struct isd_drawer *drawer;
+    struct isd_text *text;
+    struct isd_answers *answers; // NULL when nobody asked
+    struct report report;
+    uint64_t rows; // so far
+};
+
+// USAF-WBAN-YYYY in the folder. NULL when memory ran out; the caller frees it.
+static char *station_path(const struct run *run, uint32_t index) {
+    const struct isd_station *station = &run->world.stations[index];
+    const char *folder = run->options->output;
+    size_t size = strlen(folder) + sizeof "/USAFxx-WBANx-YYYY.gz";
+    char *path = malloc(size);
+    if (path != NULL) {
+        snprintf(path, size, "%s%s%.6s-%.5s-%04d%s", folder,
+                 folder[strlen(folder) - 1] == '/' ? "" : "/", station->usaf, station->wban,
+                 run->options->year, run->options->gzip_level > 0 ? ".gz" : "");
+    }
+    return path;
+}
+
+static bool name_files(struct run *run) {
+    for (uint32_t i = 0; i < run->files; i++) {
+        run->report.files[i].path =
+            run->folder ? station_path(run, i) : options_file_path(run->options, i);
+        if (run->report.files[i].path == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t first_station(const struct run *run, uint32_t file) {
+    return (uint32_t)((uint64_t)run->world.station_count * file / run->files);
+}
+
+static char *put_bad(struct run *run, struct output *output, uint32_t file, uint64_t line,
+                     const struct isd_row *row, char *p) {
+    struct report *report = &run->report;
+    struct bad_record *bad = &report->bad[report->bad_count];
+    *bad = (struct bad_record){.file = file, .line = line, .offset = output_offset(output)};
+    p = isd_text_bad(run->text, row, report->bad_count++, p, &bad->column, &bad->kind);
+    report->files[file].rejects++;
+    return p;
+}
+
+// Writes the stations of one file. Of its records, so many are bad as is its share; never the
+// first, which tells a loader the format.
+static void write_rows(struct run *run, struct output *output, uint32_t index) {
+    struct file_report *file = &run->report.files[index];
+    const struct options *options = run->options;
+    uint32_t end = first_station(run, index + 1);
+    for (uint32_t i = first_station(run, index); i < end; i++) {
+        file->rows += run->world.stations[i].rows;
+    }
+    uint64_t bad = 0;
+    if (options->bad > 0) {
+        bad = options->bad * (run->rows + file->rows) / options->rows -
+              options->bad * run->rows / options->rows;
+    }
+    uint64_t line = 0;
+    struct isd_row row = {0};
+    for (uint32_t i = first_station(run, index); i < end && !output_failed(output); i++) {
+        const struct isd_station *station = &run->world.stations[i];
+        isd_drawer_start(run->drawer, station);
+        for (uint64_t k = 0; k < station->rows && !output_failed(output); k++) {
+            isd_draw(run->drawer, &row);
+            char *p = output_room(output);
+            // The n-th bad one stands in the middle of the n-th of equal parts of the lines but
+            // the first.
+            line++;
+            if (file->rejects < bad &&
+                line == 2 + (2 * file->rejects + 1) * (file->rows - 1) / (2 * bad)) {
+                p = put_bad(run, output, index, line, &row, p);
+            } else {
+                p = isd_text_row(run->text, &row, p);
+                file->documents++;
+                if (run->answers != NULL) {
+                    isd_answers_add(run->answers, &row);
+                }
+            }
+            output_commit(output, p);
+        }
+    }
+    run->rows += file->rows;
+    file->bytes = output_offset(output);
+}
+
+static bool write_file(struct run *run, uint32_t index, struct failure *failure) {
+    const char *path = run->report.files[index].path;
+    struct output *output = output_create(path, run->options->gzip_level);
+    if (output == NULL) {
+        failure_set(failure, "cannot open %s: %s", path, strerror(errno));
+        return false;
+    }
+    write_rows(run, output, index);
+    bool written = output_finish(output);
+    if (!written) {
+        failure_set(failure, "cannot write %s: %s", path, strerror(errno));
+    }
+    output_destroy(output);
+    return written;
+}
+
+static bool write_all(const struct options *options, struct failure *failure) {
+    bool done = false;
+    struct run run = {.options = options, .folder = is_folder(options->output)};
+    failure_set(failure, "out of memory");
+    isd_groups_init(&run.groups);
+    if (!isd_world_init(&run.world, options)) {
+        goto cleanup;
+    }
+    run.files = run.folder ? run.world.station_count : options->files;
+    run.drawer = isd_drawer_create(options, &run.world, &run.groups);
+    run.text = isd_text_create(options, &run.groups);
+    if (!report_init(&run.report, run.files, options->bad) || !name_files(&run) ||
+        run.drawer == NULL || run.text == NULL) {
+        goto cleanup;
+    }
+    if (options->answers != NULL) {
+        run.answers = isd_answers_create(options, &run.world, &run.groups);
+        if (run.answers == NULL) {
+            goto cleanup;
+        }
+    }
+    if (run.folder && mkdir(options->output, 0777) != 0 && errno != EEXIST) {
+        failure_set(failure, "cannot make %s: %s", options->output, strerror(errno));
+        goto cleanup;
+    }
+    for (uint32_t i = 0; i < run.files; i++) {
+        if (!write_file(&run, i, failure)) {
+            goto cleanup;
+        }
+    }
+    if (options->answers != NULL &&
+        !report_write(&run.report, options, isd_answers_print, run.answers)) {
+        failure_set(failure, "cannot write %s: %s", options->answers, strerror(errno));
+        goto cleanup;
+    }
+    done = true;
+
+cleanup:
+    isd_answers_destroy(run.answers);
+    isd_text_destroy(run.text);
+    isd_drawer_destroy(run.drawer);
+    isd_world_clear(&run.world);
+    report_clear(&run.report);
+    return done;
+}
+
+const struct format isd_format = {
+    .name = "isd",
+    .summary = "weather observations of NOAA's Integrated Surface Data, packed ASCII",
+    .help = help,
+    .check = check,
+    .write = write_all,
+};
