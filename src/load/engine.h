@@ -143,8 +143,6 @@ size_t sl_load_range_of(const sl_load *load, int64_t id);
 
 /* sources.c */
 bool sl_sources_open(sl_load *load, sl_error *error);
-bool sl_sources_number_offline(sl_load *load, sl_error *error);
-bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
 void sl_sources_close(sl_load *load);
 const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *source);
 
@@ -153,6 +151,12 @@ const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *sou
 bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,
                         sl_error *error);
 void sl_members_clear(const sl_load_source *source);
+
+/* numbers.c */
+bool sl_sources_number_offline(sl_load *load, sl_error *error);
+/* Refuses, before anything is changed, what has been loaded before (unless --again). */
+bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
+bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 
 /* ranges.c */
 bool sl_ranges_lay_out(sl_load *load, sl_error *error);

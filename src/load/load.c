@@ -249,13 +249,7 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 static bool verify(sl_load *load, sl_error *error) {
     if (load->config->verify && !sl_verify_counts(load, error))
         return false;
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const sl_load_source *source = &load->sources[i];
-        if (!source->skipped && !sl_registry_finish(load->registry, source->fingerprint,
-                                                    atomic_load(&source->accepted), error))
-            return false;
-    }
-    return true;
+    return sl_sources_mark_loaded(load, error);
 }
 
 /* The limit as a share is judged at the end too, when few records give it a meaning. */

@@ -29,8 +29,8 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
     return *plan;
 }
 
-/* Finds out how a source is written. With "auto" the formats are asked in turn, and the reason that
- * the first of them gives is the one that is told. False with SL_EXIT_SOURCE: not recognised. */
+/* Finds out how a source is written. With "auto" the formats are asked in turn, and when all of them
+ * refuse, each one's reason is told. False with SL_EXIT_SOURCE: not recognised. */
 static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) {
     sl_load_source *source = &load->sources[index];
     const char *path = sl_source_set_at(load->set, index)->path;
@@ -40,7 +40,8 @@ static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) 
     if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error))
         return false;
     sl_text text = {head, length};
-    sl_error first = {0};
+    char reasons[900] = "";
+    size_t used = 0;
     bool any = strcmp(load->config->format, "auto") == 0;
     for (size_t i = 0; sl_formats[i]; i++) {
         const sl_format *format = sl_formats[i];
@@ -54,10 +55,13 @@ static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) 
             source->format = format;
             return true;
         }
-        if (!first.code)
-            first = why;
+        if (used < sizeof reasons)
+            used += (size_t)snprintf(reasons + used, sizeof reasons - used, "%s%s%s%s",
+                                     any ? "\n  " : " ", any ? format->name : "",
+                                     any ? ": " : "", why.message);
     }
-    return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, first.message);
+    return sl_error_set(error, SL_EXIT_SOURCE, any ? "%s: in no known format%s" : "%s:%s", path,
+                        reasons);
 }
 
 static void skip(sl_load *load, size_t index) {
@@ -191,52 +195,6 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "nothing to load: none of the %zu files found is recognised", count);
     return check_kinds(load, error);
-}
-
-bool sl_sources_number_offline(sl_load *load, sl_error *error) {
-    uint32_t number = 0;
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        if (!load->sources[i].skipped)
-            load->sources[i].number = ++number;
-    }
-    return number <= SL_SOURCE_NUMBER_MAX ||
-           sl_error_set(error, SL_EXIT_SOURCE, "more than %u sources", SL_SOURCE_NUMBER_MAX);
-}
-
-bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
-    char refused[800] = "";
-    size_t used = 0, count = 0;
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        sl_load_source *source = &load->sources[i];
-        if (source->skipped)
-            continue;
-        sl_source_state state;
-        char when[32];
-        if (!sl_registry_find(load->registry, source->fingerprint, &state, &source->number, when,
-                              error))
-            return false;
-        if (state != SL_SOURCE_LOADED || load->config->again)
-            continue;
-        if (count++ < 5 && used < sizeof refused)
-            used += (size_t)snprintf(refused + used, sizeof refused - used, "\n  %s, on %s",
-                                     sl_source_set_at(load->set, i)->path, when);
-    }
-    if (count > 0)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%zu of the sources %s been loaded into %s.%s before:%s%s\n"
-                            "--again sends them once more (documents that are there stay as they "
-                            "are); --drop starts anew",
-                            count, count == 1 ? "has" : "have", load->target.database,
-                            load->target.collection, refused, count > 5 ? "\n  ..." : "");
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        sl_load_source *source = &load->sources[i];
-        const sl_source *facts = sl_source_set_at(load->set, i);
-        if (!source->skipped &&
-            !sl_registry_start(load->registry, source->fingerprint, facts->path,
-                               facts->stored_bytes, &source->number, error))
-            return false;
-    }
-    return true;
 }
 
 void sl_sources_close(sl_load *load) {
