@@ -6,12 +6,12 @@ obviously right rather than fast. What it shares with the loader is the table of
 schemas/isd-groups.tsv, which the tests in turn hold against the published list of fields.
 
 Where the layouts leave room, both take the same side. A record whose length is not the one it
-states is rejected when its columns have slid as well: no sign where one must be, or no section where
-one must begin. Sections come in their order, each once; one that holds nothing, a group that may
-not be repeated and is, and an entry of the wrong kind are where the walk is lost. Where what follows a
-group cannot be another, the group itself is not believed. Of a section of which nothing could be
-read, the tag is kept too; parts kept from several places, and what stands behind the stated end,
-are joined by newlines.
+states is rejected when its columns have slid as well: no sign where one must be, or no section
+where one must begin. Sections come in their order, each once; one that holds nothing, a group that
+may not be repeated and is, and an entry of the wrong kind are where the walk is lost. Where what
+follows a group cannot be another, the group itself is not believed. Of a section of which nothing
+could be read, the tag is kept too; parts kept from several places, and what stands behind the
+stated end, are joined by newlines.
 
     reading = read("010010-99999-1988.gz", missing="omit", number=1)
     reading.documents      -> [{"_id": ..., "st": ..., "ts": ..., ...}, ...]   in file order
@@ -72,7 +72,8 @@ NUMBER_FORM = {"n": re.compile(rb"\d+\Z"), "s": re.compile(rb"[+-]\d+\Z"),
                "m": re.compile(rb"-?\d+\Z")}
 
 # The sections in their order, and how one begins at which a walk that was lost is taken up again.
-SECTIONS = {b"ADD": re.compile(rb"(?!)"), b"REM": re.compile(rb"REM(?:SYN|AWY|MET|SOD|SOM|HPD)\d{3}"),
+SECTIONS = {b"ADD": re.compile(rb"(?!)"),
+            b"REM": re.compile(rb"REM(?:SYN|AWY|MET|SOD|SOM|HPD)\d{3}"),
             b"EQD": re.compile(rb"EQD[QPRCDN]\d\d"), b"QNN": re.compile(rb"QNN[A-Y]")}
 REMARK = re.compile(rb"(SYN|AWY|MET|SOD|SOM|HPD)(\d{3})")
 
@@ -552,8 +553,8 @@ class _Row(_Record):
             document["elevation"] = int(abs(numbers["ELEVATION"]) + 0.5) * \
                 (-1 if numbers["ELEVATION"] < 0 else 1)
         for name in one:
-            document.update(cells.get(name) or
-                            ({"qualityControlProcess": "    "} if name == "QUALITY_CONTROL" else {}))
+            unknown = {"qualityControlProcess": "    "} if name == "QUALITY_CONTROL" else {}
+            document.update(cells.get(name) or unknown)
         mandatory = {}
         for name in parts:
             for outer, value in (cells.get(name) or {}).items():

@@ -144,6 +144,17 @@ typedef enum sl_source_state {
     SL_SOURCE_LOADED,  /* completely loaded before */
 } sl_source_state;
 
+/* A source, as the registry knows it. Strings are borrowed. */
+typedef struct sl_registry_entry {
+    const char *fingerprint;
+    const char *name;      /* any bytes; for people who read the registry */
+    uint64_t size;         /* in bytes, for the same people */
+    uint64_t documents;    /* that a finished load of it gave */
+    uint32_t number;       /* 0: none yet */
+    sl_source_state state;
+    char when[32];         /* ISO date of the last finished load, or "" */
+} sl_registry_entry;
+
 typedef struct sl_registry sl_registry;
 
 /* The registry of a target is the collection "<collection>.sources" beside it, unsharded. */
@@ -151,18 +162,21 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
 
-/* Looks a fingerprint up without changing anything. `*number` is 0 when it is new. `when` gets the
- * ISO date of the last finished load, or "". */
-bool sl_registry_find(sl_registry *registry, const char *fingerprint, sl_source_state *state,
-                      uint32_t *number, char when[32], sl_error *error);
+/* The three below take any number of entries, whose fingerprints differ, and send them in batches:
+ * hundreds of thousands cost seconds. Where one fails, part of the entries may have been done;
+ * doing all of them again is fine. */
 
-/* Gives the source its number (the one it has, or the next free one, atomically among all
- * loaders), and marks it as started. */
-bool sl_registry_start(sl_registry *registry, const char *fingerprint, const char *name,
-                       uint64_t size, uint32_t *number, sl_error *error);
+/* Fills `number`, `state` and `when` without changing anything in the registry. */
+bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                         sl_error *error);
 
-/* Marks it as loaded, with the number of documents it gave. */
-bool sl_registry_finish(sl_registry *registry, const char *fingerprint, uint64_t documents,
+/* Gives each source its `number` (the one it has, or a free one, atomically among all loaders), and
+ * marks it as started, with `name` and `size`. `state` and `when` are filled as well. */
+bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error);
+
+/* Marks sources that were started as loaded, with the number of `documents` they gave. */
+bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error);
 
 /* ---- statistics.c: what is stored where ---- */

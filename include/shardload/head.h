@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginning of a source that is a table: its first line, its delimiter, the names in its header.
- */
+/* The beginning of a source that is a table: its first line, its delimiter, its header's names. */
 #ifndef SHARDLOAD_HEAD_H
 #define SHARDLOAD_HEAD_H
 

@@ -92,9 +92,11 @@ static const sl_option_row rows[] = {
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
      "bson:- for standard output).", false, check_sink},
 
-    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited", 0, 0, LOAD | INSPECT,
-     "Source", "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite: NOAA weather "
-     "records. delimited: any file with a header or a --schema.", false, NULL},
+    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited", 0, 0,
+     LOAD | INSPECT, "Source",
+     "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite, isd-csv: NOAA weather records, "
+     "packed, simplified or as global-hourly tables. delimited: any file with a header or a --schema.",
+     false, NULL},
     {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
      "Columns and their types for --format delimited, or other key names for isd, in YAML.", false,
      NULL},
@@ -245,8 +247,6 @@ static bool set_up_source(load_setup *setup, const sl_options *options, sl_error
     if (config->format_options.schema_name) {
         setup->schema_text = read_text(config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
-        if (strcmp(config->format, "auto") == 0)
-            config->format = "delimited"; /* a schema of one's own is for nothing else */
     }
     return true;
 }

@@ -2,13 +2,22 @@
 /* The registry of sources: one small document per source beside the target collection.
  *
  *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
- *    loadedAt, loads}
+ *    loadedAt}
  *   {_id: "counter", last: <the last number given>}
  *
  * A source's number goes into the ids of its documents, so two sources must never get the same one
- * and one source never two. The counter gives each caller a number of its own; of two loaders that
- * register the same source at once, the one whose upsert comes second finds the first one's
- * document and takes the number from there. The number it drew is lost, which does no harm. */
+ * and one source never two.
+ *
+ * No number is given twice, because the counter is raised at once by as many as a loader needs, and
+ * they are that loader's alone. No source has two, because its number is written once, by the
+ * insert of its document, of which there is one per _id. Of two loaders that register a source at
+ * the same time, the one whose insert comes second is told that the key is there already, and reads
+ * the first one's number. The number it drew is lost, which does no harm.
+ *
+ * A command may be sent twice, when nobody knows whether it was done the first time. The counter
+ * then loses numbers; an insert meets its own documents as if they were another loader's; an update
+ * sets what is set already. A number that is read back is one that stays: a majority of the replica
+ * set has acknowledged a write to its document before that. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +25,13 @@
 
 #include <shardload/clock.h>
 #include <shardload/document_id.h>
+#include <shardload/text.h>
 
 #include "internal.h"
+
+/* Entries per command. With names of this length it stays far below the 16 MiB of a document. */
+#define BATCH ((size_t)1000)
+#define NAME_ROOM 4096
 
 struct sl_registry {
     sl_connection *connection;
@@ -49,109 +63,299 @@ void sl_registry_close(sl_registry *registry) {
     free(registry);
 }
 
-static bool number_of(const sl_registry *registry, const bson_t *document, const char *key,
-                      uint32_t *number, sl_error *error) {
-    bson_iter_t iter;
-    int64_t value = bson_iter_init_find(&iter, document, key) ? bson_iter_as_int64(&iter) : 0;
-    if (value >= 1 && value <= SL_SOURCE_NUMBER_MAX) {
-        *number = (uint32_t)value;
-        return true;
-    }
-    if (value > SL_SOURCE_NUMBER_MAX)
-        return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the registry %s.%s has given out all %" PRIu32
-                            " source numbers; load into another collection",
-                            registry->database, registry->collection, SL_SOURCE_NUMBER_MAX);
+static bool run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
+                sl_error *error) {
+    return sl_cluster_command(registry->connection, registry->database, command, reply, code,
+                              error) ||
+           sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
+}
+
+static bool lost(const sl_registry *registry, sl_error *error) {
     return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the registry %s.%s holds a document without a valid number; was it "
-                        "changed by hand?",
+                        "the registry %s.%s has lost a source while it was loaded; did somebody "
+                        "drop the collection meanwhile?",
                         registry->database, registry->collection);
 }
 
-bool sl_registry_find(sl_registry *registry, const char *fingerprint, sl_source_state *state,
-                      uint32_t *number, char when[32], sl_error *error) {
-    *state = SL_SOURCE_NEW;
-    *number = 0;
-    when[0] = '\0';
-    bson_t document;
+typedef bool batch_function(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                            sl_error *error);
+
+static bool in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       batch_function *function, sl_error *error) {
+    for (size_t done = 0; done < count; done += BATCH) {
+        size_t rest = count - done;
+        if (!function(registry, entries + done, rest < BATCH ? rest : BATCH, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
+                 sl_error *error) {
     bson_iter_t iter;
-    bool found;
-    bool ok = sl_find_by_id(registry->connection, registry->database, registry->collection,
-                            fingerprint, &document, &found, error);
-    if (found) {
-        ok = number_of(registry, &document, "number", number, error);
-        *state = bson_iter_init_find(&iter, &document, "state") && BSON_ITER_HOLDS_UTF8(&iter) &&
-                         strcmp(bson_iter_utf8(&iter, NULL), "loaded") == 0
-                     ? SL_SOURCE_LOADED
-                     : SL_SOURCE_STARTED;
-        if (bson_iter_init_find(&iter, &document, "loadedAt") && BSON_ITER_HOLDS_DATE_TIME(&iter)) {
-            time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
-            struct tm utc;
-            if (gmtime_r(&seconds, &utc))
-                strftime(when, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
-        }
-    }
-    bson_destroy(&document);
-    return ok;
-}
-
-/* findAndModify of one registry document. */
-static bool modify(sl_registry *registry, const char *id, const bson_t *update, bool upsert,
-                   bson_t *document, bool *found, sl_error *error) {
-    bson_t *query = BCON_NEW("_id", BCON_UTF8(id));
-    bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
-                                 query, update, upsert, document, found, error);
-    bson_destroy(query);
-    return ok || sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
-}
-
-static bool draw_number(sl_registry *registry, uint32_t *number, sl_error *error) {
-    bson_t counter;
-    bson_t *update = BCON_NEW("$inc", "{", "last", BCON_INT32(1), "}");
-    bool ok = modify(registry, "counter", update, true, &counter, NULL, error) &&
-              number_of(registry, &counter, "last", number, error);
-    bson_destroy(&counter);
-    bson_destroy(update);
-    return ok;
-}
-
-bool sl_registry_start(sl_registry *registry, const char *fingerprint, const char *name,
-                       uint64_t size, uint32_t *number, sl_error *error) {
-    bson_t document;
-    bool found;
-    *number = 0;
-    bson_t *update =
-        BCON_NEW("$set", "{", "name", BCON_UTF8(name), "size", BCON_INT64((int64_t)size), "state",
-                 "started", "startedAt", BCON_DATE_TIME(sl_wall_clock_ms()), "}");
-    bool ok = modify(registry, fingerprint, update, false, &document, &found, error);
-    if (ok && !found) {
-        uint32_t drawn = 0;
-        ok = draw_number(registry, &drawn, error);
-        if (ok) {
-            BCON_APPEND(update, "$setOnInsert", "{", "number", BCON_INT32((int32_t)drawn), "loads",
-                        BCON_INT32(0), "}");
-            bson_destroy(&document);
-            ok = modify(registry, fingerprint, update, true, &document, NULL, error);
-        }
-    }
-    ok = ok && number_of(registry, &document, "number", number, error);
-    bson_destroy(&document);
-    bson_destroy(update);
-    return ok;
-}
-
-bool sl_registry_finish(sl_registry *registry, const char *fingerprint, uint64_t documents,
-                        sl_error *error) {
-    bool found;
-    bson_t *update = BCON_NEW(
-        "$set", "{", "state", "loaded", "documents", BCON_INT64((int64_t)documents), "loadedAt",
-        BCON_DATE_TIME(sl_wall_clock_ms()), "}", "$inc", "{", "loads", BCON_INT32(1), "}");
-    bool ok = modify(registry, fingerprint, update, false, NULL, &found, error);
-    bson_destroy(update);
-    if (ok && !found)
+    int64_t number = bson_iter_init_find(&iter, document, "number") ? bson_iter_as_int64(&iter) : 0;
+    if (number < 1 || number > SL_SOURCE_NUMBER_MAX)
         return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the registry %s.%s has lost a source while it was loaded; did "
-                            "somebody drop the collection meanwhile?",
+                            "the registry %s.%s holds a document without a valid number; was it "
+                            "changed by hand?",
                             registry->database, registry->collection);
+    entry->number = (uint32_t)number;
+    entry->state = bson_iter_init_find(&iter, document, "state") && BSON_ITER_HOLDS_UTF8(&iter) &&
+                           strcmp(bson_iter_utf8(&iter, NULL), "loaded") == 0
+                       ? SL_SOURCE_LOADED
+                       : SL_SOURCE_STARTED;
+    entry->when[0] = '\0';
+    if (bson_iter_init_find(&iter, document, "loadedAt") && BSON_ITER_HOLDS_DATE_TIME(&iter)) {
+        time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
+        struct tm utc;
+        if (gmtime_r(&seconds, &utc))
+            strftime(entry->when, sizeof entry->when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    return true;
+}
+
+static int by_fingerprint(const void *a, const void *b) {
+    const sl_registry_entry *x = *(sl_registry_entry *const *)a;
+    const sl_registry_entry *y = *(sl_registry_entry *const *)b;
+    return strcmp(x->fingerprint, y->fingerprint);
+}
+
+/* Fills the entries that are in the registry, and leaves the others as they are. */
+static bool read_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error) {
+    sl_registry_entry *sorted[BATCH];
+    bson_t command = BSON_INITIALIZER, filter, id, in, reply;
+    BSON_APPEND_UTF8(&command, "find", registry->collection);
+    BSON_APPEND_DOCUMENT_BEGIN(&command, "filter", &filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
+    BSON_APPEND_ARRAY_BEGIN(&id, "$in", &in);
+    for (size_t i = 0; i < count; i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_UTF8(&in, key, entries[i].fingerprint);
+        sorted[i] = &entries[i];
+    }
+    bson_append_array_end(&id, &in);
+    bson_append_document_end(&filter, &id);
+    bson_append_document_end(&command, &filter);
+    BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
+                "loadedAt", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
+                "singleBatch", BCON_BOOL(true));
+    qsort(sorted, count, sizeof sorted[0], by_fingerprint);
+
+    bool ok = run(registry, &command, &reply, NULL, error);
+    bson_iter_t iter, found, documents, field;
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch", &found) &&
+        bson_iter_recurse(&found, &documents)) {
+        while (ok && bson_iter_next(&documents) && BSON_ITER_HOLDS_DOCUMENT(&documents)) {
+            const uint8_t *bytes;
+            uint32_t length;
+            bson_t document;
+            bson_iter_document(&documents, &length, &bytes);
+            if (!bson_init_static(&document, bytes, length) ||
+                !bson_iter_init_find(&field, &document, "_id") || !BSON_ITER_HOLDS_UTF8(&field))
+                continue;
+            const sl_registry_entry *wanted =
+                &(sl_registry_entry){.fingerprint = bson_iter_utf8(&field, NULL)};
+            sl_registry_entry **entry =
+                bsearch(&wanted, sorted, count, sizeof sorted[0], by_fingerprint);
+            ok = !entry || fill(registry, &document, *entry, error);
+        }
+    }
+    bson_destroy(&reply);
+    bson_destroy(&command);
     return ok;
+}
+
+bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                         sl_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        entries[i].state = SL_SOURCE_NEW;
+        entries[i].number = 0;
+        entries[i].when[0] = '\0';
+    }
+    return in_batches(registry, entries, count, read_batch, error);
+}
+
+/* ---- writing ---- */
+
+/* Draws `count` numbers, the last of which is `*last`. */
+static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
+    bson_t counter;
+    bson_iter_t iter;
+    bson_t *query = BCON_NEW("_id", "counter");
+    bson_t *update = BCON_NEW("$inc", "{", "last", BCON_INT64((int64_t)count), "}");
+    bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
+                                 query, update, true, &counter, NULL, error) ||
+              sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
+    if (ok) {
+        int64_t value =
+            bson_iter_init_find(&iter, &counter, "last") ? bson_iter_as_int64(&iter) : INT64_MAX;
+        *last = (uint32_t)value;
+        ok = (value >= (int64_t)count && value <= SL_SOURCE_NUMBER_MAX) ||
+             sl_error_set(error, SL_EXIT_CLUSTER,
+                          "the registry %s.%s has no %zu source numbers left of its %" PRIu32
+                          "; load into another collection",
+                          registry->database, registry->collection, count, SL_SOURCE_NUMBER_MAX);
+    }
+    bson_destroy(&counter);
+    bson_destroy(query);
+    bson_destroy(update);
+    return ok;
+}
+
+/* Appends the fields that every start of a source sets. */
+static void append_started(bson_t *document, const sl_registry_entry *entry) {
+    char name[NAME_ROOM];
+    sl_text_printable(sl_text_of(entry->name), name, sizeof name);
+    BSON_APPEND_UTF8(document, "name", name);
+    BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
+    BSON_APPEND_UTF8(document, "state", "started");
+    BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
+}
+
+static void append_loaded(bson_t *document, const sl_registry_entry *entry) {
+    BSON_APPEND_UTF8(document, "state", "loaded");
+    BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
+    BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
+}
+
+/* Begins a write command; end it with run_write. `list` is the array that takes its parts. */
+static void begin_write(const sl_registry *registry, const char *name, const char *parts,
+                        bson_t *command, bson_t *list) {
+    bson_init(command);
+    bson_append_utf8(command, name, -1, registry->collection, -1);
+    BSON_APPEND_BOOL(command, "ordered", false);
+    sl_append_majority(command);
+    bson_append_array_begin(command, parts, -1, list);
+}
+
+/* `*matched` is how many documents were inserted, or found by an update. */
+static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, int64_t *matched,
+                      int32_t *code, sl_error *error) {
+    bson_t reply;
+    bson_iter_t iter;
+    bson_append_array_end(command, list);
+    bool ok = run(registry, command, &reply, code, error);
+    *matched = bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}
+
+/* Inserts the entries that are new, with the numbers drawn for them. Those that are there already
+ * when their turn comes are no longer new afterwards. */
+static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error) {
+    for (unsigned attempt = 0;; attempt++) {
+        bson_t command, documents, document;
+        uint32_t used = 0;
+        begin_write(registry, "insert", "documents", &command, &documents);
+        for (size_t i = 0; i < count; i++) {
+            char room[16];
+            const char *key;
+            if (entries[i].state != SL_SOURCE_NEW)
+                continue;
+            bson_uint32_to_string(used++, &key, room, sizeof room);
+            bson_append_document_begin(&documents, key, -1, &document);
+            BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
+            BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
+            append_started(&document, &entries[i]);
+            bson_append_document_end(&documents, &document);
+        }
+        if (used == 0) {
+            bson_append_array_end(&command, &documents);
+            bson_destroy(&command);
+            return true;
+        }
+        int64_t matched;
+        int32_t code;
+        if (run_write(registry, &command, &documents, &matched, &code, error))
+            return true;
+        /* The reply's first error hides the others: what is not found is tried again. */
+        if (code != SL_CODE_DUPLICATE_KEY || attempt == 5 ||
+            !read_batch(registry, entries, count, error))
+            return false;
+    }
+}
+
+/* Updates the entries that are not new; each of them must be in the registry. */
+static bool update_known(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+                         void (*append)(bson_t *document, const sl_registry_entry *entry),
+                         int64_t *known, sl_error *error) {
+    bson_t command, updates, update, query, change, set;
+    *known = 0;
+    begin_write(registry, "update", "updates", &command, &updates);
+    for (size_t i = 0; i < count; i++) {
+        char room[16];
+        const char *key;
+        if (entries[i].state == SL_SOURCE_NEW)
+            continue;
+        bson_uint32_to_string((uint32_t)(*known)++, &key, room, sizeof room);
+        bson_append_document_begin(&updates, key, -1, &update);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
+        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
+        bson_append_document_end(&update, &query);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
+        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
+        append(&set, &entries[i]);
+        bson_append_document_end(&change, &set);
+        bson_append_document_end(&update, &change);
+        bson_append_document_end(&updates, &update);
+    }
+    if (*known == 0) {
+        bson_append_array_end(&command, &updates);
+        bson_destroy(&command);
+        return true;
+    }
+    int64_t matched;
+    return run_write(registry, &command, &updates, &matched, NULL, error) &&
+           (matched == *known || lost(registry, error));
+}
+
+static bool start_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                        sl_error *error) {
+    int64_t known;
+    if (!insert_new(registry, entries, count, error) ||
+        !update_known(registry, entries, count, append_started, &known, error))
+        return false;
+    if (known > 0 && !read_batch(registry, entries, count, error))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = SL_SOURCE_STARTED;
+    return true;
+}
+
+bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error) {
+    if (!sl_registry_look_up(registry, entries, count, error))
+        return false;
+    uint32_t last = 0;
+    size_t fresh = 0;
+    for (size_t i = 0; i < count; i++)
+        fresh += entries[i].state == SL_SOURCE_NEW;
+    if (fresh > 0 && !draw_numbers(registry, fresh, &last, error))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].state == SL_SOURCE_NEW)
+            entries[i].number = last - (uint32_t)--fresh;
+    }
+    return in_batches(registry, entries, count, start_batch, error);
+}
+
+static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                         sl_error *error) {
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = SL_SOURCE_LOADED;
+    int64_t known;
+    return update_known(registry, entries, count, append_loaded, &known, error);
+}
+
+bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                        sl_error *error) {
+    return in_batches(registry, entries, count, finish_batch, error);
 }

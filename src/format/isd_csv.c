@@ -89,7 +89,9 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
         return true;
     }
     row r;
-    size_t end, bytes, count = length > ROW_BYTES_MAX ? SIZE_MAX : row_split(&r, line, length);
+    size_t end, bytes,
+        count =
+            length > ROW_BYTES_MAX ? SIZE_MAX : sl_isd_csv_split(line, length, r.cells, r.scratch);
     const column *refused = NULL;
     if (length > ROW_BYTES_MAX)
         sl_isd_refuse(p, line, length, NULL, "%zu bytes are too many for a row", length);
@@ -98,7 +100,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
     else if (count != d->column_count)
         sl_isd_refuse(p, line, length, NULL, "%zu cells, but the header has %zu columns", count,
                       d->column_count);
-    else if (row_pack(&r, d, &end, &bytes, &refused))
+    else if (sl_isd_csv_pack(&r, d, &end, &bytes, &refused))
         return put_row(p, line, &r, end, bytes);
     else if (refused)
         refuse_cell(p, line, length, refused, r.cells[refused - d->columns]);

@@ -62,14 +62,15 @@ typedef struct row {
     builder rest;     /* in the surplus */
 } row;
 
-/* Cuts the line, of at most ROW_BYTES_MAX, into the row's cells. Returns their number, or SIZE_MAX
- * when a quote is not closed. */
-size_t row_split(row *r, const char *line, size_t length);
+/* Cuts a line into cells without their quotes, of which it stores COLUMNS_MAX at most; doubled
+ * quotes become single ones in `scratch`, which has room for the line. Returns how many cells there
+ * are, or SIZE_MAX when a quote is not closed where a cell ends. */
+size_t sl_isd_csv_split(const char *line, size_t length, sl_text *cells, char *scratch);
 
 /* Makes a record of the cells, of which there are as many as columns. Its first *end bytes are to
  * be believed. False when the record cannot do without one of them: then *refused is its column, or
  * NULL when the record would be too long. */
-bool row_pack(row *r, const sl_dialect *dialect, size_t *end, size_t *length,
-              const column **refused);
+bool sl_isd_csv_pack(row *r, const sl_dialect *dialect, size_t *end, size_t *length,
+                     const column **refused);
 
 #endif

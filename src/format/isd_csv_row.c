@@ -25,9 +25,7 @@ _Static_assert(sizeof no_record == SL_ISD_FIXED_BYTES + 1, "the fixed part of a 
 
 /* ---- a row's cells ---- */
 
-/* Doubled quotes become single ones in the row's scratch. */
-size_t row_split(row *r, const char *line, size_t length) {
-    char *scratch = r->scratch;
+size_t sl_isd_csv_split(const char *line, size_t length, sl_text *cells, char *scratch) {
     size_t count = 0, at = 0;
     for (;; at++) {
         sl_text cell = {line + at, 0};
@@ -59,7 +57,7 @@ size_t row_split(row *r, const char *line, size_t length) {
             cell.length = (size_t)(line + at - cell.bytes);
         }
         if (count < COLUMNS_MAX)
-            r->cells[count] = cell;
+            cells[count] = cell;
         count++;
         if (at >= length)
             return count;
@@ -244,8 +242,8 @@ static void add_place(row *r) {
     memcpy(r->record + 28, digits, 13);
 }
 
-bool row_pack(row *r, const sl_dialect *dialect, size_t *end, size_t *length,
-              const column **refused) {
+bool sl_isd_csv_pack(row *r, const sl_dialect *dialect, size_t *end, size_t *length,
+                     const column **refused) {
     memcpy(r->record, no_record, SL_ISD_FIXED_BYTES);
     r->sections =
         (builder){r->record + SL_ISD_FIXED_BYTES, r->record + SL_ISD_RECORD_BYTES_MAX, false};

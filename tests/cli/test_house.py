@@ -26,7 +26,7 @@ BELOW = {
 HEADERS = {
     "bson_writer": "bson", "clock": "util", "cluster": "cluster", "connection": "cluster",
     "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
-    "error": "util", "format": "format", "histogram": "util", "isd": "format",
+    "error": "util", "format": "format", "head": "format", "histogram": "util", "isd": "format",
     "json": "report", "load": "load",
     "log": "util", "md5": "util", "options": "cli", "query": "query", "run_record": "report",
     "schema": "format", "source": "source", "text": "util",

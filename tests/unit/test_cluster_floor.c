@@ -78,25 +78,26 @@ static void test_view_is_no_target(void **state) {
     refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "view");
 }
 
+static sl_registry_entry entry(const char *fingerprint, const char *name) {
+    return (sl_registry_entry){.fingerprint = fingerprint, .name = name, .size = 1};
+}
+
 static void test_drop_forgets_documents_and_sources(void **state) {
     fixture *f = *state;
     sl_registry *registry;
-    sl_source_state source;
-    uint32_t number;
-    char when[32];
+    sl_registry_entry entries[] = {entry("f1", "one"), entry("f2", "two")};
     prepare(f, true);
     insert(f, 0, 100);
     ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
-    ok(f, sl_registry_start(registry, "f1", "one", 1, &number, &f->error));
-    ok(f, sl_registry_start(registry, "f2", "two", 1, &number, &f->error));
-    assert_int_equal(number, 2);
+    ok(f, sl_registry_start(registry, entries, 2, &f->error));
+    assert_int_equal(entries[1].number, 2);
     f->target.drop = true;
     prepare(f, true);
     assert_int_equal(documents_on(f, NULL), 0);
-    ok(f, sl_registry_find(registry, "f1", &source, &number, when, &f->error));
-    assert_int_equal(source, SL_SOURCE_NEW);
-    ok(f, sl_registry_start(registry, "f2", "two", 1, &number, &f->error));
-    assert_int_equal(number, 1);
+    ok(f, sl_registry_look_up(registry, entries, 2, &f->error));
+    assert_int_equal(entries[0].state, SL_SOURCE_NEW);
+    ok(f, sl_registry_start(registry, &entries[1], 1, &f->error));
+    assert_int_equal(entries[1].number, 1);
     sl_registry_close(registry);
 }
 
@@ -156,55 +157,77 @@ static void test_counts_and_statistics(void **state) {
 static void test_sources_keep_their_numbers(void **state) {
     fixture *f = *state;
     sl_registry *registry;
-    sl_source_state source;
-    uint32_t number;
-    char when[32];
+    sl_registry_entry one = entry("f1", "one.txt"), two = entry("f2", "two.txt");
+    sl_registry_entry three = entry("f3", "three.txt");
+    one.size = 1ull << 39;
     prepare(f, true);
     ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
-    ok(f, sl_registry_find(registry, "f1", &source, &number, when, &f->error));
-    assert_int_equal(source, SL_SOURCE_NEW);
-    assert_int_equal(number, 0);
-    assert_string_equal(when, "");
+    ok(f, sl_registry_look_up(registry, &one, 1, &f->error));
+    assert_int_equal(one.state, SL_SOURCE_NEW);
+    assert_int_equal(one.number, 0);
+    assert_string_equal(one.when, "");
 
-    ok(f, sl_registry_start(registry, "f1", "one.txt", 1ull << 39, &number, &f->error));
-    assert_int_equal(number, 1);
-    ok(f, sl_registry_start(registry, "f2", "two.txt", 5, &number, &f->error));
-    assert_int_equal(number, 2);
-    ok(f, sl_registry_start(registry, "f1", "one.txt", 1ull << 39, &number, &f->error));
-    assert_int_equal(number, 1);
-    ok(f, sl_registry_find(registry, "f1", &source, &number, when, &f->error));
-    assert_int_equal(source, SL_SOURCE_STARTED);
-    assert_string_equal(when, "");
+    ok(f, sl_registry_start(registry, &one, 1, &f->error));
+    assert_int_equal(one.number, 1);
+    ok(f, sl_registry_start(registry, &two, 1, &f->error));
+    assert_int_equal(two.number, 2);
+    one.number = 0;
+    ok(f, sl_registry_start(registry, &one, 1, &f->error));
+    assert_int_equal(one.number, 1);
+    ok(f, sl_registry_look_up(registry, &one, 1, &f->error));
+    assert_int_equal(one.state, SL_SOURCE_STARTED);
+    assert_string_equal(one.when, "");
 
-    ok(f, sl_registry_finish(registry, "f1", 12345, &f->error));
-    ok(f, sl_registry_find(registry, "f1", &source, &number, when, &f->error));
-    assert_int_equal(source, SL_SOURCE_LOADED);
-    assert_int_equal(number, 1);
-    assert_int_equal(strlen(when), strlen("2020-01-01T00:00:00Z"));
+    ok(f, sl_registry_finish(registry, &one, 1, &f->error));
+    ok(f, sl_registry_look_up(registry, &one, 1, &f->error));
+    assert_int_equal(one.state, SL_SOURCE_LOADED);
+    assert_int_equal(one.number, 1);
+    assert_int_equal(strlen(one.when), strlen("2020-01-01T00:00:00Z"));
 
     /* Loading it again takes the mark away until it is finished again. */
-    ok(f, sl_registry_start(registry, "f1", "one.txt", 1ull << 39, &number, &f->error));
-    assert_int_equal(number, 1);
-    ok(f, sl_registry_find(registry, "f1", &source, &number, when, &f->error));
-    assert_int_equal(source, SL_SOURCE_STARTED);
+    ok(f, sl_registry_start(registry, &one, 1, &f->error));
+    assert_int_equal(one.number, 1);
+    ok(f, sl_registry_look_up(registry, &one, 1, &f->error));
+    assert_int_equal(one.state, SL_SOURCE_STARTED);
 
-    refused(f, sl_registry_finish(registry, "f3", 1, &f->error), "things.sources");
+    refused(f, sl_registry_finish(registry, &three, 1, &f->error), "things.sources");
+    sl_registry_close(registry);
+}
+
+/* A file name is any bytes; what the registry stores is text that every client can read. */
+static void test_any_file_name_is_stored_as_text(void **state) {
+    fixture *f = *state;
+    sl_registry *registry;
+    bson_t document;
+    bson_iter_t iter;
+    bool found;
+    sl_registry_entry odd = entry("f1", "caf\xe9/\xc3\xa9t\xc3\xa9.txt");
+    odd.documents = 12345;
+    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    ok(f, sl_registry_start(registry, &odd, 1, &f->error));
+    ok(f, sl_registry_finish(registry, &odd, 1, &f->error));
+    ok(f, sl_find_by_id(f->connection, f->database, "things.sources", "f1", &document, &found,
+                        &f->error));
+    assert_true(found && bson_iter_init_find(&iter, &document, "name"));
+    assert_string_equal(bson_iter_utf8(&iter, NULL), "caf\\xe9/\xc3\xa9t\xc3\xa9.txt");
+    assert_true(bson_iter_init_find(&iter, &document, "documents"));
+    assert_int_equal(bson_iter_as_int64(&iter), 12345);
+    bson_destroy(&document);
     sl_registry_close(registry);
 }
 
 static void test_numbers_run_out_with_words(void **state) {
     fixture *f = *state;
     sl_registry *registry;
-    uint32_t number;
+    sl_registry_entry one = entry("f1", "one"), two = entry("f2", "two");
     prepare(f, true);
     run(f, f->database,
         BCON_NEW("insert", "things.sources", "documents", "[", "{", "_id", "counter", "last",
                  BCON_INT32((int32_t)SL_SOURCE_NUMBER_MAX - 1), "}", "]"));
     ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
-    ok(f, sl_registry_start(registry, "f1", "one", 1, &number, &f->error));
-    assert_int_equal(number, SL_SOURCE_NUMBER_MAX);
-    refused(f, sl_registry_start(registry, "f2", "two", 1, &number, &f->error), "8388607",
-            "another collection");
+    ok(f, sl_registry_start(registry, &one, 1, &f->error));
+    assert_int_equal(one.number, SL_SOURCE_NUMBER_MAX);
+    refused(f, sl_registry_start(registry, &two, 1, &f->error), "8388607", "another collection");
     sl_registry_close(registry);
 }
 
@@ -212,15 +235,15 @@ static void test_numbers_run_out_with_words(void **state) {
 static void test_election_is_waited_out(void **state) {
     fixture *f = *state;
     sl_registry *registry;
-    uint32_t number;
+    sl_registry_entry one = entry("f1", "one"), two = entry("f2", "two");
     bool created;
     ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
-    ok(f, sl_registry_start(registry, "f1", "one", 1, &number, &f->error));
+    ok(f, sl_registry_start(registry, &one, 1, &f->error));
     bson_t *step_down = BCON_NEW("replSetStepDown", BCON_INT32(1), "secondaryCatchUpPeriodSecs",
                                  BCON_INT32(0), "force", BCON_BOOL(true));
     run(f, "admin", step_down);
-    ok(f, sl_registry_start(registry, "f2", "two", 1, &number, &f->error));
-    assert_int_equal(number, 2);
+    ok(f, sl_registry_start(registry, &two, 1, &f->error));
+    assert_int_equal(two.number, 2);
     step_down = BCON_NEW("replSetStepDown", BCON_INT32(1), "secondaryCatchUpPeriodSecs",
                          BCON_INT32(0), "force", BCON_BOOL(true));
     run(f, "admin", step_down);
@@ -228,12 +251,97 @@ static void test_election_is_waited_out(void **state) {
     sl_registry_close(registry);
 }
 
-#define RACERS 4
-#define RACED 12
+/* ---- many sources ---- */
+
+#define MANY 5000
+
+typedef struct many {
+    char fingerprints[MANY][16];
+    sl_registry_entry entries[MANY];
+} many;
+
+/* The fingerprints first, first + step, first + 2 * step, ... modulo MANY. */
+static many *make_many(unsigned first, unsigned step) {
+    many *made = calloc(1, sizeof *made);
+    assert_non_null(made);
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(made->fingerprints[i], sizeof made->fingerprints[i], "f%04u",
+                 (first + i * step) % MANY);
+        made->entries[i] = entry(made->fingerprints[i], "name");
+        made->entries[i].documents = i;
+    }
+    return made;
+}
+
+/* Gives `seen` (MANY numbers, by fingerprint) each entry's number; one that is there must agree. */
+static void collect_numbers(const sl_registry_entry *entries, size_t count, uint32_t *seen) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t *number = &seen[strtoul(entries[i].fingerprint + 1, NULL, 10)];
+        assert_int_not_equal(entries[i].number, 0);
+        if (*number != 0)
+            assert_int_equal(entries[i].number, *number);
+        *number = entries[i].number;
+    }
+}
+
+static int by_value(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void assert_distinct(uint32_t *numbers) {
+    qsort(numbers, MANY, sizeof *numbers, by_value);
+    assert_int_not_equal(numbers[0], 0);
+    for (size_t i = 1; i < MANY; i++)
+        assert_int_not_equal(numbers[i], numbers[i - 1]);
+}
+
+/* A folder of many files, of which some have been loaded before: those keep their numbers, and each
+ * of the others gets one that nobody has. */
+static void test_many_sources_of_which_half_are_known(void **state) {
+    fixture *f = *state;
+    sl_registry *registry;
+    uint32_t seen[MANY] = {0};
+    many *known = make_many(0, 3), *all = make_many(7, 1); /* 3 does not divide MANY */
+    prepare(f, true);
+    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    ok(f, sl_registry_start(registry, known->entries, MANY / 2, &f->error));
+    ok(f, sl_registry_finish(registry, known->entries, MANY / 2, &f->error));
+    collect_numbers(known->entries, MANY / 2, seen);
+
+    ok(f, sl_registry_look_up(registry, all->entries, MANY, &f->error));
+    size_t loaded = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        uint32_t number = seen[strtoul(all->entries[i].fingerprint + 1, NULL, 10)];
+        assert_int_equal(all->entries[i].number, number);
+        assert_int_equal(all->entries[i].state, number ? SL_SOURCE_LOADED : SL_SOURCE_NEW);
+        assert_int_equal(all->entries[i].when[0] != '\0', number != 0);
+        loaded += number != 0;
+    }
+    assert_int_equal(loaded, MANY / 2);
+
+    ok(f, sl_registry_start(registry, all->entries, MANY, &f->error));
+    collect_numbers(all->entries, MANY, seen);
+    ok(f, sl_registry_look_up(registry, all->entries, MANY, &f->error));
+    collect_numbers(all->entries, MANY, seen);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(all->entries[i].state, SL_SOURCE_STARTED);
+    assert_distinct(seen);
+
+    ok(f, sl_registry_finish(registry, all->entries, MANY, &f->error));
+    ok(f, sl_registry_look_up(registry, known->entries, MANY, &f->error));
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(known->entries[i].state, SL_SOURCE_LOADED);
+    sl_registry_close(registry);
+    free(known);
+    free(all);
+}
 
 typedef struct racer {
     fixture *f;
-    uint32_t numbers[RACED];
+    many *sources;
+    size_t count;
+    pthread_barrier_t *line;
     bool ok;
     sl_error error;
 } racer;
@@ -242,36 +350,41 @@ static void *race(void *context) {
     racer *me = context;
     sl_registry *registry;
     me->ok = sl_registry_open(me->f->connection, &me->f->target, &registry, &me->error);
-    for (int i = 0; me->ok && i < RACED; i++) {
-        char fingerprint[16];
-        snprintf(fingerprint, sizeof fingerprint, "f%d", i);
-        me->ok = sl_registry_start(registry, fingerprint, "name", 1, &me->numbers[i], &me->error);
-    }
+    pthread_barrier_wait(me->line);
+    me->ok = me->ok && sl_registry_start(registry, me->sources->entries, me->count, &me->error);
     sl_registry_close(registry);
     return NULL;
 }
 
-/* Loaders that register the same files at once agree, and no number is given twice. */
+/* Loaders that register sets of files at once, partly the same ones in different orders, agree on
+ * them, and no number is given twice. */
 static void test_racing_loaders_agree_on_numbers(void **state) {
     fixture *f = *state;
     prepare(f, true);
-    racer racers[RACERS];
+    /* Of these, the first and second take every source between them, and the third all of them. */
+    racer racers[] = {{.sources = make_many(0, 1), .count = MANY * 3 / 4},
+                      {.sources = make_many(MANY - 1, MANY - 1), .count = MANY * 3 / 4},
+                      {.sources = make_many(11, 3), .count = MANY}};
+    enum { RACERS = sizeof racers / sizeof racers[0] };
     pthread_t threads[RACERS];
+    pthread_barrier_t line;
+    assert_int_equal(pthread_barrier_init(&line, NULL, RACERS), 0);
     for (int i = 0; i < RACERS; i++) {
-        racers[i] = (racer){.f = f};
+        racers[i].f = f;
+        racers[i].line = &line;
         assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
     }
     for (int i = 0; i < RACERS; i++)
         pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&line);
+    uint32_t seen[MANY] = {0};
     for (int i = 0; i < RACERS; i++) {
         if (!racers[i].ok)
             fail_msg("%s", racers[i].error.message);
-        for (int k = 0; k < RACED; k++) {
-            assert_int_equal(racers[i].numbers[k], racers[0].numbers[k]);
-            for (int other = 0; other < k; other++)
-                assert_int_not_equal(racers[i].numbers[k], racers[i].numbers[other]);
-        }
+        collect_numbers(racers[i].sources->entries, racers[i].count, seen);
+        free(racers[i].sources);
     }
+    assert_distinct(seen);
 }
 
 int main(void) {
@@ -285,7 +398,9 @@ int main(void) {
         ON_EACH(test_index_is_built_once),
         ON_EACH(test_counts_and_statistics),
         ON_EACH(test_sources_keep_their_numbers),
+        ON_EACH(test_any_file_name_is_stored_as_text),
         ON_EACH(test_numbers_run_out_with_words),
+        ON_EACH(test_many_sources_of_which_half_are_known),
         ON_EACH(test_racing_loaders_agree_on_numbers),
         ON(REPLICA, test_election_is_waited_out),
     };
