@@ -125,7 +125,7 @@ static int by_fingerprint(const void *a, const void *b) {
 /* Fills the entries that are in the registry, and leaves the others as they are. */
 static bool read_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error) {
-    sl_registry_entry *sorted[BATCH];
+    sl_registry_entry *sorted[BATCH] = {NULL};
     bson_t command = BSON_INITIALIZER, filter, id, in, reply;
     BSON_APPEND_UTF8(&command, "find", registry->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&command, "filter", &filter);
