@@ -3,64 +3,88 @@
  *
  * With one range per shard and source, cut at stripes (document_id.h), every shard gets its share of
  * every source from the first megabyte on. The shards take turns at being first, so that many small
- * sources, which fill only the first stripes, spread as well. When there are so many sources that
- * this would need thousands of ranges, whole runs of sources form a range. */
+ * sources, which fill only the first stripes, spread as well.
+ *
+ * To place a range costs about a tenth of a second. Where there are so many sources that this would
+ * weigh against the load itself, runs of whole sources form a range, about equal in bytes. */
 #include "engine.h"
 
 #include <stdlib.h>
 
+#define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored; so much is worth a range of its own */
+#define RANGES_PER_SHARD 16u                 /* are always worth it */
 #define RANGES_MAX 4096u
+#define RANGES_COUNTED 256u /* where ranges are not placed, but only counted at the end */
+
+typedef struct numbered {
+    uint32_t number;
+    uint64_t bytes;
+} numbered;
 
 static int by_number(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    uint32_t x = ((const numbered *)a)->number, y = ((const numbered *)b)->number;
     return (x > y) - (x < y);
 }
 
-/* The numbers of the sources to load, ascending; malloc'd. */
-static uint32_t *sorted_numbers(const sl_load *load) {
-    uint32_t *numbers = malloc((load->active + 1) * sizeof *numbers);
+/* The sources to load, by ascending number; malloc'd. */
+static numbered *sorted_sources(const sl_load *load) {
+    numbered *list = malloc((load->active + 1) * sizeof *list);
     size_t used = 0;
-    for (size_t i = 0; numbers && i < sl_source_set_count(load->set); i++) {
+    for (size_t i = 0; list && i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped)
-            numbers[used++] = load->sources[i].number;
+            list[used++] = (numbered){load->sources[i].number,
+                                      sl_source_set_at(load->set, i)->stored_bytes + 1};
     }
-    if (numbers)
-        qsort(numbers, used, sizeof *numbers, by_number);
-    return numbers;
+    if (list)
+        qsort(list, used, sizeof *list, by_number);
+    return list;
+}
+
+static size_t ranges_worth_it(const sl_load *load) {
+    if (!load->by_range)
+        return RANGES_COUNTED;
+    uint64_t worth = sl_source_set_stored_bytes(load->set) / BYTES_PER_RANGE;
+    if (worth < RANGES_PER_SHARD * load->shards)
+        worth = RANGES_PER_SHARD * load->shards;
+    return worth < RANGES_MAX ? (size_t)worth : RANGES_MAX;
 }
 
 bool sl_ranges_lay_out(sl_load *load, sl_error *error) {
-    uint32_t *numbers = sorted_numbers(load);
+    numbered *list = sorted_sources(load);
     uint32_t parts = load->by_range ? load->shards : 1; /* ranges per source */
-    size_t run = 1;                                     /* sources per range */
-    if (load->active * parts > RANGES_MAX) {
+    uint64_t run_bytes = 0;                             /* sources per range: at least so many */
+    size_t most = ranges_worth_it(load);
+    if (load->active > 1 && load->active * parts > most) {
         parts = 1;
-        run = (load->active + RANGES_MAX - 1) / RANGES_MAX;
+        run_bytes = (sl_source_set_stored_bytes(load->set) + load->active) / most;
     }
     load->ranges = calloc(load->active * parts, sizeof *load->ranges);
     load->accepted = calloc(load->active * parts, sizeof *load->accepted);
-    if (!numbers || !load->ranges || !load->accepted) {
-        free(numbers);
+    if (!list || !load->ranges || !load->accepted) {
+        free(list);
         return sl_error_memory(error, "laying out ranges");
     }
+    uint32_t turn = 0; /* which shard a run goes to */
     for (size_t first = 0, next; first < load->active; first = next) {
+        uint64_t bytes = list[first].bytes;
         /* A run ends at a gap: the numbers in it belong to other loads, and so do their ids. */
-        for (next = first + 1; next < load->active && next - first < run; next++) {
-            if (numbers[next] != numbers[next - 1] + 1)
-                break;
-        }
+        for (next = first + 1; next < load->active && bytes < run_bytes &&
+                               list[next].number == list[next - 1].number + 1;
+             next++)
+            bytes += list[next].bytes;
+        uint32_t leading = run_bytes > 0 ? turn++ : list[first].number;
         for (uint32_t part = 0; part < parts; part++) {
             /* Rounded up, so that stripe 0 starts a range and the ranges differ by one stripe. */
             uint32_t begin = (SL_STRIPES * part + parts - 1) / parts;
             uint32_t end = (SL_STRIPES * (part + 1) + parts - 1) / parts;
             load->ranges[load->range_count++] = (sl_range){
-                .minimum = sl_stripe_first_id(numbers[first], begin),
-                .maximum = sl_stripe_first_id(numbers[next - 1], end),
-                .shard = (uint32_t)((part + numbers[first]) % load->shards),
+                .minimum = sl_stripe_first_id(list[first].number, begin),
+                .maximum = sl_stripe_first_id(list[next - 1].number, end),
+                .shard = (part + leading) % load->shards,
             };
         }
     }
-    free(numbers);
+    free(list);
     return true;
 }
 
