@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # What tools/demo and tools/test both need first: packages, a build, folders. Meant to be sourced.
 
+export HOME=${HOME:-~} # not set where services start things
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 : "${SHARDLOAD_BUILD:=$top/build}"
 : "${SHARDLOAD_CACHE:=${XDG_CACHE_HOME:-$HOME/.cache}/shardload}"
@@ -17,6 +18,28 @@ die() {
     exit 2
 }
 
+# patiently LOG COMMAND...: adds its output to LOG, and tells the last line of it every ten seconds.
+patiently() {
+    local log=$1 line part='' last='' status told=$SECONDS
+    shift
+    "$@" 2>&1 </dev/null | while :; do
+        status=0
+        IFS= read -r -t 1 line || status=$?
+        part+=$line
+        if [ $status -eq 0 ] || { [ $status -le 128 ] && [ -n "$part" ]; }; then
+            printf '%s\n' "$part"
+            last=$part part=''
+        fi
+        if [ $status -ne 0 ] && [ $status -le 128 ]; then
+            break
+        fi
+        if [ $((SECONDS - told)) -ge 10 ] && [ -n "$last" ]; then
+            printf '   ... %.100s\n' "${last##*$'\r'}" >&2
+            told=$SECONDS
+        fi
+    done >>"$log"
+}
+
 # need_packages PACKAGE...: installs the Debian packages that are missing, when it may.
 need_packages() {
     local missing=() package
@@ -27,27 +50,30 @@ need_packages() {
     done
     [ ${#missing[@]} -eq 0 ] && return 0
     local install=(apt-get install -y --no-install-recommends "${missing[@]}")
-    local as=()
+    local as=() ask="please run as root: apt-get update && ${install[*]}"
     if [ "$(id -u)" -ne 0 ]; then
-        if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+        if command -v sudo >/dev/null; then
+            ask="please run: sudo apt-get update && sudo ${install[*]}"
             as=(sudo -n)
-        else
-            die "these packages are missing; please run: sudo ${install[*]}"
+        fi
+        if [ ${#as[@]} -eq 0 ] || ! sudo -n true 2>/dev/null; then
+            die "these packages are missing; $ask"
         fi
     fi
     say "installing packages: ${missing[*]}"
     local log
     log=$(mktemp)
-    if ! { "${as[@]}" apt-get update -qq &&
-        "${as[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"; } >"$log" 2>&1; then
+    # An update that fails, because one of several sources is away, need not stop the rest.
+    patiently "$log" "${as[@]}" apt-get update -qq || tail -n 5 "$log" >&2
+    if ! patiently "$log" "${as[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"; then
         tail -n 20 "$log" >&2
         rm -f "$log"
-        die "installing packages failed; please run: sudo ${install[*]}"
+        die "installing packages failed; $ask"
     fi
     rm -f "$log"
 }
 
-# What a build needs; the last three are what the packaged mongod is linked with and fetched by.
+# What a build needs, and what the packaged mongod is linked with and fetched by.
 # shellcheck disable=SC2034 # for those who source this
 build_packages=(gcc libc6-dev make cmake pkg-config libmongoc-dev libbson-dev libyaml-dev
     zlib1g-dev libarchive-dev)
@@ -60,10 +86,12 @@ fi
 build_tree() {
     local folder=$1 log=$1/build.log
     shift
-    mkdir -p "$folder"
+    if ! { mkdir -p "$folder" && : >"$log"; }; then
+        die "nothing can be written there; SHARDLOAD_BUILD names another build folder"
+    fi
     say "building in $folder"
-    if ! { cmake -S "$top" -B "$folder" "$@" && cmake --build "$folder" -j "$(nproc)"; } \
-        >"$log" 2>&1; then
+    if ! { patiently "$log" cmake -S "$top" -B "$folder" "$@" &&
+        patiently "$log" cmake --build "$folder" -j "$(nproc)"; }; then
         grep -nE 'error|Error|Missing|apt-get' "$log" | head -n 20 >&2 || true
         die "the build failed; all of it is in $log"
     fi
@@ -79,7 +107,8 @@ python_with_driver() {
         rm -rf "$home"
         if ! { python3 -m venv "$home" &&
             "$home/bin/python" -m pip install -q --disable-pip-version-check "$driver"; } >&2; then
-            die "the Python driver cannot be installed: python3 -m pip install $driver"
+            die "the Python driver cannot be fetched; this must work first:" \
+                "$home/bin/python -m pip install $driver"
         fi
     fi
     echo "$home/bin/python"
