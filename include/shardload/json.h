@@ -25,6 +25,10 @@ char *sl_json_value(const bson_iter_t *value);
  * symbolic link, a directory or a device is refused. */
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error);
 
+/* Would sl_json_write_file write to `path`, as far as can be told beforehand? For asking before hours
+ * of work whose result is to go there. */
+bool sl_json_may_write_file(const char *path, sl_error *error);
+
 /* Parses one JSON object or array, with nothing but blanks around it. Destroy the result. NULL with
  * `wrong` set when it is not that; the message names the position, in bytes from 0, if it can. */
 bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong);

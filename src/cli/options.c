@@ -4,10 +4,11 @@
  * collected, and reported when everything has been looked at. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include <shardload/text.h>
@@ -126,8 +127,8 @@ static void take(sl_options *options, size_t index, const char *text, sl_option_
     case SL_OPTION_LIST:
         break;
     case SL_OPTION_COUNT:
-        if (row->choices &&
-            (word_in(row->choices, text) || percentage(row->choices, text, &into->number)))
+        if (row->choices && (percentage(row->choices, text, &into->number) ||
+                             (word_in(row->choices, text) && strcmp(text, "P%") != 0)))
             break;
         if (!sl_text_to_u64(sl_text_of(text), &into->number) || !in_range(row, into->number)) {
             char range[96] = "";
@@ -452,12 +453,34 @@ void sl_options_destroy(sl_options *options) {
     free(options);
 }
 
+/* A program that was started with its standard input, output or error closed would get their numbers
+ * for the next files it opens, and print or write documents into those. Reading what is put there
+ * instead finds nothing, and writing to it fails. */
+static void occupy_standard_files(void) {
+    int file;
+    do
+        file = open("/dev/null", O_RDONLY);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file >= 0)
+        close(file);
+}
+
+/* What was printed and is lost must not look like success. */
+static int checked_output(const sl_program *program, int code) {
+    bool bad = ferror(stdout);
+    if (fflush(stdout) == 0 && !bad)
+        return code;
+    fprintf(stderr, "%s: cannot write standard output: %s\n", program->name, strerror(errno));
+    return code == SL_EXIT_OK ? SL_EXIT_USAGE : code;
+}
+
 int sl_options_main(const sl_program *program, int count, char **words) {
     sl_options *options;
     sl_error error = {0};
+    occupy_standard_files();
     switch (sl_options_parse(program, count, words, &options, &error)) {
     case SL_OPTIONS_SHOWN:
-        return SL_EXIT_OK;
+        return checked_output(program, SL_EXIT_OK);
     case SL_OPTIONS_FAILED:
         fprintf(stderr, "%s: %s\n", program->name, error.message);
         return error.code;
@@ -466,5 +489,5 @@ int sl_options_main(const sl_program *program, int count, char **words) {
     }
     int code = sl_options_command(options)->run(options);
     sl_options_destroy(options);
-    return code;
+    return checked_output(program, code);
 }

@@ -97,6 +97,8 @@ typedef struct sl_load {
     const sl_load_config *config;
     sl_run_record *record;
     char work_directory[512]; /* "" when there is none */
+    const char *report;       /* the config's, unless nothing can be written there */
+    double load_seconds;      /* how long the workers ran, by the clock on the wall */
 
     sl_source_set *set;
     sl_load_source *sources; /* one per source of the set */
@@ -108,7 +110,7 @@ typedef struct sl_load {
     sl_topology *topology;
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
-    bool balancer_restored;
+    bool balancer_restored; /* or never stopped */
     sl_shard_map *map;
     uint32_t shards; /* at least 1 */
     bool by_range;   /* sharded by {_id: 1}: batches are kept apart by shard */
@@ -158,14 +160,19 @@ bool sl_sources_number_offline(sl_load *load, sl_error *error);
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 
+/* work_directory.c: makes load->work_directory, where one is wanted, and opens the log in it. */
+bool sl_work_directory_make(sl_load *load, sl_error *error);
+/* Can the report be written? */
+bool sl_report_check(sl_load *load, sl_error *error);
+
 /* ranges.c */
 bool sl_ranges_lay_out(sl_load *load, sl_error *error);
 
-/* worker.c: starts the threads and returns when all have ended. `tick` is called about ten times a
- * second meanwhile. */
+/* worker.c: starts the threads and returns when all have ended. `tick` is called about twenty times
+ * a second meanwhile. */
 bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error);
 
-/* sl_verify_counts.c */
+/* verify_counts.c */
 bool sl_verify_counts(sl_load *load, sl_error *error);
 
 #endif

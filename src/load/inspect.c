@@ -98,7 +98,8 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     uint64_t stored = sl_source_set_consumed_bytes(load->set) - before;
     if (block.last)
         stored = facts->stored_bytes;
-    printf("%s (%s%s)\n", facts->path, sl_human_bytes((double)facts->stored_bytes, bytes),
+    sl_text_printable(sl_text_of(facts->path), text, sizeof text);
+    printf("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
            facts->kind == SL_SOURCE_GZIP         ? ", gzip"
            : facts->kind == SL_SOURCE_COMPRESSED ? ", compressed"
            : facts->kind == SL_SOURCE_ARCHIVE    ? ", archive"

@@ -2,6 +2,10 @@
 /* Interrupts. The signals are blocked everywhere and awaited by one thread, which may therefore do
  * what a signal handler may not: speak to the server, write to the log.
  *
+ * A hangup that was ignored when the program began (nohup) stays ignored; sigwait would otherwise
+ * take even an ignored signal. Once the second signal is being served, which may mean waiting for a
+ * server, the third one kills as if nobody had listened.
+ *
  * To stop listening, the flag `over` is set and one of the signals is sent to the thread, which
  * then ends. Signals stay blocked afterwards: what is left of the program is a few lines of
  * output, and a Ctrl-C in them should not lose the summary. */
@@ -35,10 +39,18 @@ static void *listen_for_signals(void *unused) {
         if (!atomic_exchange(&state.requested, true)) {
             state.first(state.context);
         } else {
+            signal(SIGINT, SIG_DFL);
+            signal(SIGTERM, SIG_DFL);
+            pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
             state.second(state.context);
             _exit(SL_EXIT_INTERRUPTED);
         }
     }
+}
+
+static bool is_ignored(int signal_number) {
+    struct sigaction action;
+    return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
@@ -51,7 +63,8 @@ bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *cont
     sigemptyset(&state.signals);
     sigaddset(&state.signals, SIGINT);
     sigaddset(&state.signals, SIGTERM);
-    sigaddset(&state.signals, SIGHUP);
+    if (!is_ignored(SIGHUP))
+        sigaddset(&state.signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &state.signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     int code = pthread_create(&state.thread, NULL, listen_for_signals, NULL);

@@ -6,12 +6,9 @@
  * itself. Both do so through `put_balancer_back`, which lets exactly one of them do it. */
 #include "engine.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <shardload/clock.h>
@@ -25,14 +22,28 @@
 
 static struct {
     pthread_mutex_t lock;
-    sl_balancer *balancer; /* NULL once it has been put back */
+    sl_balancer *balancer; /* NULL once it has been put back, or given up */
+    bool lost;             /* it could not be put back */
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The lock is held while it is being stopped: a second Ctrl-C in that moment puts it back too. */
+static bool pause_balancer(sl_load *load, sl_error *error) {
+    pthread_mutex_lock(&pause_state.lock);
+    pause_state.lost = false;
+    bool ok = sl_balancer_pause(load->connection, &pause_state.balancer, error);
+    if (pause_state.balancer)
+        snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
+                 sl_balancer_before(pause_state.balancer));
+    pthread_mutex_unlock(&pause_state.lock);
+    return ok;
+}
 
 static bool put_balancer_back(sl_error *error) {
     bool ok = true;
     pthread_mutex_lock(&pause_state.lock);
     if (pause_state.balancer) {
         ok = sl_balancer_restore(pause_state.balancer, error);
+        pause_state.lost = !ok;
         pause_state.balancer = NULL;
     }
     pthread_mutex_unlock(&pause_state.lock);
@@ -45,6 +56,28 @@ void sl_load_fail(sl_load *load, const sl_error *error) {
         load->failure = *error;
     pthread_mutex_unlock(&load->failure_lock);
     atomic_store(&load->stop, true);
+    sl_source_set_stop(load->set);
+}
+
+/* What was sent of a pipe cannot be known again: the next one has a number of its own. */
+static void warn_of_pipes(const sl_load *load) {
+    for (size_t i = 0; load->connection && i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE &&
+            atomic_load(&source->accepted) > 0)
+            sl_log_warning("what came through the pipe %s is not known when it comes again: before "
+                           "that, use --drop, or delete its documents ({_id: {$gte: %lld, $lt: "
+                           "%lld}}), or they will be there twice",
+                           sl_source_set_at(load->set, i)->path,
+                           (long long)sl_stripe_first_id(source->number, 0),
+                           (long long)sl_stripe_first_id(source->number, SL_STRIPES));
+    }
+}
+
+static const char *how_to_complete(const sl_load *load) {
+    return load->config->sink == SL_SINK_CLUSTER
+               ? "loading the same files again completes them (what is there already stays)"
+               : "what was written is not complete";
 }
 
 static void on_first_signal(void *context) {
@@ -59,11 +92,12 @@ static void on_first_signal(void *context) {
 }
 
 static void on_second_signal(void *context) {
-    (void)context;
+    const sl_load *load = context;
     sl_error error = {0};
     if (!put_balancer_back(&error))
         sl_log_error("%s", error.message);
-    sl_log_warning("stopped at once; load the same sources again to complete them");
+    sl_log_warning("stopped at once; %s", how_to_complete(load));
+    warn_of_pipes(load);
 }
 
 static bool not_interrupted(sl_error *error) {
@@ -140,18 +174,10 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .drop = config->drop, .compressor = config->compressor,
                                .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL};
-    sl_balancer *balancer = NULL;
     atomic_store(&load->begun, true);
     if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
-        !sl_balancer_pause(load->connection, &balancer, error))
+        !pause_balancer(load, error))
         return false;
-    pthread_mutex_lock(&pause_state.lock);
-    pause_state.balancer = balancer;
-    pthread_mutex_unlock(&pause_state.lock);
-    if (balancer)
-        snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
-                 sl_balancer_before(balancer));
-
     if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
         !sl_sources_number_by_registry(load, error) ||
@@ -211,7 +237,9 @@ static bool load_documents(sl_load *load, sl_error *error) {
             sl_rejects_set_header(load->rejects, i, source->format->header(source->dialect));
     }
     sl_progress *progress = sl_progress_start(load);
+    int64_t start = sl_clock_ns();
     bool ok = sl_workers_run(load, on_tick, progress, error);
+    load->load_seconds = sl_seconds_since(start);
     sl_progress_end(progress);
     sl_error closing = {0};
     if (!sl_rejects_close(load->rejects, NULL, &closing) && ok) {
@@ -220,9 +248,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     }
     load->rejects = NULL;
     if (ok && sl_interrupt_requested())
-        return sl_error_set(error, SL_EXIT_INTERRUPTED,
-                            "interrupted; load the same sources again to complete them (what is "
-                            "there already stays)");
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted; %s", how_to_complete(load));
     return ok;
 }
 
@@ -242,8 +268,8 @@ static bool build_indexes(sl_load *load, sl_error *error) {
 }
 
 static bool restore_balancer(sl_load *load, sl_error *error) {
-    load->balancer_restored = put_balancer_back(error);
-    return load->balancer_restored;
+    (void)load;
+    return put_balancer_back(error);
 }
 
 static bool verify(sl_load *load, sl_error *error) {
@@ -292,39 +318,6 @@ static bool run_phases(sl_load *load, sl_error *error) {
     return true;
 }
 
-/* ---- the work directory ---- */
-
-static bool make_work_directory(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->config;
-    if (config->work_directory) {
-        snprintf(load->work_directory, sizeof load->work_directory, "%s", config->work_directory);
-    } else if (config->sink == SL_SINK_NULL) {
-        return true; /* a measurement leaves nothing behind */
-    } else {
-        time_t now = time(NULL);
-        struct tm local;
-        char stamp[32];
-        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-        bool cluster = config->sink == SL_SINK_CLUSTER;
-        snprintf(load->work_directory, sizeof load->work_directory, "shardload-%s%s%s-%s",
-                 cluster ? config->database : "bson", cluster ? "." : "",
-                 cluster ? config->collection : "", stamp);
-    }
-    if (mkdir(load->work_directory, 0700) != 0 && errno != EEXIST) {
-        sl_error_set(error, SL_EXIT_USAGE, "cannot make the work directory %s: %s; name another "
-                     "one with --work-dir", load->work_directory, strerror(errno));
-        load->work_directory[0] = '\0';
-        return false;
-    }
-    char path[600];
-    snprintf(path, sizeof path, "%s/shardload.log", load->work_directory);
-    if (!sl_log_open_file(path, error)) {
-        load->work_directory[0] = '\0';
-        return false;
-    }
-    return true;
-}
-
 /* ---- the whole ---- */
 
 static void load_clear(sl_load *load) {
@@ -350,7 +343,8 @@ static const sl_destination *const sinks[] = {&sink_cluster, &sink_null, &sink_b
 
 sl_exit sl_load_run(const sl_load_config *config) {
     sl_error error = {0};
-    sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1};
+    sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1,
+                    .report = config->report};
     pthread_mutex_init(&load.failure_lock, NULL);
     pthread_mutex_init(&load.members_lock, NULL);
     pthread_cond_init(&load.members_known, NULL);
@@ -361,19 +355,17 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_record_start(&load);
     /* The sources come first: what is wrong with them shows before anything is made anywhere. */
     ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
-         make_work_directory(&load, &error) && run_phases(&load, &error);
+         sl_work_directory_make(&load, &error) && sl_report_check(&load, &error) &&
+         run_phases(&load, &error);
 
-    sl_error restoring = {0};
-    if (!load.balancer_restored && !restore_balancer(&load, &restoring)) {
-        sl_log_error("%s", restoring.message);
-        sl_log_error("the balancer may still be stopped: start it with sh.startBalancer()");
-        if (ok) {
-            error = restoring;
-            ok = false;
-        }
-    }
-    if (!ok)
+    if (!ok) { /* said before the balancer is put back, which may have to wait for a server */
         sl_log_error("%s", error.message);
+        warn_of_pipes(&load);
+    }
+    sl_error restoring = {0};
+    if (!put_balancer_back(&restoring))
+        sl_log_error("%s", restoring.message);
+    load.balancer_restored = !pause_state.lost;
     sl_exit code = SL_EXIT_USAGE;
     if (load.record)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);

@@ -6,6 +6,7 @@
  * that a cluster that slows down shows. For a pipe there is no total, and none is made up. */
 #include "progress.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct sl_progress {
     uint64_t *shard_before; /* at the last draw */
     double shard_before_seconds;
     double *shard_rate;
+    pthread_mutex_t screen; /* guards what follows, and the line on the terminal */
     char line[1024];
     bool drawn;
 };
@@ -59,22 +61,25 @@ sl_load_totals sl_load_sum(const sl_load *load) {
     return sum;
 }
 
-/* Under the log's lock: gets the line out of the way of a message, and draws it again after. */
+/* Under the log's lock: gets the line out of the way of a message, and draws it again after. The
+ * screen stays locked in between. */
 static void on_screen(bool before, void *context) {
     sl_progress *progress = context;
-    if (!progress->drawn)
-        return;
     if (before)
-        fputs("\r\033[K", stderr);
-    else
-        fputs(progress->line, stderr);
-    fflush(stderr);
+        pthread_mutex_lock(&progress->screen);
+    if (progress->drawn) {
+        fputs(before ? "\r\033[K" : progress->line, stderr);
+        fflush(stderr);
+    }
+    if (!before)
+        pthread_mutex_unlock(&progress->screen);
 }
 
 sl_progress *sl_progress_start(sl_load *load) {
     sl_progress *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
+    pthread_mutex_init(&made->screen, NULL);
     made->load = load;
     made->kind = load->config->progress;
     if (made->kind == SL_PROGRESS_AUTO)
@@ -234,10 +239,12 @@ static void draw_terminal(sl_progress *progress, const sl_view *seen) {
     compose(progress, seen, text, sizeof text);
     if (strlen(text) >= columns)
         text[columns - 1] = '\0';
+    pthread_mutex_lock(&progress->screen);
     snprintf(progress->line, sizeof progress->line, "\r\033[K%s", text);
     progress->drawn = true;
     fputs(progress->line, stderr);
     fflush(stderr);
+    pthread_mutex_unlock(&progress->screen);
 }
 
 static void draw_json(sl_progress *progress, const sl_view *seen) {
@@ -344,6 +351,7 @@ void sl_progress_end(sl_progress *progress) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
     }
+    pthread_mutex_destroy(&progress->screen);
     free(progress->shard_now);
     free(progress->shard_before);
     free(progress->shard_rate);

@@ -51,9 +51,11 @@ static size_t ranges_worth_it(const sl_load *load) {
 
 bool sl_ranges_lay_out(sl_load *load, sl_error *error) {
     numbered *list = sorted_sources(load);
-    uint32_t parts = load->by_range ? load->shards : 1; /* ranges per source */
-    uint64_t run_bytes = 0;                             /* sources per range: at least so many */
+    uint32_t parts = 1;     /* ranges per source */
+    uint64_t run_bytes = 0; /* sources per range: at least so many */
     size_t most = ranges_worth_it(load);
+    if (load->by_range)
+        parts = load->shards < SL_STRIPES ? load->shards : SL_STRIPES;
     if (load->active > 1 && load->active * parts > most) {
         parts = 1;
         run_bytes = (sl_source_set_stored_bytes(load->set) + load->active) / most;

@@ -213,7 +213,8 @@ static void record_shards(sl_load *load) {
 }
 
 static void print_account(const sl_load *load, const sl_parse_counts *parsed,
-                          const sl_load_totals *totals, double seconds) {
+                          const sl_load_totals *totals) {
+    double seconds = load->load_seconds;
     const struct {
         const char *what;
         uint64_t number;
@@ -232,6 +233,7 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
         {"fields left out as malformed", parsed->malformed_fields, false},
         {"records partly kept as text", parsed->unknown_groups, false},
         {"batches sent again", totals->retries, false},
+        {"sources left out", sl_source_set_count(load->set) - load->active, false},
     };
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -246,13 +248,6 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
                     load->config->threads);
 }
 
-static double phase_seconds(const sl_load_totals *totals, const sl_load *load) {
-    double sum = 0;
-    for (unsigned k = 0; k < STAGES; k++)
-        sum += totals->stage_seconds[k];
-    return sum / load->config->threads;
-}
-
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_load_totals totals = sl_load_sum(load);
     sl_parse_counts parsed = sum_parsed(load);
@@ -265,9 +260,10 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_times(load, &totals);
     if (began) {
         sl_log_info("%s", "");
-        print_account(load, &parsed, &totals, phase_seconds(&totals, load));
+        print_account(load, &parsed, &totals);
         sl_log_info("%s", "");
-        record_shards(load);
+        if (code != SL_EXIT_CLUSTER) /* a cluster that has failed is not waited for again */
+            record_shards(load);
         sl_run_record_log_phases(load->record);
     }
     /* After a failure some documents were parsed but never delivered, and the error has said so. */
@@ -284,7 +280,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
     BSON_APPEND_INT32(record, "exitCode", code);
 
-    const char *paths[2] = {NULL, load->config->report};
+    const char *paths[2] = {NULL, load->report};
     char path[600];
     if (load->work_directory[0]) {
         snprintf(path, sizeof path, "%s/run.json", load->work_directory);

@@ -4,7 +4,8 @@
  * Threads finish blocks in any order, but a line number is known only when all blocks before have
  * been counted. Blocks are drawn in order, so at any time only as many are out of order as there
  * are threads: those that are early wait here in a short list. One lock guards everything; it is
- * taken once per block. */
+ * taken once per block. The raw rejects of a source are closed with its last block, so that of
+ * thousands of files with a reject each only a few are open at a time. */
 #include "rejects.h"
 
 #include <errno.h>
@@ -176,7 +177,8 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         snprintf(name, sizeof name, "%s/rejected", rejects->directory);
         if (mkdir(name, 0700) != 0 && errno != EEXIST)
             return sl_error_set(error, SL_EXIT_USAGE, "cannot make %s: %s", name, strerror(errno));
-        snprintf(name, sizeof name, "%s/rejected/%06zu-%s", rejects->directory, source + 1,
+        /* Cut, because a name may be no longer than 255 bytes, and this one has more in front. */
+        snprintf(name, sizeof name, "%s/rejected/%06zu-%.200s", rejects->directory, source + 1,
                  strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
         state->raw = create_file(name, error);
         if (!state->raw)
@@ -209,6 +211,16 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
     return true;
 }
 
+static bool close_file(FILE *file, const char *what, sl_error *error) {
+    if (!file)
+        return true;
+    bool bad = ferror(file) != 0;
+    if (fclose(file) != 0 || bad)
+        return sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", what,
+                            errno ? strerror(errno) : "the disk may be full");
+    return true;
+}
+
 /* The next block in order. */
 static bool take_block(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
                        const sl_reject_list *list, sl_error *error) {
@@ -218,6 +230,10 @@ static bool take_block(sl_reject_files *rejects, const sl_source_block *block, u
     bool ok = write_list(rejects, block, state->lines, list, error);
     state->next_sequence++;
     state->lines += lines;
+    if (block->last) {
+        ok = close_file(state->raw, "the raw rejects", error) && ok;
+        state->raw = NULL;
+    }
     return ok;
 }
 
@@ -262,16 +278,6 @@ bool sl_rejects_add_refused(sl_reject_files *rejects, size_t source, uint64_t of
     pthread_mutex_lock(&rejects->lock);
     put_row(rejects, source, NULL, 0, offset, NULL, sl_text_of(reason), sl_text_of(document));
     pthread_mutex_unlock(&rejects->lock);
-    return true;
-}
-
-static bool close_file(FILE *file, const char *what, sl_error *error) {
-    if (!file)
-        return true;
-    bool bad = ferror(file) != 0;
-    if (fclose(file) != 0 || bad)
-        return sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", what,
-                            errno ? strerror(errno) : "the disk may be full");
     return true;
 }
 

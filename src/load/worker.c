@@ -91,13 +91,18 @@ static bool too_many_rejects(sl_worker *worker, uint64_t records, uint64_t rejec
     return true;
 }
 
+/* Rejects so far, of the parser and of the server. */
+static uint64_t rejects_of(const sl_worker_counters *counters) {
+    return atomic_load_explicit(&counters->parser_rejects, memory_order_relaxed) +
+           atomic_load_explicit(&counters->server_rejects, memory_order_relaxed);
+}
+
 static bool reject_limit_passed(sl_worker *worker) {
     sl_load *load = worker->load;
     uint64_t records = 0, rejects = 0;
     for (unsigned i = 0; i < load->config->threads; i++) {
         records += atomic_load_explicit(&load->counters[i].records, memory_order_relaxed);
-        rejects += atomic_load_explicit(&load->counters[i].parser_rejects, memory_order_relaxed) +
-                   atomic_load_explicit(&load->counters[i].server_rejects, memory_order_relaxed);
+        rejects += rejects_of(&load->counters[i]);
     }
     return too_many_rejects(worker, records, rejects);
 }
@@ -119,6 +124,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     sl_load *load = worker->load;
     sl_load_source *source = &load->sources[block->source];
     sl_parse_counts counts = {0};
+    uint64_t rejects_before = rejects_of(worker->counters);
     const sl_dialect *dialect;
     bool ok = sl_sources_dialect(load, block, &dialect, &worker->error);
     if (ok && dialect && block->text.length > 0) {
@@ -142,13 +148,13 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
         sl_count(&worker->counters->records, counts.records);
         sl_count(&worker->counters->parser_rejects, counts.rejects);
     }
-    uint64_t rejected = counts.rejects;
     ok = sl_rejects_block_done(load->rejects, block, counts.lines, &worker->rejects,
                                &worker->error) &&
          ok && !worker->error.code;
     sl_parse_counts_add(&load->parsed[worker->index], &counts);
     sl_worker_spent(worker, STAGE_PARSING);
-    return ok && !(rejected > 0 && reject_limit_passed(worker));
+    return ok &&
+           !(rejects_of(worker->counters) > rejects_before && reject_limit_passed(worker));
 }
 
 /* ---- the thread ---- */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,22 @@ static bool write_all(int file, const char *bytes, size_t length) {
     return true;
 }
 
+bool sl_json_may_write_file(const char *path, sl_error *error) {
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: not a regular file, and nothing else is replaced; give another "
+                            "name", path);
+    char *folder = strdup(path);
+    if (!folder)
+        return sl_error_memory(error, "writing JSON");
+    bool ok = access(dirname(folder), W_OK | X_OK) == 0 ||
+              sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path,
+                           strerror(errno));
+    free(folder);
+    return ok;
+}
+
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error) {
     bool ok = false;
     int file = -1;
@@ -185,13 +202,8 @@ bool sl_json_write_file(const char *path, const bson_t *document, sl_error *erro
     if (!text)
         return sl_error_prefix(error, "%s", path);
 
-    struct stat there;
-    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        sl_error_set(error, SL_EXIT_USAGE,
-                     "%s: not a regular file, and nothing else is replaced; give another name",
-                     path);
+    if (!sl_json_may_write_file(path, error))
         goto done;
-    }
     if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
         beside = NULL;
         sl_error_memory(error, "writing JSON");

@@ -79,7 +79,9 @@ void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *cont
 /* Names of files and parts of records get into messages: nothing in them may act on a terminal. */
 static void tame(char *text) {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
-        if ((*p < 0x20 && *p != '\n') || *p == 0x7F)
+        if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0) /* U+0080 to U+009F are controls as well */
+            *p++ = '?', *p = '?';
+        else if ((*p < 0x20 && *p != '\n') || *p == 0x7F)
             *p = '?';
     }
 }

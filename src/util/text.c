@@ -134,7 +134,8 @@ size_t sl_text_printable(sl_text text, char *out, size_t room) {
         unsigned char byte = (unsigned char)text.bytes[i];
         size_t take = 1;
         bool plain = byte >= 0x20 && byte < 0x7F;
-        if (byte >= 0xC2) { /* a well-formed sequence is copied whole */
+        bool control = byte == 0xC2 && i + 1 < text.length && (unsigned char)text.bytes[i + 1] < 0xA0;
+        if (byte >= 0xC2 && !control) { /* a well-formed sequence is copied whole */
             for (take = 2; take <= 4 && i + take <= text.length; take++) {
                 if (sl_utf8_valid(text.bytes + i, take, NULL)) {
                     plain = true;

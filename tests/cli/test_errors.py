@@ -5,6 +5,7 @@ import gzip
 import os
 import re
 import socket
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -56,6 +57,9 @@ class WrongOptions(ErrorCase):
                              self.good)
         self.assertRegex(outcome.err, "--db")
         self.assertRegex(outcome.err, "--collection")
+
+    def test_a_percentage_has_a_number(self):
+        self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--max-rejects", "P%", self.good)
 
     def test_names_that_a_server_would_refuse(self):
         for words in (["-d", "a b", "-c", "t"], ["-d", "a.b", "-c", "t"], ["-d", "x", "-c", "$t"],
@@ -199,6 +203,64 @@ class WrongPlaces(ErrorCase):
                              self.good)
         self.assertIn(outcome.code, (support.EXIT_USAGE, support.EXIT_SOURCE))
         self.assertIn("nowhere/x.bson", outcome.err)
+
+    def test_an_impossible_report_is_refused_before_the_load(self):
+        self.file("folder/x", "")
+        for report in ("nowhere/r.json", "/dev/null", "folder"):
+            with self.subTest(report):
+                outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "bson:x.bson",
+                                     "--work-dir", "w", "--report", report, self.good)
+                self.assertEqual(outcome.err.count(report), 1, outcome.err)
+                self.assertFalse((self.scratch / "x.bson").exists(), "it was loaded first")
+
+    def test_a_report_within_the_new_work_directory(self):
+        self.shardload("load", "--sink", "null", "--work-dir", "w", "--report", "w/report.json",
+                       self.good)
+        self.assertTrue((self.scratch / "w" / "report.json").exists())
+
+    def test_a_work_directory_is_never_another_than_the_one_named(self):
+        deep = "/".join(["x" * 60] * 10)
+        (self.scratch / deep).parent.mkdir(parents=True)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir", deep,
+                             self.good)
+        self.assertIn("--work-dir", outcome.err)
+        self.assertEqual([path for path in self.scratch.rglob("run.json")], [])
+
+    def closed(self, redirection, *words):
+        """The exit code of shardload when a shell starts it with this redirection."""
+        return subprocess.run(
+            ["sh", "-c", f'"$0" "$@" {redirection}', support.program("shardload"),
+             *map(str, words)], cwd=self.scratch, stdin=subprocess.DEVNULL, timeout=30,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+            env=support.clean_environment()).returncode
+
+    def test_a_dump_into_a_closed_standard_output_goes_nowhere_else(self):
+        code = self.closed(">&-", "load", "--sink", "bson:-", "--work-dir", "w", self.good)
+        self.assertEqual(code, support.EXIT_USAGE)
+        self.assertNotIn(b"FIESTA", (self.scratch / "w" / "shardload.log").read_bytes())
+
+    def test_messages_to_a_closed_standard_error_go_nowhere_else(self):
+        self.assertEqual(self.closed("2>&-", "load", "--sink", "bson:x.bson", "--work-dir", "w",
+                                     self.good), support.EXIT_OK)
+        self.assertNotIn(b"inserted", (self.scratch / "x.bson").read_bytes())
+
+    def test_what_could_not_be_printed_is_no_success(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        self.assertEqual(self.closed(">/dev/full", "inspect", self.good), support.EXIT_USAGE)
+
+    def test_a_sink_that_fails_ends_a_load_that_waits_for_its_input(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        read_end, write_end = os.pipe()
+        with os.fdopen(write_end, "wb") as feed: # stays open: more could come at any time
+            running = self.start("shardload", "load", "--sink", "bson:/dev/full", "-j", 2,
+                                 "--work-dir", "w", "-", stdin=read_end)
+            os.close(read_end)
+            feed.write((HEADER + "\n" + "".join(
+                ROW.format(id=n) + "\n" for n in range(1, 20000))).encode())
+            feed.flush()
+            self.assertEqual(running.wait(30).code, support.EXIT_USAGE)
 
     def test_a_full_disk_is_noticed(self):
         if not os.path.exists("/dev/full"):

@@ -3,9 +3,13 @@
 import gzip
 import os
 import random
+import re
+import resource
+import signal
 import stat
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader  # noqa: E402
@@ -442,6 +446,22 @@ class Rejects(support.Case):
         mended, _ = self.dump(kept)
         self.assertEqual(len(mended), 2)
 
+    def test_more_files_with_rejects_than_may_be_open(self):
+        for n in range(300):
+            self.file(f"in/{n}.txt", f"{HEADER}\n{ROW.format(id=n + 1)}\nbad|{n}\n")
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+        try:
+            raw, work = self.dump("in", code=support.EXIT_REJECTS)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        self.assertEqual((len(raw), len(list((work / "rejected").iterdir()))), (300, 300))
+
+    def test_a_source_with_the_longest_name_there_is(self):
+        source = self.file("n" * 251 + ".txt", self.source.read_bytes())
+        _, work = self.dump(source, code=support.EXIT_REJECTS)
+        self.assertEqual(len(list((work / "rejected").iterdir())), 1)
+
     def test_rejects_stand_in_order_whatever_the_threads(self):
         (path,), _ = self.generate("F", 40000, "--bad", 200, "--seed", 8)
         _, work = self.dump("-j", 4, path, code=support.EXIT_REJECTS)
@@ -500,6 +520,40 @@ class Sinks(support.Case):
         (made,) = [path for path in self.scratch.iterdir() if path.is_dir()]
         self.assertIn(made.name, outcome.text)
         self.assertTrue((made / "run.json").exists())
+
+    def test_loads_of_the_same_second_have_work_directories_of_their_own(self):
+        source = support.mot_sample("test_result_2021_quoted.csv")
+        running = [self.start("shardload", "load", "--sink", f"bson:{n}.bson", source)
+                   for n in range(4)]
+        for one in running:
+            self.assertEqual(one.wait().code, support.EXIT_OK)
+        self.assertEqual(len([path for path in self.scratch.iterdir() if path.is_dir()]), 4)
+
+    def test_the_rate_is_not_that_of_threads_without_work(self):
+        (path,), _ = self.generate("B", 30000, "--seed", 10)
+        outcome = self.shardload("load", "--sink", "null", "-j", 64, "--work-dir", "w", path)
+        rate = int(re.search(r"([\d,]+) documents/s", outcome.err)[1].replace(",", ""))
+        record = support.run_record(self.scratch / "w")
+        (seconds,) = [phase["seconds"] for phase in record["phases"] if phase["name"] == "load"]
+        self.assertLess(rate * seconds, 5 * record["accounting"]["inserted"])
+
+    def test_a_hangup_that_nohup_ignores_does_not_end_a_load(self):
+        read_end, write_end = os.pipe()
+        with os.fdopen(write_end, "wb") as feed:
+            before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            try:
+                running = self.start("shardload", "load", "--sink", "bson:x.bson", "--work-dir",
+                                     "w", "-", stdin=read_end)
+            finally:
+                signal.signal(signal.SIGHUP, before)
+            os.close(read_end)
+            feed.write((HEADER + "\n" + "".join(
+                ROW.format(id=n) + "\n" for n in range(1, 10000))).encode())
+            feed.flush()
+            while running.running() and not (self.scratch / "x.bson").exists():
+                time.sleep(0.01)
+            running.signal(signal.SIGHUP)
+        self.assertEqual(running.wait().code, support.EXIT_OK, running.text())
 
     def test_a_measurement_leaves_nothing_behind(self):
         self.shardload("load", "--sink", "null", support.mot_sample("test_result_2021_quoted.csv"))

@@ -4,6 +4,7 @@
 Nothing here depends on how fast a load is: small batches make it long, the signal is sent when the
 first documents have been seen, and a load from a pipe goes on for as long as the pipe is open."""
 import os
+import re
 import signal
 import socket
 import sys
@@ -43,10 +44,6 @@ class InterruptCase(support.ClusterCase):
         number = support.key_of(raw[0]) >> 40
         self.assert_documents(raw, mot_reader.read(path, number=number).documents)
 
-
-class Together(InterruptCase):
-    """Several loads share one cluster, and one balancer."""
-
     def open_ended(self, collection):
         """A load into a collection that goes on until its input, which is returned, is closed."""
         read_end, write_end = os.pipe()
@@ -64,6 +61,10 @@ class Together(InterruptCase):
                       "the first documents")
         self.assertTrue(running.running(), running.text())
         return running, feed
+
+
+class Together(InterruptCase):
+    """Several loads share one cluster, and one balancer."""
 
     def test_the_last_one_puts_the_balancer_back(self):
         first, first_input = self.open_ended("a")
@@ -153,6 +154,17 @@ class CtrlC(InterruptCase):
         outcome = running.wait(30)
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
         self.assertEqual(self.balancer_mode(), "full")
+
+    def test_how_to_load_a_pipe_again_is_told(self):
+        # It would get other ids: what is there must go first.
+        running, _ = self.open_ended("t")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertGreater(self.database.t.count_documents({}), 0)
+        low, high = map(int, re.search(r"\$gte: (\d+), \$lt: (\d+)", outcome.err).groups())
+        self.database.t.delete_many({"_id": {"$gte": low, "$lt": high}})
+        self.assertEqual(self.database.t.count_documents({}), 0)
 
     def test_while_it_looks_for_the_server(self):
         with socket.socket() as mute:

@@ -158,6 +158,14 @@ class AnyServer:
         for row in listed:
             self.assertIn("121", row["reason"])
 
+    def test_too_many_refusals_end_the_load_long_before_its_end(self):
+        self.database.create_collection("t", validator={"m": {"$lt": 0}})
+        path = self.file("year.txt", self.rows(*range(1, 60000)))
+        _, work = self.load("--shard-key", "none", "-j", 1, "--max-rejects", 10, path,
+                            code=support.EXIT_SOURCE)
+        figures = support.run_record(work)["accounting"]
+        self.assertTrue(10 < figures["rejectedByServer"] < 40000, figures)
+
     def test_a_duplicate_of_something_else_is_a_reject_and_not_already_there(self):
         # Only a clash of _id means that the document has arrived before.
         self.database.t.create_index("t", unique=True)

@@ -162,7 +162,7 @@ class WithRealServers(LocalCluster):
                 [ "$1" = --version ] && {{ echo "mongos version v9.9.9-fake"; exit 0; }}
                 options="--configdb --port --bind_ip 127.0.0.1 --nounixsocket"
                 [ "$1 $3 $5 $6 $7" = "$options" ] || exit 9
-                exec {router} --config-server "$2" --listen "127.0.0.1:$4"
+                exec "{router}" --config-server "$2" --listen "127.0.0.1:$4"
                 """), name="mongos", base="#!/usr/bin/env bash\n")
         path = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
         uri, said = self.up("--shards", 1, "--cache", "0.25", env=path)

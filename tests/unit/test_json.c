@@ -160,6 +160,9 @@ static void links_and_folders_are_left_alone(void **state) {
     assert_false(sl_json_write_file(s->folder, &document, &error));
     assert_false(sl_json_write_file("/nowhere/at/all.json", &document, &error));
     assert_non_null(strstr(error.message, "/nowhere/at/all.json"));
+    assert_false(sl_json_may_write_file("/nowhere/at/all.json", &error));
+    assert_false(sl_json_may_write_file(s->link, &error));
+    assert_true(sl_json_may_write_file(s->path, &error));
 }
 
 static void broken_files_are_told(void **state) {

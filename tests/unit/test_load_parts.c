@@ -209,6 +209,16 @@ static void thousands_of_sources_share_ranges(void **state) {
     lay_down(&load);
 }
 
+static void more_shards_than_stripes_make_no_empty_range(void **state) {
+    (void)state;
+    sl_load load;
+    lay_out(&load, 1, 300, 1);
+    assert_int_equal(load.range_count, SL_STRIPES);
+    for (size_t i = 0; i < load.range_count; i++)
+        assert_true(load.ranges[i].minimum < load.ranges[i].maximum);
+    lay_down(&load);
+}
+
 static int make_folder(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;
@@ -228,6 +238,7 @@ int main(void) {
         cmocka_unit_test(rejects_of_a_stopped_load_are_not_lost),
         cmocka_unit_test(each_shard_has_its_share_of_each_source),
         cmocka_unit_test(thousands_of_sources_share_ranges),
+        cmocka_unit_test(more_shards_than_stripes_make_no_empty_range),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

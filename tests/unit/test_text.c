@@ -73,6 +73,9 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
     char out[64];
     sl_text_printable((sl_text){"a\tb\x1B[31m\xC5\xBB\xFF", 11}, out, sizeof out);
     assert_string_equal(out, "a\\x09b\\x1b[31m\xC5\xBB\\xff");
+    /* U+009B begins a command as ESC [ does; U+00A0 is but a blank. */
+    sl_text_printable(sl_text_of("\xC2\x9B" "31m\xC2\xA0"), out, sizeof out);
+    assert_string_equal(out, "\\xc2\\x9b31m\xC2\xA0");
     char small[8];
     sl_text_printable(sl_text_of("abcdefghijk"), small, sizeof small);
     assert_string_equal(small, "abcd...");

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a load leaves its account: the work directory, and the report that was asked for. Both are
+ * seen to before anything is loaded: hours later it would be late to hear that one of them cannot be
+ * written. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <shardload/json.h>
+#include <shardload/log.h>
+
+/* Makes a folder named after target and time. Another load of the same second has taken the plain
+ * name; then a number follows it. */
+static bool make_named_directory(sl_load *load) {
+    const sl_load_config *config = load->config;
+    bool cluster = config->sink == SL_SINK_CLUSTER;
+    time_t now = time(NULL);
+    struct tm local;
+    char stamp[32], number[16] = "";
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    for (unsigned attempt = 2;; attempt++) {
+        snprintf(load->work_directory, sizeof load->work_directory, "shardload-%s%s%s-%s%s",
+                 cluster ? config->database : "bson", cluster ? "." : "",
+                 cluster ? config->collection : "", stamp, number);
+        if (mkdir(load->work_directory, 0700) == 0)
+            return true;
+        if (errno != EEXIST || attempt > 1000)
+            return false;
+        snprintf(number, sizeof number, "-%u", attempt);
+    }
+}
+
+bool sl_work_directory_make(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    bool made;
+    if (config->work_directory) {
+        if (strlen(config->work_directory) >= sizeof load->work_directory)
+            return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
+                                sizeof load->work_directory - 1);
+        strcpy(load->work_directory, config->work_directory);
+        made = mkdir(load->work_directory, 0700) == 0 || errno == EEXIST;
+    } else if (config->sink == SL_SINK_NULL) {
+        return true; /* a measurement leaves nothing behind */
+    } else {
+        made = make_named_directory(load);
+    }
+    if (!made) {
+        sl_error_set(error, SL_EXIT_USAGE, "cannot make the work directory %s: %s; name another "
+                     "one with --work-dir", load->work_directory, strerror(errno));
+        load->work_directory[0] = '\0';
+        return false;
+    }
+    char path[600];
+    snprintf(path, sizeof path, "%s/shardload.log", load->work_directory);
+    if (!sl_log_open_file(path, error)) {
+        load->work_directory[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+bool sl_report_check(sl_load *load, sl_error *error) {
+    if (!load->report || sl_json_may_write_file(load->report, error))
+        return true;
+    load->report = NULL; /* told once is enough */
+    return false;
+}
