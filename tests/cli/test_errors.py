@@ -253,14 +253,18 @@ class WrongPlaces(ErrorCase):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         read_end, write_end = os.pipe()
-        with os.fdopen(write_end, "wb") as feed: # stays open: more could come at any time
-            running = self.start("shardload", "load", "--sink", "bson:/dev/full", "-j", 2,
-                                 "--work-dir", "w", "-", stdin=read_end)
-            os.close(read_end)
-            feed.write((HEADER + "\n" + "".join(
-                ROW.format(id=n) + "\n" for n in range(1, 20000))).encode())
-            feed.flush()
-            self.assertEqual(running.wait(30).code, support.EXIT_USAGE)
+        self.addCleanup(os.close, write_end)  # open until then: more could come at any time
+        running = self.start("shardload", "load", "--sink", "bson:/dev/full", "-j", 2,
+                             "--work-dir", "w", "-", stdin=read_end)
+        os.close(read_end)
+        data = (HEADER + "\n" + "".join(
+            ROW.format(id=n) + "\n" for n in range(1, 20000))).encode()
+        try:
+            while data:
+                data = data[os.write(write_end, data):]
+        except BrokenPipeError:
+            pass  # it has ended already
+        self.assertEqual(running.wait(30).code, support.EXIT_USAGE)
 
     def test_a_full_disk_is_noticed(self):
         if not os.path.exists("/dev/full"):
