@@ -25,6 +25,7 @@ typedef enum sl_source_kind {
     SL_SOURCE_COMPRESSED, /* xz, zstd, bzip2, lz4, lzip, compress */
     SL_SOURCE_ARCHIVE,    /* zip, or tar, which may be compressed; so may be their members */
     SL_SOURCE_PIPE,       /* standard input, a FIFO: once; may carry any of the above */
+    SL_SOURCE_FOREIGN,    /* sl_source_head has found that it is no text: a PDF, a 7-Zip archive */
     SL_SOURCE_UNSEEN,     /* found in a folder and not opened yet; sl_source_head tells the kind */
 } sl_source_kind;
 

@@ -30,15 +30,19 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
 }
 
 /* Finds out how a source is written. With "auto" the formats are asked in turn, and when all of them
- * refuse, each one's reason is told. False with SL_EXIT_SOURCE: not recognised. */
-static bool recognise(sl_load *load, size_t index, char *head, sl_error *error) {
+ * refuse, each one's reason is told. False with SL_EXIT_SOURCE: not recognised, or `*damaged`: data
+ * that cannot be read, which is no reason to go on without it. */
+static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, sl_error *error) {
     sl_load_source *source = &load->sources[index];
     const char *path = sl_source_set_at(load->set, index)->path;
     size_t length;
     bool whole;
     const char *name;
-    if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error))
+    *damaged = false;
+    if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error)) {
+        *damaged = sl_source_set_at(load->set, index)->kind != SL_SOURCE_FOREIGN;
         return false;
+    }
     sl_text text = {head, length};
     char reasons[900] = "";
     size_t used = 0;
@@ -170,9 +174,11 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
             told = sl_clock_ns();
         }
         sl_error why = {0};
-        if (!recognise(load, i, head, &why)) {
+        bool damaged;
+        if (!recognise(load, i, head, &damaged, &why)) {
             *error = why;
-            ok = why.code == SL_EXIT_SOURCE && !sl_source_set_at(load->set, i)->named;
+            ok = why.code == SL_EXIT_SOURCE && !damaged &&
+                 !sl_source_set_at(load->set, i)->named;
             if (ok) {
                 sl_log_warning("%s; left out", why.message);
                 skip(load, i);

@@ -45,12 +45,19 @@ static source_state *add(sl_source_set *set, const char *path, sl_error *error) 
     return state;
 }
 
-bool sl_source_set_open(const sl_source_set *set, size_t index, sl_stream **stream,
-                        sl_error *error) {
-    const sl_source *source = &set->states[index].source;
+bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl_error *error) {
+    sl_source *source = &set->states[index].source;
+    bool foreign;
     /* An archive that was itself picked out of a folder by the pattern is taken whole. */
-    return sl_stream_open(source->path, source->named ? set->include : NULL, &set->stopped, stream,
-                          error);
+    if (sl_stream_open(source->path, source->named ? set->include : NULL, &set->stopped, &foreign,
+                       stream, error))
+        return true;
+    if (foreign) {
+        pthread_mutex_lock(&set->lock);
+        source->kind = SL_SOURCE_FOREIGN;
+        pthread_mutex_unlock(&set->lock);
+    }
+    return false;
 }
 
 /* Notes the kind of a regular file that has been opened. */

@@ -51,7 +51,7 @@ struct sl_source_set {
 bool sl_source_set_look(sl_source_set *set, size_t index, sl_error *error);
 
 /* Opens the stream of a source. */
-bool sl_source_set_open(const sl_source_set *set, size_t index, sl_stream **stream,
+bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream,
                         sl_error *error);
 
 const char *sl_base_name(const char *path);

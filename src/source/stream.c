@@ -63,8 +63,9 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compre
 }
 
 bool sl_stream_open(const char *path, const char *include, const _Atomic bool *stopped,
-                    sl_stream **result, sl_error *error) {
+                    bool *foreign, sl_stream **result, sl_error *error) {
     *result = NULL;
+    *foreign = false;
     sl_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return sl_error_memory(error, "opening sources");
@@ -79,6 +80,7 @@ bool sl_stream_open(const char *path, const char *include, const _Atomic bool *s
     const char *advice = advice_on(head, length);
     if (advice) {
         sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", path, advice);
+        *foreign = true;
         goto fail;
     }
     bool checked = stream->unpacker && sl_unpacker_sees_cuts(stream->unpacker);

@@ -58,6 +58,19 @@ class Archives(support.Case):
                 self.assertEqual((reject["line"], reject["column"]), ("4", "test_id"))
                 self.assertIn("readme.txt", (work / "shardload.log").read_text())
 
+    def test_a_damaged_file_in_a_folder_is_not_left_out_like_a_readme(self):
+        folder = self.scratch / "year"
+        folder.mkdir()
+        (folder / "good.txt").write_text(f"{HEADER}\n{ROW.format(1)}\n")
+        (folder / "readme.pdf").write_bytes(b"%PDF-1.4 no data")
+        found, _ = self.documents(folder)
+        self.assertEqual([document["t"] for document in found], [1])
+        rows = "\n".join(ROW.format(n * 7919) for n in range(5000))
+        (folder / "cut.gz").write_bytes(gzip.compress(f"{HEADER}\n{rows}\n".encode())[:3000])
+        outcome = self.shardload("load", "--sink", "null", folder, code=support.EXIT_SOURCE)
+        self.assertIn("cut.gz", outcome.text)
+        self.assertIn("truncated", outcome.text)
+
     def test_a_tar_of_gzipped_station_years_is_the_same_as_its_files(self):
         folder = support.mot_sample(".").parent / "isd"
         files = [folder / name for name in ("011490-99999-1986.gz", "024130-99999-2016.gz")]
