@@ -65,6 +65,12 @@ class House(unittest.TestCase):
                     and "#include <mongoc/" in p.read_text()]
         self.assertEqual([p for p in speakers if not DRIVER.search(p)], [])
 
+    def test_the_map_shows_every_file(self):
+        text = (TOP / "docs/architecture.md").read_text()
+        drawn = text[text.index("## The map"):text.index("## The way of a record")]
+        names = set(re.findall(r"\b[a-z0-9_]+\.c\b", drawn))
+        self.assertEqual(names, {p.name for p in (TOP / "src").rglob("*.c")})
+
     def test_every_file_names_its_licence(self):
         files = [p for p in sources()] + list((TOP / "tests").rglob("*.py"))
         files += [p for p in (TOP / "tools").iterdir() if p.is_file()]
