@@ -76,6 +76,12 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
 bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
                      sl_error *error);
 
+/* The UUID of the collection, as 32 hexadecimal digits: another one when it has been dropped and
+ * made anew. "" when there is no such collection. */
+#define SL_UUID_ROOM 33
+bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uuid[SL_UUID_ROOM],
+                    sl_error *error);
+
 /* Documents with minimum <= _id < maximum, without orphans. */
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error);

@@ -50,6 +50,14 @@ const char *sl_deployment_name(sl_deployment deployment);
 mongoc_client_t *sl_connection_borrow(sl_connection *connection);
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client);
 
+/* A second pool, for threads that write: they wait `timeout_seconds` for an answer, after which the
+ * connection is given up (other commands may take as long as they take). Once, and before the first
+ * writer is borrowed. */
+bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
+                                unsigned timeout_seconds, sl_error *error);
+mongoc_client_t *sl_connection_borrow_writer(sl_connection *connection);
+void sl_connection_return_writer(sl_connection *connection, mongoc_client_t *client);
+
 /* Runs a command on `database` with a client of the pool, on the primary. `reply` (may be NULL) is
  * always initialised: destroy it. A command of the write kind carries writeConcern in its own body.
  * On false the error says which command failed on which host, and the server's reason. The

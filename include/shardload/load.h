@@ -51,11 +51,15 @@ typedef struct sl_load_config {
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */
 
+    unsigned timeout_seconds; /* that a batch may wait for its answer */
+    unsigned retry_seconds;   /* that a batch is tried again for */
+
     unsigned threads;
     uint32_t batch_documents;
     size_t batch_bytes;
 
     const char *work_directory;  /* NULL: a new one with a name of its own */
+    bool resume;                 /* complete the load whose journal is in work_directory */
     const char *report;          /* also write the run record here */
     uint64_t rejects_max;        /* UINT64_MAX: no limit */
     double rejects_max_share;    /* of all records, 0..1; 1: no limit */

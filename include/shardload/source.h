@@ -59,6 +59,12 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 /* Leaves a source out of what readers hand out. Before the first block only. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
+/* The blocks of a source that nobody needs: bit `sequence` of `words` 64-bit words, borrowed as
+ * long as there are readers. A plain file's are not read; those of any other source must be, and
+ * are handed out with `done` set. Before the first block only. */
+void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
+                               size_t words);
+
 /* Readers that wait for a pipe give up: their error is then of class SL_EXIT_INTERRUPTED. Any
  * thread. */
 void sl_source_set_stop(sl_source_set *set);
@@ -85,7 +91,8 @@ typedef struct sl_source_block {
     const char *member; /* its name in the archive, safe to print; NULL when there is no archive.
                            The set's. The same pointer for all blocks of a member */
     bool member_start; /* the first block of a member, or of a source that is no archive */
-    bool last;         /* exactly one block of each source is its last */
+    bool last;         /* the last block of its source (which may be one that is skipped) */
+    bool done;         /* see sl_source_set_skip_blocks */
 } sl_source_block;
 
 /* How a reader spent its time, in nanoseconds. */

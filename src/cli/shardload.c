@@ -141,6 +141,15 @@ static const sl_option_row rows[] = {
     {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, LOAD, "Delivery",
      "Folder for rejects.tsv, the raw rejected records, run.json and the log. Without it, one named "
      "after target and time is made here.", false, NULL},
+    {"resume", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
+     "Complete the load that was interrupted, whose journal is in --work-dir: the same command again. "
+     "What is known to be there is not sent again; --drop then drops nothing.", false, NULL},
+    {"timeout", 0, SL_OPTION_COUNT, "SECONDS", "120", NULL, 1, 86400, LOAD, "Delivery",
+     "How long a batch may wait for the server's answer before the connection is given up and the "
+     "batch sent again on another.", false, NULL},
+    {"retry-timeout", 0, SL_OPTION_COUNT, "SECONDS", "300", NULL, 1, 86400, LOAD, "Delivery",
+     "How long a batch that cannot be delivered (an election, a server that restarts) is tried again "
+     "before the load stops, to be resumed.", false, NULL},
     {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
      "Do not count the documents of each range at the end.", false, NULL},
 
@@ -297,7 +306,7 @@ static sl_progress_kind progress_named(const char *name) {
     return (sl_progress_kind)i;
 }
 
-static void set_up_rest(load_setup *setup, const sl_options *options) {
+static void set_up_rest(load_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     config->threads = sl_option_is_word(options, "threads", "auto")
@@ -327,6 +336,13 @@ static void set_up_rest(load_setup *setup, const sl_options *options) {
     config->drop = sl_option_flag(options, "drop");
     config->again = sl_option_flag(options, "again");
     config->work_directory = sl_option_string(options, "work-dir");
+    config->resume = sl_option_flag(options, "resume");
+    config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
+    config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");
+    if (config->resume && !config->work_directory)
+        add_problem(error, "--resume needs --work-dir: which load?");
+    if (config->resume && config->sink != SL_SINK_CLUSTER)
+        add_problem(error, "--resume is for loads into a cluster: other sinks begin anew");
     config->report = sl_option_string(options, "report");
     config->verify = !sl_option_flag(options, "no-verify");
     config->progress = progress_named(sl_option_string(options, "progress"));
@@ -342,7 +358,7 @@ static int run_load(const sl_options *options) {
     if (set_up_source(&setup, options, &error)) {
         set_up_sink(&setup, options, &error);
         set_up_layout(&setup, options);
-        set_up_rest(&setup, options);
+        set_up_rest(&setup, options, &error);
     }
     if (error.code) {
         sl_log_error("%s", error.message);

@@ -12,6 +12,7 @@
 struct sl_connection {
     mongoc_uri_t *uri;
     mongoc_client_pool_t *pool;
+    mongoc_client_pool_t *writers; /* with a patience of its own; NULL until asked for */
     char *display_uri;
     sl_server server;
 };
@@ -247,9 +248,35 @@ void sl_connection_close(sl_connection *connection) {
     if (!connection)
         return;
     mongoc_client_pool_destroy(connection->pool);
+    if (connection->writers)
+        mongoc_client_pool_destroy(connection->writers);
     mongoc_uri_destroy(connection->uri);
     free(connection->display_uri);
     free(connection);
+}
+
+bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
+                                unsigned timeout_seconds, sl_error *error) {
+    mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
+    bson_error_t driver_error;
+    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS,
+                                   (int32_t)timeout_seconds * 1000);
+    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
+    connection->writers = mongoc_client_pool_new_with_error(uri, &driver_error);
+    mongoc_uri_destroy(uri);
+    if (!connection->writers)
+        return sl_error_from_driver(error, "connecting", &driver_error);
+    mongoc_client_pool_set_error_api(connection->writers, MONGOC_ERROR_API_VERSION_2);
+    mongoc_client_pool_set_appname(connection->writers, "shardload");
+    return true;
+}
+
+mongoc_client_t *sl_connection_borrow_writer(sl_connection *connection) {
+    return mongoc_client_pool_pop(connection->writers);
+}
+
+void sl_connection_return_writer(sl_connection *connection, mongoc_client_t *client) {
+    mongoc_client_pool_push(connection->writers, client);
 }
 
 const sl_server *sl_connection_server(const sl_connection *connection) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/clock.h>
+
 bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room) {
     memset(batch, 0, sizeof *batch);
     batch->shard = shard;
@@ -25,7 +27,7 @@ void sl_batch_empty(sl_batch *batch) {
     batch->segment_count = 0;
 }
 
-bool sl_batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id) {
+bool sl_batch_begin_segment(sl_batch *batch, sl_block_account *account) {
     if (batch->segment_count == batch->segment_room) {
         size_t room = batch->segment_room ? batch->segment_room * 2 : 16;
         sl_batch_segment *segments = realloc(batch->segments, room * sizeof *segments);
@@ -34,8 +36,11 @@ bool sl_batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence,
         batch->segments = segments;
         batch->segment_room = room;
     }
-    batch->segments[batch->segment_count++] =
-        (sl_batch_segment){.source = source, .sequence = sequence, .first_id = first_id};
+    if (batch->documents == 0)
+        batch->since = sl_clock_ns();
+    if (batch->segment_count > 0 && batch->segments[batch->segment_count - 1].documents == 0)
+        batch->segment_count--; /* that block had nothing for this batch */
+    batch->segments[batch->segment_count++] = (sl_batch_segment){.account = account};
     return true;
 }
 
@@ -50,14 +55,12 @@ bool sl_batch_make_room(sl_batch *batch, size_t need) {
     return true;
 }
 
-bool sl_batch_add(sl_batch *batch, const sl_batch_segment *origin, const uint8_t *document,
+bool sl_batch_add(sl_batch *batch, sl_block_account *account, const uint8_t *document,
                   size_t length) {
-    const sl_batch_segment *last =
-        batch->segment_count > 0 ? &batch->segments[batch->segment_count - 1] : NULL;
-    bool same = last && last->source == origin->source && last->sequence == origin->sequence;
+    bool same = batch->segment_count > 0 &&
+                batch->segments[batch->segment_count - 1].account == account;
     if (!sl_batch_make_room(batch, batch->used + length) ||
-        !(same ||
-          sl_batch_begin_segment(batch, origin->source, origin->sequence, origin->first_id)))
+        !(same || sl_batch_begin_segment(batch, account)))
         return false;
     memcpy(batch->bytes + batch->used, document, length);
     batch->used += length;

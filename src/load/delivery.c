@@ -7,9 +7,13 @@
  * whose owner cannot be told have a batch of their own, so that they do not spoil the others.
  *
  * Memory: batches get their room when they are first used. The batches of a worker's shards have
- * room for twice --batch-bytes in all, or for a MiB each where that is more (beyond 32 shards, by
- * default); the one that is left to the router, where it is needed, has as much as any of them. A
- * document that is larger than its batch makes it larger. */
+ * room for --batch-bytes in all, or for a MiB each where that is more (beyond 16 shards, by
+ * default); the one that is left to the router, where it is needed, has as much as any of them. The
+ * driver copies what is sent, so a worker holds twice --batch-bytes at most. A document that is
+ * larger than its batch makes it larger.
+ *
+ * Time: a batch that has waited long for its last documents is sent as it is, so that no block
+ * stays unsettled for long because a shard gets few documents. */
 #include "worker.h"
 
 #include <stdio.h>
@@ -20,6 +24,7 @@
 
 #define SCRATCH_BYTES ((size_t)256 << 10) /* stays in a core's own cache */
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)
+#define BATCH_SECONDS_MOST 5.0
 
 /* ---- a batch to its shard ---- */
 
@@ -56,32 +61,32 @@ static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
 
 static void on_refused(void *context, uint32_t index, int32_t code, const char *message) {
     sl_refusals *state = context;
-    sl_load *load = state->worker->load;
-    const sl_batch_segment *segment = segment_of(state->batch, index);
-    if (code == 0)
-        return; /* already there: it is where it should be */
+    sl_block_account *account = segment_of(state->batch, index)->account;
+    account->inserted--;
+    if (code == 0) { /* already there: it is where it should be */
+        account->already_there++;
+        return;
+    }
+    account->refused++;
     const uint8_t *document = document_at(state, index);
     uint32_t length;
     memcpy(&length, document, sizeof length);
     bson_t view;
     bson_iter_t iter;
-    int64_t id = segment->first_id;
+    int64_t id = account->first_id;
     char *json = NULL;
     if (bson_init_static(&view, document, BSON_UINT32_FROM_LE(length))) {
         if (bson_iter_init_find(&iter, &view, "_id") && BSON_ITER_HOLDS_INT64(&iter))
             id = bson_iter_int64(&iter);
         json = bson_as_relaxed_extended_json(&view, NULL);
     }
-    char reason[600];
-    snprintf(reason, sizeof reason, "refused by the server: %s (code %d)", message, code);
-    if (!sl_rejects_add_refused(load->rejects, segment->source, sl_document_id_offset(id), reason,
-                                json ? json : "", &state->worker->error))
-        state->failed = true;
+    sl_reject reject = {.offset = sl_document_id_offset(id), .line = SL_REJECT_LINE_UNKNOWN,
+                        .record = sl_text_of(json ? json : "")};
+    snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)", message,
+             code);
+    if (!sl_reject_list_add(&account->rejects, &reject))
+        state->failed = !sl_error_memory(&state->worker->error, "keeping rejects");
     bson_free(json);
-    /* It was counted with its segment; take it out again. */
-    atomic_fetch_sub_explicit(&load->accepted[sl_load_range_of(load, segment->first_id)], 1,
-                              memory_order_relaxed);
-    atomic_fetch_sub_explicit(&load->sources[segment->source].accepted, 1, memory_order_relaxed);
 }
 
 static bool send_batch(sl_worker *worker, sl_batch *batch) {
@@ -89,12 +94,9 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     if (batch->documents == 0)
         return true;
     sl_worker_spent(worker, STAGE_PARSING);
-    for (size_t i = 0; i < batch->segment_count; i++) {
-        const sl_batch_segment *segment = &batch->segments[i];
-        atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, segment->first_id)],
-                                  segment->documents, memory_order_relaxed);
-        atomic_fetch_add_explicit(&load->sources[segment->source].accepted, segment->documents,
-                                  memory_order_relaxed);
+    for (size_t i = 0; i < batch->segment_count; i++) { /* for now; on_refused takes back */
+        if (batch->segments[i].documents > 0)
+            batch->segments[i].account->inserted += batch->segments[i].documents;
     }
     sl_batch_result result = {0};
     sl_refusals refusals = {.worker = worker, .batch = batch};
@@ -113,9 +115,16 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     if (batch->shard < load->shards)
         atomic_fetch_add_explicit(&load->shard_documents[batch->shard], result.inserted,
                                   memory_order_relaxed);
+    for (size_t i = 0; ok && i < batch->segment_count; i++) {
+        sl_block_account *account = batch->segments[i].account;
+        if (batch->segments[i].documents == 0) /* parsed and settled already, perhaps */
+            continue;
+        account->waiting -= batch->segments[i].documents;
+        ok = sl_block_settle(worker, account);
+    }
     sl_batch_empty(batch);
     sl_worker_spent(worker, STAGE_SENDING);
-    return true;
+    return ok;
 }
 
 /* ---- documents to their batches ---- */
@@ -123,7 +132,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
 /* How much one batch holds when `shards` of them share a worker's room. */
 static size_t room_of(const sl_load *load) {
     size_t whole = load->config->batch_bytes;
-    size_t share = 2 * whole / load->shards;
+    size_t share = whole / load->shards;
     if (share < BATCH_BYTES_LEAST)
         share = BATCH_BYTES_LEAST;
     return share < whole ? share : whole;
@@ -152,13 +161,13 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
     return NULL;
 }
 
-static bool add_to_batch(sl_worker *worker, sl_batch *batch, const sl_batch_segment *origin,
+static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_block_account *account,
                          const uint8_t *document, size_t length) {
     bool full = batch->documents == worker->load->config->batch_documents ||
                 length > batch->room - batch->used;
     if (full && !send_batch(worker, batch))
         return false;
-    return sl_batch_add(batch, origin, document, length) ||
+    return sl_batch_add(batch, account, document, length) ||
            sl_error_memory(&worker->error, "filling a batch");
 }
 
@@ -175,7 +184,7 @@ static bool share_out(sl_worker *worker) {
         if (!sl_shard_map_owner_of(load->map, at, &worker->owners, &shard))
             shard = load->shards;
         sl_batch *to = sl_delivery_batch(worker, shard);
-        ok = to && add_to_batch(worker, to, from->segments, at, length);
+        ok = to && add_to_batch(worker, to, from->segments[0].account, at, length);
         at += length;
     }
     sl_batch_empty(from);
@@ -184,6 +193,16 @@ static bool share_out(sl_worker *worker) {
 
 bool sl_deliver(sl_worker *worker, sl_batch *batch) {
     return batch == &worker->scratch ? share_out(worker) : send_batch(worker, batch);
+}
+
+bool sl_deliver_old(sl_worker *worker) {
+    for (uint32_t i = 0; i <= worker->load->shards; i++) {
+        sl_batch *batch = &worker->batches[i];
+        if (batch->documents > 0 && sl_seconds_since(batch->since) > BATCH_SECONDS_MOST &&
+            !send_batch(worker, batch))
+            return false;
+    }
+    return true;
 }
 
 bool sl_deliver_rest(sl_worker *worker) {

@@ -17,6 +17,7 @@
 #include <shardload/run_record.h>
 #include <shardload/source.h>
 
+#include "journal.h"
 #include "rejects.h"
 
 /* What a worker is doing; also what it spent its time on. */
@@ -40,6 +41,8 @@ typedef struct sl_load_source {
     uint64_t device, inode; /* of a regular file; 0 otherwise */
     uint32_t number;
     bool skipped;
+    uint64_t *done; /* blocks that a load which is resumed has brought home; resume.c */
+    size_t done_words;
     _Atomic uint64_t accepted; /* documents inserted or already there */
 } sl_load_source;
 
@@ -60,12 +63,23 @@ typedef struct sl_worker_counters {
 
 /* ---- batch.c: documents on their way to one shard ---- */
 
+/* What has become of the records of one block so far; see blocks.c. Belongs to one worker. */
+typedef struct sl_block_account {
+    struct sl_block_account *next;
+    sl_source_block block;  /* whose text is gone once it is parsed */
+    int64_t first_id;       /* any id in the block's MiB */
+    uint64_t check;         /* as in the journal */
+    sl_parse_counts counts; /* known once it is parsed */
+    bool parsed;
+    uint32_t waiting; /* documents whose fate is not known: they are in batches */
+    uint32_t inserted, already_there, refused;
+    sl_reject_list rejects; /* the parser's and the server's */
+} sl_block_account;
+
 /* Which documents of a batch came from which block: segments follow each other in the batch. */
 typedef struct sl_batch_segment {
-    uint32_t source;
+    sl_block_account *account;
     uint32_t documents;
-    uint64_t sequence; /* of the block */
-    int64_t first_id;  /* of the block: any id in its MiB */
 } sl_batch_segment;
 
 typedef struct sl_batch {
@@ -74,6 +88,7 @@ typedef struct sl_batch {
     uint8_t *bytes; /* `used` bytes of `room`, then SL_SLACK more */
     size_t used;
     size_t room;
+    int64_t since; /* by sl_clock_ns, when the first document came into it */
     sl_batch_segment *segments;
     size_t segment_count;
     size_t segment_room;
@@ -83,13 +98,20 @@ bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room);
 void sl_batch_clear(sl_batch *batch);
 void sl_batch_empty(sl_batch *batch);
 /* Documents added from now on come from this block. */
-bool sl_batch_begin_segment(sl_batch *batch, uint32_t source, uint64_t sequence, int64_t first_id);
+bool sl_batch_begin_segment(sl_batch *batch, sl_block_account *account);
 /* Makes the batch hold at least `need` bytes. */
 bool sl_batch_make_room(sl_batch *batch, size_t need);
-/* Copies a document to the end, and books it under the block that segment `origin` names. Grows
- * the batch when it does not fit: the caller sends full ones before. */
-bool sl_batch_add(sl_batch *batch, const sl_batch_segment *origin, const uint8_t *document,
+/* Copies a document of the block to the end. Grows the batch when it does not fit: the caller sends
+ * full ones before. */
+bool sl_batch_add(sl_batch *batch, sl_block_account *account, const uint8_t *document,
                   size_t length);
+
+/* ---- resume.c: what earlier runs of a load have done ---- */
+
+typedef struct sl_carried {
+    uint64_t blocks, text_bytes, inserted, already_there, refused;
+    sl_parse_counts counts;
+} sl_carried;
 
 /* ---- the load ---- */
 
@@ -123,6 +145,11 @@ typedef struct sl_load {
     const struct sl_destination *sink;
     sl_reject_files *rejects;
 
+    sl_journal *journal; /* NULL unless into a cluster */
+    struct sl_past *past; /* what it held at the start; resume.c */
+    bool resumed;         /* documents may have been sent by an earlier run */
+    sl_carried carried;
+
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;   /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;   /* one per worker; read after the end */
@@ -142,6 +169,26 @@ void sl_load_fail(sl_load *load, const sl_error *error);
 
 /* The index of the range that holds `id`. */
 size_t sl_load_range_of(const sl_load *load, int64_t id);
+
+/* resume.c, in the order in which a load calls them. Without a journal they do nothing. */
+
+/* Opens the journal; with --resume, finds out whether it is about this load. `*finished`: there is
+ * nothing left to do. */
+bool sl_resume_open(sl_load *load, bool *finished, sl_error *error);
+/* The target is ready and the sources have their numbers: is it the one of the journal? */
+bool sl_resume_target(sl_load *load, sl_error *error);
+/* Takes over what earlier runs have done, before the first block is read. */
+bool sl_resume_carry(sl_load *load, sl_error *error);
+/* What the journal keeps of a block's text: a hash of it where it can be read only from front to
+ * back, perhaps from a pipe that brings something else the next time. Any thread. */
+uint64_t sl_resume_check(const sl_load *load, const sl_source_block *block);
+/* Is a block that is done the one that was? Any thread. */
+bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_error *error);
+/* Brings all blocks that are settled into the journal, and it to the disk. By one thread. */
+bool sl_resume_commit(sl_load *load, sl_error *error);
+/* All is loaded and verified. */
+bool sl_resume_finish(sl_load *load, sl_error *error);
+void sl_resume_close(sl_load *load);
 
 /* sources.c */
 bool sl_sources_open(sl_load *load, sl_error *error);

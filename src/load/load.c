@@ -20,6 +20,10 @@
 #include "record.h"
 #include "sink.h"
 
+/* How often the journal is brought to the disk. What has been loaded since is loaded again after a
+ * crash, so much and no more. */
+#define COMMIT_SECONDS 1.0
+
 static struct {
     pthread_mutex_t lock;
     sl_balancer *balancer; /* NULL once it has been put back, or given up */
@@ -59,25 +63,13 @@ void sl_load_fail(sl_load *load, const sl_error *error) {
     sl_source_set_stop(load->set);
 }
 
-/* What was sent of a pipe cannot be known again: the next one has a number of its own. */
-static void warn_of_pipes(const sl_load *load) {
-    for (size_t i = 0; load->connection && i < sl_source_set_count(load->set); i++) {
-        const sl_load_source *source = &load->sources[i];
-        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE &&
-            atomic_load(&source->accepted) > 0)
-            sl_log_warning("what came through the pipe %s is not known when it comes again: before "
-                           "that, use --drop, or delete its documents ({_id: {$gte: %lld, $lt: "
-                           "%lld}}), or they will be there twice",
-                           sl_source_set_at(load->set, i)->path,
-                           (long long)sl_stripe_first_id(source->number, 0),
-                           (long long)sl_stripe_first_id(source->number, SL_STRIPES));
-    }
-}
-
-static const char *how_to_complete(const sl_load *load) {
-    return load->config->sink == SL_SINK_CLUSTER
-               ? "loading the same files again completes them (what is there already stays)"
-               : "what was written is not complete";
+/* A load that ended early, for whatever reason, once documents may have been sent. */
+static void say_how_to_complete(const sl_load *load) {
+    if (load->config->sink == SL_SINK_BSON)
+        sl_log_warning("what was written is not complete");
+    else if (load->journal && atomic_load(&load->begun))
+        sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
+                       load->work_directory);
 }
 
 static void on_first_signal(void *context) {
@@ -96,8 +88,8 @@ static void on_second_signal(void *context) {
     sl_error error = {0};
     if (!put_balancer_back(&error))
         sl_log_error("%s", error.message);
-    sl_log_warning("stopped at once; %s", how_to_complete(load));
-    warn_of_pipes(load);
+    sl_log_warning("stopped at once");
+    say_how_to_complete(load);
 }
 
 static bool not_interrupted(sl_error *error) {
@@ -133,7 +125,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
 
 static bool connect_to_cluster(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
-    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, &load->connection,
+    if (!sl_connection_open(config->uri, "shardload", 2, &load->connection,
                             error))
         return false;
     const sl_server *server = sl_connection_server(load->connection);
@@ -171,7 +163,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
     bool created;
     load->target = (sl_target){.database = config->database, .collection = config->collection,
-                               .drop = config->drop, .compressor = config->compressor,
+                               .drop = config->drop && !load->resumed, .compressor = config->compressor,
                                .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL};
     atomic_store(&load->begun, true);
@@ -180,7 +172,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
-        !sl_sources_number_by_registry(load, error) ||
+        !sl_sources_number_by_registry(load, error) || !sl_resume_target(load, error) ||
         !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
     load->by_range = sl_shard_map_by_id(load->map);
@@ -214,8 +206,21 @@ static bool prepare_offline(sl_load *load, sl_error *error) {
     return sl_sources_number_offline(load, error) && sl_ranges_lay_out(load, error);
 }
 
+typedef struct sl_ticking {
+    sl_load *load;
+    sl_progress *progress;
+    int64_t committed; /* when, by sl_clock_ns */
+} sl_ticking;
+
 static void on_tick(void *context) {
-    sl_progress_tick(context);
+    sl_ticking *ticking = context;
+    sl_progress_tick(ticking->progress);
+    if (sl_seconds_since(ticking->committed) < COMMIT_SECONDS)
+        return;
+    sl_error error;
+    if (!sl_resume_commit(ticking->load, &error))
+        sl_load_fail(ticking->load, &error);
+    ticking->committed = sl_clock_ns();
 }
 
 static bool load_documents(sl_load *load, sl_error *error) {
@@ -228,27 +233,27 @@ static bool load_documents(sl_load *load, sl_error *error) {
     if (!load->counters || !load->latencies || !load->parsed || !load->shard_documents)
         return sl_error_memory(error, "starting workers");
     memset(load->counters, 0, threads * sizeof *load->counters);
-    const char *directory = load->work_directory[0] ? load->work_directory : NULL;
-    if (!sl_rejects_open(directory, load->set, &load->rejects, error))
+    if (!sl_resume_carry(load, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
         if (!source->skipped)
             sl_rejects_set_header(load->rejects, i, source->format->header(source->dialect));
     }
-    sl_progress *progress = sl_progress_start(load);
     int64_t start = sl_clock_ns();
-    bool ok = sl_workers_run(load, on_tick, progress, error);
+    sl_ticking ticking = {load, sl_progress_start(load), start};
+    bool ok = sl_workers_run(load, on_tick, &ticking, error);
     load->load_seconds = sl_seconds_since(start);
-    sl_progress_end(progress);
+    sl_progress_end(ticking.progress);
     sl_error closing = {0};
-    if (!sl_rejects_close(load->rejects, NULL, &closing) && ok) {
+    bool committed = sl_resume_commit(load, &closing);
+    if ((!committed || !sl_rejects_close(load->rejects, NULL, &closing)) && ok) {
         *error = closing;
         ok = false;
     }
     load->rejects = NULL;
     if (ok && sl_interrupt_requested())
-        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted; %s", how_to_complete(load));
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
     return ok;
 }
 
@@ -275,13 +280,16 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 static bool verify(sl_load *load, sl_error *error) {
     if (load->config->verify && !sl_verify_counts(load, error))
         return false;
-    return sl_sources_mark_loaded(load, error);
+    return sl_sources_mark_loaded(load, error) && sl_resume_finish(load, error);
 }
 
 /* The limit as a share is judged at the end too, when few records give it a meaning. */
 static bool rejects_within_limit(const sl_load *load, sl_error *error) {
     sl_load_totals sum = sl_load_sum(load);
-    uint64_t rejects = sum.parser_rejects + sum.server_rejects;
+    const sl_carried *carried = &load->carried;
+    uint64_t rejects = sum.parser_rejects + sum.server_rejects + carried->counts.rejects +
+                       carried->refused;
+    sum.records += carried->counts.records;
     const sl_load_config *config = load->config;
     if (rejects <= config->rejects_max &&
         (double)rejects <= config->rejects_max_share * (double)sum.records)
@@ -321,8 +329,9 @@ static bool run_phases(sl_load *load, sl_error *error) {
 /* ---- the whole ---- */
 
 static void load_clear(sl_load *load) {
-    sl_sources_close(load);
     sl_rejects_close(load->rejects, NULL, NULL);
+    sl_resume_close(load);
+    sl_sources_close(load);
     sl_shard_map_destroy(load->map);
     sl_registry_close(load->registry);
     sl_topology_destroy(load->topology);
@@ -354,20 +363,21 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (ok)
         sl_record_start(&load);
     /* The sources come first: what is wrong with them shows before anything is made anywhere. */
+    bool finished = false;
     ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
          sl_work_directory_make(&load, &error) && sl_report_check(&load, &error) &&
-         run_phases(&load, &error);
+         sl_resume_open(&load, &finished, &error) && (finished || run_phases(&load, &error));
 
     if (!ok) { /* said before the balancer is put back, which may have to wait for a server */
         sl_log_error("%s", error.message);
-        warn_of_pipes(&load);
+        say_how_to_complete(&load);
     }
     sl_error restoring = {0};
     if (!put_balancer_back(&restoring))
         sl_log_error("%s", restoring.message);
     load.balancer_restored = !pause_state.lost;
-    sl_exit code = SL_EXIT_USAGE;
-    if (load.record)
+    sl_exit code = error.code;
+    if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
     sl_interrupt_stop_listening();
     load_clear(&load);

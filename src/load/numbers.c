@@ -57,7 +57,7 @@ bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
     size_t count, next = 0;
     sl_registry_entry *entries = entries_of(load, &count, error);
     bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
-              (load->config->again || refuse_loaded(load, entries, count, error)) &&
+              (load->config->again || load->resumed || refuse_loaded(load, entries, count, error)) &&
               sl_registry_start(load->registry, entries, count, error);
     for (size_t i = 0; ok && i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped)

@@ -107,8 +107,9 @@ static void record_sources(sl_load *load) {
     bson_append_array_end(record, &array);
 }
 
+/* Of all runs of the load: what an earlier one has done counts as well. */
 static sl_parse_counts sum_parsed(const sl_load *load) {
-    sl_parse_counts sum = {0};
+    sl_parse_counts sum = load->carried.counts;
     for (unsigned i = 0; load->parsed && i < load->config->threads; i++)
         sl_parse_counts_add(&sum, &load->parsed[i]);
     return sum;
@@ -140,6 +141,17 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "bsonBytes", totals->bson_bytes);
     INT64(&section, "batches", totals->batches);
     INT64(&section, "retries", totals->retries);
+    if (load->resumed) {
+        bson_t earlier;
+        BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
+        INT64(&earlier, "records", load->carried.counts.records);
+        INT64(&earlier, "inserted", load->carried.inserted);
+        INT64(&earlier, "alreadyThere", load->carried.already_there);
+        INT64(&earlier, "rejectedByParser", load->carried.counts.rejects);
+        INT64(&earlier, "rejectedByServer", load->carried.refused);
+        INT64(&earlier, "textBytes", load->carried.text_bytes);
+        bson_append_document_end(&section, &earlier);
+    }
     bson_append_document_end(record, &section);
     return fates == parsed->records;
 }
@@ -215,12 +227,15 @@ static void record_shards(sl_load *load) {
 static void print_account(const sl_load *load, const sl_parse_counts *parsed,
                           const sl_load_totals *totals) {
     double seconds = load->load_seconds;
+    uint64_t sent = totals->inserted + totals->already_there - load->carried.inserted -
+                    load->carried.already_there;
     const struct {
         const char *what;
         uint64_t number;
         bool always;
     } rows[] = {
         {"records", parsed->records, true},
+        {"  of those done by earlier runs", load->carried.counts.records, false},
         {"= inserted", totals->inserted, true},
         {"+ already there", totals->already_there, false},
         {"+ rejected by the parser", parsed->rejects, true},
@@ -242,14 +257,18 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
     }
     if (seconds > 0)
         sl_log_info("  %s documents/s, %s/s of text, %u threads",
-                    sl_human_count((uint64_t)((double)(totals->inserted + totals->already_there) /
-                                              seconds), rate),
-                    sl_human_bytes((double)totals->text_bytes / seconds, bytes),
+                    sl_human_count((uint64_t)((double)sent / seconds), rate),
+                    sl_human_bytes((double)(totals->text_bytes - load->carried.text_bytes) /
+                                       seconds, bytes),
                     load->config->threads);
 }
 
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_load_totals totals = sl_load_sum(load);
+    totals.inserted += load->carried.inserted;
+    totals.already_there += load->carried.already_there;
+    totals.server_rejects += load->carried.refused;
+    totals.text_bytes += load->carried.text_bytes;
     sl_parse_counts parsed = sum_parsed(load);
     bool began = load->counters != NULL;
     sl_error error = {0};

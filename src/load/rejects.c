@@ -2,10 +2,14 @@
 /* Rejects, in order and with line numbers.
  *
  * Threads finish blocks in any order, but a line number is known only when all blocks before have
- * been counted. Blocks are drawn in order, so at any time only as many are out of order as there
- * are threads: those that are early wait here in a short list. One lock guards everything; it is
- * taken once per block. The raw rejects of a source are closed with its last block, so that of
- * thousands of files with a reject each only a few are open at a time. */
+ * been counted. Blocks are drawn in order, and settled within seconds of each other: those that are
+ * early wait here in a list that is kept in order. One lock guards everything; it is taken once per
+ * block. The raw rejects of a source are closed with its last block, so that of thousands of files
+ * with a reject each only a few are open at a time.
+ *
+ * The journal hears of a block that has rejects when they have been written, with the sizes that
+ * the files then have. A load that is resumed cuts the files to the sizes that the journal knows,
+ * and does the other blocks again: so no reject is lost, and none stands there twice. */
 #include "rejects.h"
 
 #include <errno.h>
@@ -34,16 +38,17 @@ typedef struct sl_entry {
 typedef struct sl_early_block {
     struct sl_early_block *next;
     sl_source_block block; /* its text is gone */
-    uint64_t lines;
+    sl_journal_entry entry;
     sl_reject_list list;
 } sl_early_block;
 
 typedef struct sl_source_rejects {
     uint64_t next_sequence;
     uint64_t lines; /* of the blocks before next_sequence, since their member began */
-    sl_early_block *early;
+    sl_early_block *early, *latest; /* by sequence */
     sl_text header;
     FILE *raw; /* opened with the first reject */
+    uint64_t raw_kept; /* bytes that an earlier run has written */
 } sl_source_rejects;
 
 struct sl_reject_files {
@@ -52,6 +57,8 @@ struct sl_reject_files {
     sl_source_rejects *sources;
     char *directory; /* NULL: no files */
     FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder shows early */
+    sl_journal *journal;
+    bool dirty;          /* something is not on the disk */
     uint64_t written;
     uint64_t shown;
 };
@@ -85,9 +92,19 @@ void sl_reject_list_clear(sl_reject_list *list) {
     memset(list, 0, sizeof *list);
 }
 
-static FILE *create_file(const char *path, sl_error *error) {
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    FILE *stream = file < 0 ? NULL : fdopen(file, "w");
+/* Opens a file for writing behind its first `kept` bytes, the only ones that stay. */
+static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct stat facts;
+    if (file >= 0 && kept > 0 && fstat(file, &facts) == 0 && (uint64_t)facts.st_size < kept) {
+        close(file);
+        sl_error_set(error, SL_EXIT_USAGE, "%s: is shorter than the journal says; without what an "
+                     "earlier run wrote there the load cannot be resumed", path);
+        return NULL;
+    }
+    bool ok = file >= 0 && ftruncate(file, (off_t)kept) == 0 &&
+              lseek(file, (off_t)kept, SEEK_SET) >= 0;
+    FILE *stream = ok ? fdopen(file, "w") : NULL;
     if (!stream) {
         sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
         if (file >= 0)
@@ -96,27 +113,29 @@ static FILE *create_file(const char *path, sl_error *error) {
     return stream;
 }
 
-bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_reject_files **result,
-                  sl_error *error) {
+bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal *journal,
+                     uint64_t table_kept, sl_reject_files **result, sl_error *error) {
     *result = NULL;
     sl_reject_files *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "opening the reject file");
     pthread_mutex_init(&made->lock, NULL);
     made->set = set;
+    made->journal = journal;
     made->sources = calloc(sl_source_set_count(set), sizeof *made->sources);
     if (!made->sources) {
         sl_error_memory(error, "opening the reject file");
         goto fail;
     }
     if (directory) {
+        made->directory = strdup(directory);
         char path[1024];
         snprintf(path, sizeof path, "%s/rejects.tsv", directory);
-        made->directory = strdup(directory);
-        made->table = create_file(path, error);
-        if (!made->table)
+        made->table = open_file(path, table_kept, error);
+        if (!made->table || !made->directory)
             goto fail;
-        fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
+        if (table_kept == 0)
+            fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
     }
     *result = made;
     return true;
@@ -180,10 +199,10 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         /* Cut, because a name may be no longer than 255 bytes, and this one has more in front. */
         snprintf(name, sizeof name, "%s/rejected/%06zu-%.200s", rejects->directory, source + 1,
                  strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
-        state->raw = create_file(name, error);
+        state->raw = open_file(name, state->raw_kept, error);
         if (!state->raw)
             return false;
-        if (state->header.length > 0)
+        if (state->header.length > 0 && state->raw_kept == 0)
             fwrite(state->header.bytes, 1, state->header.length, state->raw);
     }
     if (record.length > 0)
@@ -200,10 +219,11 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
         memcpy(&one, list->bytes + at, sizeof one);
         sl_text reason = {list->bytes + at + sizeof one, one.reason_length};
         sl_text record = {reason.bytes + reason.length, one.record_length};
+        bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
         put_row(rejects, block->source, block->member,
-                lines == UINT64_MAX ? 0 : lines + one.line + 1, one.offset, one.column, reason,
-                record);
-        if (!put_raw(rejects, block->source, record, error))
+                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, one.column,
+                reason, record);
+        if (!refused && !put_raw(rejects, block->source, record, error))
             return false;
         size_t size = sizeof one + reason.length + record.length;
         at += (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
@@ -211,74 +231,142 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
     return true;
 }
 
-static bool close_file(FILE *file, const char *what, sl_error *error) {
+static bool cannot_write(const char *what, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", what,
+                        errno ? strerror(errno) : "the disk may be full");
+}
+
+static bool bring_to_disk(FILE *file, const char *what, sl_error *error) {
+    errno = 0;
+    return (fflush(file) == 0 && !ferror(file) && fdatasync(fileno(file)) == 0) ||
+           cannot_write(what, error);
+}
+
+static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
     if (!file)
         return true;
-    bool bad = ferror(file) != 0;
-    if (fclose(file) != 0 || bad)
-        return sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", what,
-                            errno ? strerror(errno) : "the disk may be full");
-    return true;
+    bool ok = !to_disk || bring_to_disk(file, what, error);
+    bool closed = !ferror(file);
+    closed = fclose(file) == 0 && closed;
+    return ok && (closed || cannot_write(what, error));
+}
+
+/* The size of a file that is being written, in bytes; 0 for none. */
+static uint64_t size_of(FILE *file) {
+    off_t at = file ? ftello(file) : 0;
+    return at > 0 ? (uint64_t)at : 0;
+}
+
+static bool tell_journal(const sl_reject_files *rejects, const sl_journal_entry *entry,
+                         sl_error *error) {
+    return !rejects->journal || sl_journal_add(rejects->journal, entry) ||
+           sl_error_memory(error, "keeping the journal");
 }
 
 /* The next block in order. */
-static bool take_block(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
-                       const sl_reject_list *list, sl_error *error) {
+static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error *error) {
+    const sl_source_block *block = &early->block;
     sl_source_rejects *state = &rejects->sources[block->source];
     if (block->member_start)
         state->lines = 0;
-    bool ok = write_list(rejects, block, state->lines, list, error);
+    bool ok = true;
+    if (early->list.count > 0) {
+        ok = write_list(rejects, block, state->lines, &early->list, error);
+        early->entry.table_bytes = size_of(rejects->table);
+        early->entry.raw_bytes = state->raw ? size_of(state->raw) : state->raw_kept;
+        rejects->dirty = true;
+        ok = ok && tell_journal(rejects, &early->entry, error);
+    }
     state->next_sequence++;
-    state->lines += lines;
-    if (block->last) {
-        ok = close_file(state->raw, "the raw rejects", error) && ok;
+    state->lines += early->entry.counts.lines;
+    if (block->last && state->raw) {
+        ok = close_file(state->raw, rejects->journal != NULL, "the raw rejects", error) && ok;
         state->raw = NULL;
     }
     return ok;
 }
 
-bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
-                           sl_reject_list *list, sl_error *error) {
+/* Keeps a block in its place; most come at the end. */
+static void keep_early(sl_source_rejects *state, sl_early_block *early) {
+    uint64_t sequence = early->block.sequence;
+    sl_early_block **link = &state->early;
+    if (state->latest && state->latest->block.sequence < sequence)
+        link = &state->latest->next;
+    while (*link && (*link)->block.sequence < sequence)
+        link = &(*link)->next;
+    early->next = *link;
+    *link = early;
+    if (!early->next)
+        state->latest = early;
+}
+
+static bool take_early(sl_reject_files *rejects, sl_source_rejects *state, sl_error *error) {
     bool ok = true;
+    while (ok && state->early && state->early->block.sequence == state->next_sequence) {
+        sl_early_block *early = state->early;
+        ok = take_block(rejects, early, error);
+        state->early = early->next;
+        if (!state->early)
+            state->latest = NULL;
+        sl_reject_list_clear(&early->list);
+        free(early);
+    }
+    return ok;
+}
+
+/* Under the lock. */
+static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_error *error) {
+    sl_source_rejects *state = &rejects->sources[given->block.source];
+    if (given->block.sequence == state->next_sequence) {
+        bool ok = take_block(rejects, given, error);
+        given->list.used = given->list.count = 0; /* its memory serves the next block */
+        return ok && take_early(rejects, state, error);
+    }
+    sl_early_block *early = malloc(sizeof *early);
+    if (!early)
+        return sl_error_memory(error, "keeping rejects");
+    *early = *given;
+    keep_early(state, early);
+    memset(&given->list, 0, sizeof given->list);
+    return true;
+}
+
+bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
+                           const sl_journal_entry *entry, sl_reject_list *list, sl_error *error) {
+    sl_early_block given = {.block = *block, .entry = *entry, .list = *list};
+    pthread_mutex_lock(&rejects->lock);
+    bool ok = list->count > 0 || tell_journal(rejects, entry, error);
+    ok = ok && take_or_keep(rejects, &given, error);
+    pthread_mutex_unlock(&rejects->lock);
+    *list = given.list;
+    return ok;
+}
+
+bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *block,
+                               const sl_journal_entry *entry, sl_error *error) {
+    sl_early_block given = {.block = *block, .entry = *entry};
     pthread_mutex_lock(&rejects->lock);
     sl_source_rejects *state = &rejects->sources[block->source];
-    if (block->sequence != state->next_sequence) {
-        sl_early_block *early = malloc(sizeof *early);
-        ok = early != NULL;
-        if (ok) {
-            *early = (sl_early_block){state->early, *block, lines, *list};
-            state->early = early;
-            memset(list, 0, sizeof *list);
-        } else {
-            sl_error_memory(error, "keeping rejects");
-        }
-    } else {
-        ok = take_block(rejects, block, lines, list, error);
-        list->used = list->count = 0; /* its memory serves the next block */
-        for (sl_early_block **link = &state->early; ok && *link;) {
-            sl_early_block *early = *link;
-            if (early->block.sequence != state->next_sequence) {
-                link = &early->next;
-                continue;
-            }
-            ok = take_block(rejects, &early->block, early->lines, &early->list, error);
-            *link = early->next;
-            sl_reject_list_clear(&early->list);
-            free(early);
-            link = &state->early; /* the next one may stand anywhere */
-        }
-    }
+    if (entry->raw_bytes > state->raw_kept)
+        state->raw_kept = entry->raw_bytes;
+    bool ok = take_or_keep(rejects, &given, error);
     pthread_mutex_unlock(&rejects->lock);
     return ok;
 }
 
-bool sl_rejects_add_refused(sl_reject_files *rejects, size_t source, uint64_t offset, const char *reason,
-                         const char *document, sl_error *error) {
-    (void)error;
+bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
+    bool ok = true;
     pthread_mutex_lock(&rejects->lock);
-    put_row(rejects, source, NULL, 0, offset, NULL, sl_text_of(reason), sl_text_of(document));
+    if (rejects->dirty && rejects->table) {
+        ok = bring_to_disk(rejects->table, "rejects.tsv", error);
+        for (size_t i = 0; ok && i < sl_source_set_count(rejects->set); i++) {
+            if (rejects->sources[i].raw)
+                ok = bring_to_disk(rejects->sources[i].raw, "the raw rejects", error);
+        }
+        rejects->dirty = !ok;
+    }
     pthread_mutex_unlock(&rejects->lock);
-    return true;
+    return ok;
 }
 
 bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *error) {
@@ -288,7 +376,8 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
     for (size_t i = 0; rejects->sources && i < sl_source_set_count(rejects->set); i++) {
         sl_source_rejects *state = &rejects->sources[i];
         /* Blocks that are still early: the load was stopped before those in front of them. Their
-         * rejects count, so they are written, though without line numbers. */
+         * rejects count, so they are written, though without line numbers. The journal does not
+         * hear of them: a load that is resumed does these blocks again, and writes the numbers. */
         while (state->early) {
             sl_early_block *early = state->early;
             state->early = early->next;
@@ -296,9 +385,9 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
             sl_reject_list_clear(&early->list);
             free(early);
         }
-        ok = close_file(state->raw, "the raw rejects", error) && ok;
+        ok = close_file(state->raw, false, "the raw rejects", error) && ok;
     }
-    ok = close_file(rejects->table, "rejects.tsv", error) && ok;
+    ok = close_file(rejects->table, false, "rejects.tsv", error) && ok;
     if (written)
         *written = rejects->written;
     pthread_mutex_destroy(&rejects->lock);

@@ -205,6 +205,7 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
 
 void sl_sources_close(sl_load *load) {
     for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
+        free(load->sources[i].done);
         if (load->sources[i].format) {
             sl_members_clear(&load->sources[i]);
             load->sources[i].format->dialect_destroy(load->sources[i].dialect);

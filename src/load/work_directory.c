@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <shardload/json.h>
 #include <shardload/log.h>
@@ -42,15 +43,18 @@ bool sl_work_directory_make(sl_load *load, sl_error *error) {
             return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
                                 sizeof load->work_directory - 1);
         strcpy(load->work_directory, config->work_directory);
-        made = mkdir(load->work_directory, 0700) == 0 || errno == EEXIST;
+        /* What is to be resumed must be there. */
+        made = config->resume ? access(load->work_directory, W_OK) == 0
+                              : mkdir(load->work_directory, 0700) == 0 || errno == EEXIST;
     } else if (config->sink == SL_SINK_NULL) {
         return true; /* a measurement leaves nothing behind */
     } else {
         made = make_named_directory(load);
     }
     if (!made) {
-        sl_error_set(error, SL_EXIT_USAGE, "cannot make the work directory %s: %s; name another "
-                     "one with --work-dir", load->work_directory, strerror(errno));
+        sl_error_set(error, SL_EXIT_USAGE, "cannot %s the work directory %s: %s; name another "
+                     "one with --work-dir", config->resume ? "use" : "make", load->work_directory,
+                     strerror(errno));
         load->work_directory[0] = '\0';
         return false;
     }

@@ -42,6 +42,7 @@ static void sink_to_batch(sl_worker *worker) {
     batch->used = (size_t)(worker->sink.cursor - batch->bytes);
     if (more > 0)
         batch->segments[batch->segment_count - 1].documents += more;
+    worker->account->waiting += more;
 }
 
 static void batch_to_sink(sl_worker *worker) {
@@ -53,10 +54,7 @@ static void batch_to_sink(sl_worker *worker) {
 }
 
 static bool begin_segment(sl_worker *worker) {
-    const sl_source_block *block = worker->block;
-    uint32_t number = worker->load->sources[block->source].number;
-    return sl_batch_begin_segment(worker->target, (uint32_t)block->source, block->sequence,
-                               sl_document_id(number, block->offset)) ||
+    return sl_batch_begin_segment(worker->target, worker->account) ||
            sl_error_memory(&worker->error, "filling a batch");
 }
 
@@ -74,7 +72,7 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_worker *worker = sink->context;
-    if (!sl_reject_list_add(&worker->rejects, reject))
+    if (!sl_reject_list_add(&worker->account->rejects, reject))
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
@@ -99,7 +97,9 @@ static uint64_t rejects_of(const sl_worker_counters *counters) {
 
 static bool reject_limit_passed(sl_worker *worker) {
     sl_load *load = worker->load;
-    uint64_t records = 0, rejects = 0;
+    const sl_carried *carried = &load->carried;
+    uint64_t records = carried->counts.records;
+    uint64_t rejects = carried->counts.rejects + carried->refused;
     for (unsigned i = 0; i < load->config->threads; i++) {
         records += atomic_load_explicit(&load->counters[i].records, memory_order_relaxed);
         rejects += rejects_of(&load->counters[i]);
@@ -120,40 +120,51 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     }
 }
 
-static bool handle_block(sl_worker *worker, const sl_source_block *block) {
+/* Parses a block into batches; `dialect` NULL when it holds nothing of the load's. */
+static bool parse_block(sl_worker *worker, const sl_source_block *block, const sl_dialect *dialect) {
     sl_load *load = worker->load;
     sl_load_source *source = &load->sources[block->source];
-    sl_parse_counts counts = {0};
-    uint64_t rejects_before = rejects_of(worker->counters);
-    const sl_dialect *dialect;
-    bool ok = sl_sources_dialect(load, block, &dialect, &worker->error);
-    if (ok && dialect && block->text.length > 0) {
-        int64_t first_id = sl_document_id(source->number, block->offset);
-        worker->block = block;
-        worker->target = target_of(worker, first_id);
+    sl_block_account *account = sl_block_begin(worker, block);
+    if (!account)
+        return false;
+    worker->account = account;
+    bool ok = true;
+    if (dialect && block->text.length > 0) {
+        worker->target = target_of(worker, account->first_id);
         if (!worker->target || !begin_segment(worker))
             return false;
         batch_to_sink(worker);
         sl_block view = {
             .text = block->text,
             .offset = block->offset,
-            .id_base = first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
+            .id_base = account->first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
         };
         ok = source->format->parse(sl_sources_plan_of(load, source), dialect, &view,
-                                   &worker->sink, &counts);
+                                   &worker->sink, &account->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
             ok = sl_deliver(worker, worker->target);
         sl_count(&worker->counters->text_bytes, block->text.length);
-        sl_count(&worker->counters->records, counts.records);
-        sl_count(&worker->counters->parser_rejects, counts.rejects);
+        sl_count(&worker->counters->records, account->counts.records);
+        sl_count(&worker->counters->parser_rejects, account->counts.rejects);
     }
-    ok = sl_rejects_block_done(load->rejects, block, counts.lines, &worker->rejects,
-                               &worker->error) &&
-         ok && !worker->error.code;
-    sl_parse_counts_add(&load->parsed[worker->index], &counts);
+    sl_parse_counts_add(&load->parsed[worker->index], &account->counts);
+    account->parsed = ok && !worker->error.code;
+    if (account->parsed && load->journal)
+        account->check = sl_resume_check(load, block);
+    return account->parsed && sl_block_settle(worker, account);
+}
+
+static bool handle_block(sl_worker *worker, const sl_source_block *block) {
+    sl_load *load = worker->load;
+    const sl_dialect *dialect;
+    uint64_t rejects_before = rejects_of(worker->counters);
+    /* Also of a block that is done: those behind it wait for what its member's first block says. */
+    bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
+              (block->done ? sl_resume_same_text(load, block, &worker->error)
+                           : parse_block(worker, block, dialect));
     sl_worker_spent(worker, STAGE_PARSING);
-    return ok &&
+    return ok && sl_deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before && reject_limit_passed(worker));
 }
 
@@ -192,7 +203,7 @@ static void worker_clear(sl_worker *worker) {
     sl_reader_destroy(worker->reader);
     worker->load->sink->outlet_destroy(worker->outlet);
     sl_delivery_clear(worker);
-    sl_reject_list_clear(&worker->rejects);
+    sl_blocks_clear(worker);
 }
 
 static bool worker_init(sl_worker *worker, sl_load *load, unsigned index, void *shared,

@@ -19,13 +19,14 @@ typedef struct sl_worker {
     sl_batch *batches;
     sl_batch scratch; /* what is parsed before it is shared out; used when the route is by key */
     sl_owner_cache owners;
-    sl_reject_list rejects;
+    sl_block_account *open_accounts; /* blocks with documents on their way, the latest first */
+    sl_block_account *free_accounts;
     sl_error error;
 
     /* The block in hand. */
     sl_sink sink;
     sl_batch *target; /* what it is parsed into: the batch of its shard, or the scratch */
-    const sl_source_block *block;
+    sl_block_account *account;
     int64_t stage_since;
 } sl_worker;
 
@@ -37,6 +38,17 @@ static inline void sl_count(_Atomic uint64_t *counter, uint64_t more) {
 
 /* worker.c: the time since the last call was spent on `stage`. */
 void sl_worker_spent(sl_worker *worker, sl_stage stage);
+
+/* ---- blocks.c; on false the worker's error is set and the load must end ---- */
+
+/* The account of a block that is about to be parsed; NULL without memory. */
+sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block);
+
+/* Settles the account if all is known: the block is parsed and no document waits. It must not be
+ * touched afterwards. Otherwise nothing happens. */
+bool sl_block_settle(sl_worker *worker, sl_block_account *account);
+
+void sl_blocks_clear(sl_worker *worker);
 
 /* ---- delivery.c; on false the worker's error is set and the load must end ---- */
 
@@ -51,6 +63,9 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard);
 /* Sends a batch and empties it; of the scratch, each document goes into the batch of its owner,
  * and those that are full are sent. */
 bool sl_deliver(sl_worker *worker, sl_batch *batch);
+
+/* Sends batches that have been waiting for more documents for too long. */
+bool sl_deliver_old(sl_worker *worker);
 
 /* Sends whatever is in a batch. */
 bool sl_deliver_rest(sl_worker *worker);

@@ -16,8 +16,8 @@
 #include <shardload/clock.h>
 #include <shardload/log.h>
 
-/* How long a batch that cannot be delivered is tried again before the load gives up. */
-#define RETRY_SECONDS 60.0
+#include "interrupt.h"
+
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
 
@@ -33,9 +33,9 @@ struct sl_outlet {
 };
 
 static bool writer_open(sl_load *load, void **shared, sl_error *error) {
-    (void)error;
     *shared = load;
-    return true;
+    return sl_connection_open_writers(load->connection, load->config->threads,
+                                      load->config->timeout_seconds, error);
 }
 
 static bool writer_close(void *shared, sl_error *error) {
@@ -64,7 +64,7 @@ static void writer_outlet_destroy(sl_outlet *outlet) {
         return;
     mongoc_collection_destroy(outlet->collection);
     if (outlet->client)
-        sl_connection_return(outlet->load->connection, outlet->client);
+        sl_connection_return_writer(outlet->load->connection, outlet->client);
     bson_destroy(outlet->options);
     free(outlet->views);
     free(outlet->pointers);
@@ -80,7 +80,7 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     made->load = load;
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
-    made->client = sl_connection_borrow(load->connection);
+    made->client = sl_connection_borrow_writer(load->connection);
     made->collection = mongoc_client_get_collection(made->client, load->target.database,
                                                     load->target.collection);
     mongoc_write_concern_t *concern = write_concern_of(load);
@@ -262,9 +262,13 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
         case UNDELIVERABLE:
             return false;
         case SEND_AGAIN:
-            if (attempt == 0)
+            if (attempt == 0) { /* the limit is for trying again, not for the first answer */
                 sl_log_warning("%s; trying again", error->message);
-            if (sl_seconds_since(start) > RETRY_SECONDS)
+                start = sl_clock_ns();
+            }
+            if (sl_interrupt_requested())
+                return sl_error_prefix(error, "gave up when interrupted");
+            if (sl_seconds_since(start) > outlet->load->config->retry_seconds)
                 return sl_error_prefix(error, "gave up after %.0f s", sl_seconds_since(start));
             wait_before_retry(outlet, attempt);
         }

@@ -230,13 +230,28 @@ static bool make_order(sl_source_set *set) {
     return true;
 }
 
+/* Passes over what nobody needs. The set's lock is held. */
+static void pass_over(sl_source_set *set) {
+    while (set->next < set->count) {
+        const source_state *state = &set->states[set->order[set->next]];
+        bool done = !state->skip && state->source.kind == SL_SOURCE_PLAIN &&
+                    sl_source_block_is_done(state, set->next_block);
+        if (!state->skip && !done)
+            return;
+        if (done && ++set->next_block << SL_BLOCK_BITS < state->source.stored_bytes)
+            continue;
+        set->next++;
+        set->next_block = 0;
+    }
+}
+
 /* Draws the next block or source; drawn->unseen: look into this one first. */
 static bool draw_next(sl_source_set *set, draw *drawn, sl_error *error) {
     *drawn = (draw){0};
     pthread_mutex_lock(&set->lock);
     bool ok = set->order || make_order(set);
-    while (ok && set->next < set->count && set->states[set->order[set->next]].skip)
-        set->next++;
+    if (ok)
+        pass_over(set);
     if (ok && set->next < set->count) {
         size_t index = set->order[set->next];
         const sl_source *source = &set->states[index].source;

@@ -190,6 +190,7 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
     *block = (sl_source_block){.source = open->source, .sequence = open->sequence++,
                                .offset = open->offset, .text = {reader->buffer, length},
                                .member = open->member, .member_start = open->member_start};
+    block->done = sl_source_block_is_done(&reader->set->states[open->source], block->sequence);
     open->offset += length;
     open->member_start = false;
     open->skip_line = cut;

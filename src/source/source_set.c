@@ -195,6 +195,20 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
+void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
+                               size_t words) {
+    source_state *state = &set->states[index];
+    state->done = done;
+    state->done_words = words;
+    uint64_t size = state->source.stored_bytes, skipped = 0;
+    for (uint64_t start = 0; state->source.kind == SL_SOURCE_PLAIN && start < size;
+         start += SL_BLOCK_BYTES) {
+        if (sl_source_block_is_done(state, start >> SL_BLOCK_BITS))
+            skipped += size - start < SL_BLOCK_BYTES ? size - start : SL_BLOCK_BYTES;
+    }
+    atomic_fetch_add_explicit(&set->consumed_bytes, skipped, memory_order_relaxed);
+}
+
 /* Remembers what was read of a pipe. Takes over the stream. */
 static bool keep(sl_source_set *set, size_t index, sl_stream *stream, const char *head,
                  size_t length, sl_error *error) {

@@ -14,7 +14,13 @@
 typedef struct source_state {
     sl_source source;
     bool skip;
+    const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
+    size_t done_words;
 } source_state;
+
+static inline bool sl_source_block_is_done(const source_state *state, uint64_t sequence) {
+    return sequence >> 6 < state->done_words && (state->done[sequence >> 6] >> (sequence & 63) & 1);
+}
 
 /* A pipe that has been looked into, and what was read of it. */
 typedef struct sl_kept_pipe {

@@ -4,7 +4,6 @@
 Nothing here depends on how fast a load is: small batches make it long, the signal is sent when the
 first documents have been seen, and a load from a pipe goes on for as long as the pipe is open."""
 import os
-import re
 import signal
 import socket
 import sys
@@ -155,16 +154,34 @@ class CtrlC(InterruptCase):
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_how_to_load_a_pipe_again_is_told(self):
-        # It would get other ids: what is there must go first.
-        running, _ = self.open_ended("t")
-        running.signal(signal.SIGINT)
-        outcome = running.wait()
+    def test_a_pipe_is_completed_when_it_brings_the_same_again(self):
+        text = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
+        work = self.scratch / "pipe"
+        command = ["shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
+                   "-j", 1, "--batch-size", 500, "-"]
+        read_end, write_end = os.pipe()
+        running = self.start(*command, stdin=read_end)
+        os.close(read_end)
+        with os.fdopen(write_end, "wb") as feed:
+            feed.write(text[:3 << 20])
+            feed.flush()
+            self.wait_for(lambda: not running.running() or
+                          self.database.t.estimated_document_count() > 0, "the first documents")
+            running.signal(signal.SIGINT)
+            outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-        self.assertGreater(self.database.t.count_documents({}), 0)
-        low, high = map(int, re.search(r"\$gte: (\d+), \$lt: (\d+)", outcome.err).groups())
-        self.database.t.delete_many({"_id": {"$gte": low, "$lt": high}})
-        self.assertEqual(self.database.t.count_documents({}), 0)
+        self.assertIn("--resume", outcome.err)
+        there = self.database.t.estimated_document_count()
+        self.assertTrue(0 < there < 59999, there)
+
+        other = text.replace(b"|FORD|", b"|FRDO|", 1)
+        self.assertTrue(other != text)
+        outcome = self.shardload(*command[1:-1], "--resume", "-", stdin=other,
+                                 code=support.EXIT_SOURCE)
+        self.assertIn("another text", outcome.err)
+        outcome = self.shardload(*command[1:-1], "--resume", "-", stdin=text)
+        path = self.file("same.txt", text.decode())
+        self.assert_complete(path)
 
     def test_while_it_looks_for_the_server(self):
         with socket.socket() as mute:

@@ -61,7 +61,8 @@ static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *resu
             segment++;
         of_segment++;
         assert_true(bson_iter_init_find(&iter, &view, "block"));
-        assert_int_equal(bson_iter_int64(&iter), segment->sequence * SOURCES + segment->source);
+        assert_int_equal(bson_iter_int64(&iter), segment->account->block.sequence * SOURCES +
+                                                        segment->account->block.source);
         if (id == now.refuse) {
             result->rejected++;
             refused(context, documents, 121, "not today");
@@ -154,7 +155,7 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
         fclose(file);
     }
     assert_true(sl_source_set_create(names, SOURCES, NULL, &made->set, &error));
-    assert_true(sl_rejects_open(made->folder, made->set, &made->load.rejects, &error));
+    assert_true(sl_rejects_open(made->folder, made->set, NULL, 0, &made->load.rejects, &error));
     return made;
 }
 
@@ -164,6 +165,7 @@ static void bench_destroy(bench *made) {
     assert_true(sl_rejects_close(made->load.rejects, NULL, &error));
     sl_source_set_destroy(made->set);
     sl_delivery_clear(&made->worker);
+    sl_blocks_clear(&made->worker);
     sl_shard_map_destroy(made->load.map);
     snprintf(command, sizeof command, "rm -rf '%s'", made->folder);
     assert_int_equal(system(command), 0);
@@ -177,9 +179,11 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
     char *text = calloc(1, (size_t)pad + 1);
     memset(text, 'x', (size_t)pad);
     assert_int_equal(scratch->used, 0);
-    assert_true(sl_batch_begin_segment(
-        scratch, source, sequence,
-        sl_document_id(b->sources[source].number, sequence << SL_BLOCK_BITS)));
+    sl_block_account *account = sl_block_begin(
+        &b->worker, &(sl_source_block){.source = source, .sequence = sequence,
+                                       .offset = sequence << SL_BLOCK_BITS});
+    assert_non_null(account);
+    assert_true(sl_batch_begin_segment(scratch, account));
     for (int i = id; i < id + count; i++) {
         bson_t document = BSON_INITIALIZER;
         char owner[2] = {(char)('a' + i * 7 % 10 % 4), 0};
@@ -195,11 +199,14 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
         scratch->used += document.len;
         scratch->documents++;
         scratch->segments[0].documents++;
+        account->waiting++;
         bson_destroy(&document);
     }
     free(text);
     assert_true(sl_deliver(&b->worker, scratch));
     assert_int_equal(scratch->documents, 0);
+    account->parsed = true;
+    assert_true(sl_block_settle(&b->worker, account));
 }
 
 static void assert_all_came(const bench *b, unsigned count) {

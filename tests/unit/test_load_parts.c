@@ -48,23 +48,26 @@ static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char
     assert_true(sl_reject_list_add(list, &reject));
 }
 
+/* Every block has ten lines. */
+static const sl_journal_entry ten_lines = {.counts.lines = 10};
+
 static void rejects_are_in_order_whoever_is_first(void **state) {
     (void)state;
     sl_source_set *set = set_of("data.txt", "x\n");
     sl_reject_files *rejects;
     sl_error error;
-    assert_true(sl_rejects_open(folder, set, &rejects, &error));
+    assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     sl_rejects_set_header(rejects, 0, sl_text_of("a|b\n"));
     /* Block 2 is done first, then 0, then 1: 10 lines each. */
     sl_reject_list lists[3] = {{0}};
     add(&lists[2], 4, 2500, "third", "r3|\t");
     add(&lists[0], 0, 17, "first", "r1");
     add(&lists[1], 9, 1999, "second", "r2");
+    add(&lists[2], SL_REJECT_LINE_UNKNOWN, 5000, "refused: no", "{}");
     static const unsigned order[] = {2, 0, 1};
     for (int i = 0; i < 3; i++)
-        assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = order[i]}, 10,
-                                          &lists[order[i]], &error));
-    assert_true(sl_rejects_add_refused(rejects, 0, 5000, "refused: no", "{}", &error));
+        assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = order[i]},
+                                          &ten_lines, &lists[order[i]], &error));
     uint64_t written;
     assert_true(sl_rejects_close(rejects, &written, &error));
     assert_int_equal(written, 4);
@@ -74,7 +77,7 @@ static void rejects_are_in_order_whoever_is_first(void **state) {
              "%1$s/data.txt\t1\t17\ttest_date\tfirst\tr1\n"
              "%1$s/data.txt\t20\t1999\ttest_date\tsecond\tr2\n"
              "%1$s/data.txt\t25\t2500\ttest_date\tthird\tr3|\\x09\n"
-             "%1$s/data.txt\t\t5000\t\trefused: no\t{}\n", folder);
+             "%1$s/data.txt\t\t5000\ttest_date\trefused: no\t{}\n", folder);
     assert_string_equal(read_back("rejects.tsv"), expected);
     /* The raw file holds the records as they were, behind the header. */
     assert_string_equal(read_back("rejected/000001-data.txt"), "a|b\nr1\nr2\nr3|\t\n");
@@ -88,7 +91,7 @@ static void lines_are_counted_within_a_member_of_an_archive(void **state) {
     sl_source_set *set = set_of("year.zip.txt", "x\n");
     sl_reject_files *rejects;
     sl_error error;
-    assert_true(sl_rejects_open(folder, set, &rejects, &error));
+    assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     static const sl_source_block blocks[] = {
         {.sequence = 0, .member = "jan.csv", .member_start = true},
         {.sequence = 1, .member = "jan.csv"},
@@ -97,7 +100,7 @@ static void lines_are_counted_within_a_member_of_an_archive(void **state) {
     for (int i = 0; i < 3; i++) {
         sl_reject_list list = {0};
         add(&list, 2, (uint64_t)i * 1000, "bad", "r");
-        assert_true(sl_rejects_block_done(rejects, &blocks[i], 10, &list, &error));
+        assert_true(sl_rejects_block_done(rejects, &blocks[i], &ten_lines, &list, &error));
         sl_reject_list_clear(&list);
     }
     assert_true(sl_rejects_close(rejects, NULL, &error));
@@ -114,11 +117,11 @@ static void rejects_of_a_stopped_load_are_not_lost(void **state) {
     sl_reject_files *rejects;
     sl_error error;
     sl_reject_list list = {0};
-    assert_true(sl_rejects_open(folder, set, &rejects, &error));
+    assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     add(&list, 4, 2500, "early", "r");
     /* Block 0 never came. */
-    assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1}, 10, &list,
-                                      &error));
+    assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1},
+                                      &ten_lines, &list, &error));
     assert_true(sl_rejects_close(rejects, NULL, &error));
     assert_non_null(strstr(read_back("rejects.tsv"), "stopped.txt\t\t2500\ttest_date\tearly\tr\n"));
     sl_reject_list_clear(&list);

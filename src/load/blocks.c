@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks in the works: from the moment a worker has one in hand until each of its records has met
+ * its fate.
+ *
+ * The documents of a block are spread over batches of the same worker, so its account belongs to
+ * that worker and needs no lock. It is settled when the block has been parsed to its end and no
+ * batch holds a document of it any more: only then its documents and rejects are booked, and the
+ * journal hears of it. A block is therefore settled as a whole or not at all, whatever ends the
+ * load, and one that is not settled is sent again by the load that resumes. */
+#include "worker.h"
+
+#include <stdlib.h>
+
+sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
+    sl_block_account *account = worker->free_accounts;
+    if (account) {
+        worker->free_accounts = account->next;
+    } else {
+        account = calloc(1, sizeof *account);
+        if (!account) {
+            sl_error_memory(&worker->error, "reading a block");
+            return NULL;
+        }
+    }
+    sl_reject_list rejects = account->rejects; /* empty, with its memory */
+    *account = (sl_block_account){
+        .next = worker->open_accounts,
+        .block = *block,
+        .first_id = sl_document_id(worker->load->sources[block->source].number, block->offset),
+        .rejects = rejects,
+    };
+    worker->open_accounts = account;
+    return account;
+}
+
+static void recycle(sl_worker *worker, sl_block_account *account) {
+    sl_block_account **link = &worker->open_accounts;
+    while (*link != account)
+        link = &(*link)->next;
+    *link = account->next;
+    account->next = worker->free_accounts;
+    worker->free_accounts = account;
+}
+
+bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
+    sl_load *load = worker->load;
+    if (!account->parsed || account->waiting > 0)
+        return true;
+    uint64_t accepted = (uint64_t)account->inserted + account->already_there;
+    atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, account->first_id)], accepted,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&load->sources[account->block.source].accepted, accepted,
+                              memory_order_relaxed);
+    sl_journal_entry entry = {
+        .source = account->block.source,
+        .sequence = account->block.sequence,
+        .offset = account->block.offset,
+        .member_start = account->block.member_start,
+        .check = account->check,
+        .text_bytes = account->block.text.length,
+        .inserted = account->inserted,
+        .already_there = account->already_there,
+        .refused = account->refused,
+        .counts = account->counts,
+    };
+    bool ok = sl_rejects_block_done(load->rejects, &account->block, &entry, &account->rejects,
+                                    &worker->error);
+    recycle(worker, account);
+    return ok;
+}
+
+void sl_blocks_clear(sl_worker *worker) {
+    sl_block_account *lists[] = {worker->open_accounts, worker->free_accounts};
+    for (int i = 0; i < 2; i++) {
+        while (lists[i]) {
+            sl_block_account *next = lists[i]->next;
+            sl_reject_list_clear(&lists[i]->rejects);
+            free(lists[i]);
+            lists[i] = next;
+        }
+    }
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The journal's file. Entries are gathered in memory under a lock that is held for the copying of
+ * one; the thread that commits swaps the gathering buffer for an empty one and writes without the
+ * lock. */
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#define HEAD_BYTES 12u
+#define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
+
+enum { RECORD_DOCUMENT = 1, RECORD_ENTRY = 2 };
+
+typedef struct sl_bytes {
+    uint8_t *bytes;
+    size_t used, room;
+} sl_bytes;
+
+struct sl_journal {
+    int file;
+    off_t end; /* of whole records */
+    char *path;
+    pthread_mutex_t lock;
+    sl_bytes gathering; /* records; under the lock */
+    sl_bytes writing;   /* the committing thread's */
+};
+
+/* ---- records ---- */
+
+static void put32(uint8_t *to, uint32_t value) {
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint32_t get32(const uint8_t *from) {
+    return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+           (uint32_t)from[3] << 24;
+}
+
+static uint32_t checksum(const uint8_t *head, const uint8_t *payload, size_t length) {
+    uLong crc = crc32(0, head, 8);
+    return (uint32_t)crc32_z(crc, payload, length);
+}
+
+static bool append_record(sl_bytes *to, uint32_t type, const void *payload, size_t length) {
+    size_t need = HEAD_BYTES + length;
+    if (to->room - to->used < need) {
+        size_t room = (to->room + need) * 2;
+        uint8_t *bytes = realloc(to->bytes, room);
+        if (!bytes)
+            return false;
+        to->bytes = bytes;
+        to->room = room;
+    }
+    uint8_t *at = to->bytes + to->used;
+    put32(at, (uint32_t)length);
+    put32(at + 4, type);
+    memcpy(at + HEAD_BYTES, payload, length);
+    put32(at + 8, checksum(at, at + HEAD_BYTES, length));
+    to->used += need;
+    return true;
+}
+
+static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
+                        const sl_journal_handlers *handlers) {
+    if (type == RECORD_ENTRY && length == JOURNAL_ENTRY_BYTES) {
+        sl_journal_entry entry;
+        memcpy(&entry, payload, sizeof entry);
+        return handlers->entry(handlers->context, &entry);
+    }
+    bson_t document;
+    return type == RECORD_DOCUMENT && bson_init_static(&document, payload, length) &&
+           bson_validate(&document, BSON_VALIDATE_NONE, NULL) &&
+           handlers->document(handlers->context, &document);
+}
+
+size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_handlers *handlers) {
+    size_t at = 0;
+    while (length - at >= HEAD_BYTES) {
+        const uint8_t *head = bytes + at;
+        uint32_t payload = get32(head);
+        if (payload > DOCUMENT_BYTES_MAX || payload > length - at - HEAD_BYTES ||
+            get32(head + 8) != checksum(head, head + HEAD_BYTES, payload) ||
+            !take_record(get32(head + 4), head + HEAD_BYTES, payload, handlers))
+            break;
+        at += HEAD_BYTES + payload;
+    }
+    return at;
+}
+
+/* ---- the file ---- */
+
+static bool failed(const sl_journal *journal, const char *doing, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be %s: %s", journal->path, doing,
+                        strerror(errno));
+}
+
+static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_error *error) {
+    into->bytes = malloc(length + 1);
+    if (!into->bytes)
+        return sl_error_memory(error, "reading the journal");
+    while (into->used < length) {
+        ssize_t got = pread(journal->file, into->bytes + into->used, length - into->used,
+                            (off_t)into->used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return failed(journal, "read", error);
+        if (got == 0)
+            break;
+        into->used += (size_t)got;
+    }
+    return true;
+}
+
+static bool read_records(sl_journal *journal, const sl_journal_handlers *handlers, bool *empty,
+                         sl_error *error) {
+    struct stat facts;
+    if (fstat(journal->file, &facts) != 0)
+        return failed(journal, "read", error);
+    if (!S_ISREG(facts.st_mode))
+        return sl_error_set(error, SL_EXIT_USAGE, "%s: is not a regular file", journal->path);
+    sl_bytes content = {0};
+    bool ok = read_all(journal, (size_t)facts.st_size, &content, error);
+    if (ok) {
+        size_t good = sl_journal_scan(content.bytes, content.used, handlers);
+        *empty = good == 0;
+        journal->end = (off_t)good;
+        ok = ftruncate(journal->file, journal->end) == 0 || failed(journal, "written", error);
+    }
+    free(content.bytes);
+    return ok;
+}
+
+/* The entry of a new file in its folder must outlive a crash too. */
+static void sync_folder(const char *directory) {
+    int folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        fsync(folder);
+        close(folder);
+    }
+}
+
+bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
+                     sl_journal **result, bool *empty, sl_error *error) {
+    sl_journal *made = calloc(1, sizeof *made);
+    *result = NULL;
+    if (!made)
+        return sl_error_memory(error, "opening the journal");
+    pthread_mutex_init(&made->lock, NULL);
+    made->file = -1;
+    size_t room = strlen(directory) + sizeof "/journal";
+    made->path = malloc(room);
+    if (!made->path) {
+        sl_error_memory(error, "opening the journal");
+        goto fail;
+    }
+    snprintf(made->path, room, "%s/journal", directory);
+    made->file = open(made->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (made->file < 0) {
+        failed(made, "opened", error);
+        goto fail;
+    }
+    if (flock(made->file, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            sl_error_set(error, SL_EXIT_USAGE,
+                         "%s: another loader is at work in this folder; name another one with "
+                         "--work-dir, or wait for it",
+                         directory);
+        else
+            failed(made, "locked", error);
+        goto fail;
+    }
+    if (!read_records(made, handlers, empty, error))
+        goto fail;
+    sync_folder(directory);
+    *result = made;
+    return true;
+fail:
+    sl_journal_close(made);
+    return false;
+}
+
+void sl_journal_close(sl_journal *journal) {
+    if (!journal)
+        return;
+    if (journal->file >= 0)
+        close(journal->file); /* unlocks it too */
+    pthread_mutex_destroy(&journal->lock);
+    free(journal->gathering.bytes);
+    free(journal->writing.bytes);
+    free(journal->path);
+    free(journal);
+}
+
+bool sl_journal_begin(sl_journal *journal, sl_error *error) {
+    journal->end = 0;
+    return ftruncate(journal->file, 0) == 0 || failed(journal, "written", error);
+}
+
+/* After a failure (the disk is full) what was written of the records is taken back, so that later
+ * ones do not stand behind a torn one. */
+static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_error *error) {
+    for (size_t done = 0; done < records->used;) {
+        ssize_t wrote = pwrite(journal->file, records->bytes + done, records->used - done,
+                               journal->end + (off_t)done);
+        if (wrote >= 0) {
+            done += (size_t)wrote;
+        } else if (errno != EINTR) {
+            failed(journal, "written", error);
+            return ftruncate(journal->file, journal->end) == 0 && false;
+        }
+    }
+    if (fdatasync(journal->file) != 0)
+        return failed(journal, "written", error);
+    journal->end += (off_t)records->used;
+    return true;
+}
+
+bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error) {
+    sl_bytes record = {0};
+    bool ok = append_record(&record, RECORD_DOCUMENT, bson_get_data(document), document->len)
+                  ? append_to_file(journal, &record, error)
+                  : sl_error_memory(error, "writing the journal");
+    free(record.bytes);
+    return ok;
+}
+
+bool sl_journal_add(sl_journal *journal, const sl_journal_entry *entry) {
+    pthread_mutex_lock(&journal->lock);
+    bool ok = append_record(&journal->gathering, RECORD_ENTRY, entry, sizeof *entry);
+    pthread_mutex_unlock(&journal->lock);
+    return ok;
+}
+
+void sl_journal_collect(sl_journal *journal) {
+    pthread_mutex_lock(&journal->lock);
+    sl_bytes empty = journal->writing;
+    journal->writing = journal->gathering;
+    journal->gathering = empty;
+    journal->gathering.used = 0;
+    pthread_mutex_unlock(&journal->lock);
+}
+
+bool sl_journal_commit(sl_journal *journal, sl_error *error) {
+    bool ok = journal->writing.used == 0 || append_to_file(journal, &journal->writing, error);
+    journal->writing.used = 0;
+    return ok;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a load leaves in its journal, and what one that resumes it takes over.
+ *
+ * The journal begins with three documents:
+ *
+ *   {begun: <date>, options: {...}, sources: [{path, fingerprint, ...}]}   before anything is changed
+ *   {target: <uuid of the collection>, numbers: [...]}                     before the first document
+ *   {finished: <date>, rejects: <number>}                                  when all is verified
+ *
+ * and has its blocks between the last two. A load that is resumed must have the same sources, the
+ * same options that change documents, and the same collection (not one of the same name: its UUID);
+ * otherwise the blocks that it would not send are not the ones that were sent. Without `target` no
+ * document has been sent, and the load is begun again as its command says, --drop included.
+ *
+ * The order that makes it safe, for each block: its documents are acknowledged by the server with
+ * the write concern of the load; its rejects are on the disk; then its entry is. Whatever dies in
+ * between, a block without an entry is done again, and meets its own documents. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+#include <shardload/md5.h>
+#include <shardload/text.h>
+
+typedef struct sl_past {
+    bson_t *begun, *target, *finished; /* NULL until read */
+    sl_journal_entry *entries;         /* sorted by source and sequence when all are read */
+    size_t count, room;
+    bool no_memory;
+} sl_past;
+
+/* ---- reading ---- */
+
+static bool on_document(void *context, const bson_t *document) {
+    sl_past *past = context;
+    bson_t **places[] = {&past->begun, &past->target, &past->finished};
+    static const char *const names[] = {"begun", "target", "finished"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (bson_has_field(document, names[i]) && !*places[i] && (i == 0 || *places[i - 1])) {
+            *places[i] = bson_copy(document);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool on_entry(void *context, const sl_journal_entry *entry) {
+    sl_past *past = context;
+    if (!past->target)
+        return false;
+    if (past->count == past->room) {
+        size_t room = past->room ? past->room * 2 : 1024;
+        sl_journal_entry *entries = realloc(past->entries, room * sizeof *entries);
+        if (!entries) {
+            past->no_memory = true;
+            return false;
+        }
+        past->entries = entries;
+        past->room = room;
+    }
+    past->entries[past->count++] = *entry;
+    return true;
+}
+
+static int by_place(const void *a, const void *b) {
+    const sl_journal_entry *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+/* ---- which load it is ---- */
+
+static void append_schema(bson_t *options, const char *text) {
+    uint8_t digest[SL_MD5_BYTES];
+    char hex[2 * SL_MD5_BYTES + 1] = "none";
+    if (text) {
+        sl_md5 md5;
+        sl_md5_begin(&md5);
+        sl_md5_add(&md5, text, strlen(text));
+        sl_md5_end(&md5, digest);
+        for (size_t i = 0; i < SL_MD5_BYTES; i++)
+            snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    }
+    BSON_APPEND_UTF8(options, "schema", hex);
+}
+
+/* The options that change what documents look like or where they go, by the names users give them.
+ */
+static void append_options(bson_t *document, const sl_load_config *config) {
+    const sl_format_options *format = &config->format_options;
+    bson_t options;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "options", &options);
+    BSON_APPEND_UTF8(&options, "db", config->database);
+    BSON_APPEND_UTF8(&options, "collection", config->collection);
+    BSON_APPEND_UTF8(&options, "format", config->format);
+    append_schema(&options, format->schema_text);
+    BSON_APPEND_UTF8(&options, "names", format->long_names ? "long" : "short");
+    BSON_APPEND_UTF8(&options, "encoding", format->latin1 ? "latin-1" : "utf-8");
+    BSON_APPEND_UTF8(&options, "trim", format->trim ? "yes" : "no");
+    BSON_APPEND_UTF8(&options, "missing", format->keep_missing ? "raw" : "omit");
+    BSON_APPEND_UTF8(&options, "include", config->include ? config->include : "");
+    bson_append_document_end(document, &options);
+}
+
+static void append_sources(bson_t *document, const sl_load *load) {
+    bson_t sources, item;
+    BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const sl_source *facts = sl_source_set_at(load->set, i);
+        char room[16], path[1024];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&sources, key, &item);
+        sl_text_printable(sl_text_of(facts->path), path, sizeof path);
+        BSON_APPEND_UTF8(&item, "path", path);
+        BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
+        BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
+        BSON_APPEND_BOOL(&item, "leftOut", load->sources[i].skipped);
+        bson_append_document_end(&sources, &item);
+    }
+    bson_append_array_end(document, &sources);
+}
+
+static bool write_begun(sl_load *load, sl_error *error) {
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_DATE_TIME(&document, "begun", sl_wall_clock_ms());
+    BSON_APPEND_UTF8(&document, "version", load->config->program_version);
+    append_options(&document, load->config);
+    append_sources(&document, load);
+    bool ok = sl_journal_begin(load->journal, error) &&
+              sl_journal_write(load->journal, &document, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+static const char *text_of(const bson_t *document, const char *path) {
+    bson_iter_t iter, found;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
+                   BSON_ITER_HOLDS_UTF8(&found)
+               ? bson_iter_utf8(&found, NULL)
+               : "";
+}
+
+static bool other_load(const sl_load *load, sl_exit code, const char *how, sl_error *error) {
+    return sl_error_set(error, code, "--resume: this is not the load that %s holds: %s",
+                        load->work_directory, how);
+}
+
+static bool same_options(const sl_load *load, sl_error *error) {
+    bson_t now = BSON_INITIALIZER;
+    bson_iter_t iter, options;
+    char how[900] = "";
+    size_t used = 0;
+    append_options(&now, load->config);
+    bson_iter_init_find(&iter, &now, "options");
+    bson_iter_recurse(&iter, &options);
+    while (bson_iter_next(&options)) {
+        char path[64];
+        snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
+        const char *was = text_of(load->past->begun, path), *is = bson_iter_utf8(&options, NULL);
+        if (strcmp(was, is) != 0 && used < sizeof how)
+            used += (size_t)snprintf(how + used, sizeof how - used,
+                                     "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
+                                     bson_iter_key(&options), was, is);
+    }
+    bson_destroy(&now);
+    return used == 0 || other_load(load, SL_EXIT_USAGE, how, error);
+}
+
+/* A pipe has no name to be known by: it is taken for the one of the journal, and its text is
+ * compared while it comes. */
+static bool same_sources(sl_load *load, sl_error *error) {
+    bson_iter_t iter, sources;
+    size_t count = sl_source_set_count(load->set), index = 0;
+    char how[900];
+    if (!bson_iter_init_find(&iter, load->past->begun, "sources") ||
+        !bson_iter_recurse(&iter, &sources))
+        return other_load(load, SL_EXIT_SOURCE, "it names no sources", error);
+    for (; bson_iter_next(&sources); index++) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_t was;
+        bson_iter_document(&sources, &length, &bytes);
+        if (!bson_init_static(&was, bytes, length) || index >= count)
+            continue;
+        const sl_source *facts = sl_source_set_at(load->set, index);
+        sl_load_source *source = &load->sources[index];
+        const char *fingerprint = text_of(&was, "fingerprint");
+        bson_iter_t field;
+        bool left_out = bson_iter_init_find(&field, &was, "leftOut") && bson_iter_bool(&field);
+        if (facts->kind == SL_SOURCE_PIPE)
+            snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
+        if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped)
+            continue;
+        int64_t size = bson_iter_init_find(&field, &was, "storedBytes")
+                           ? bson_iter_as_int64(&field)
+                           : 0;
+        snprintf(how, sizeof how,
+                 "source %zu is %.300s with %llu bytes, and was %.300s with %lld bytes%s",
+                 index + 1, facts->path, (unsigned long long)facts->stored_bytes,
+                 text_of(&was, "path"), (long long)size,
+                 (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
+        return other_load(load, SL_EXIT_SOURCE, how, error);
+    }
+    if (index == count)
+        return true;
+    snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
+    return other_load(load, SL_EXIT_SOURCE, how, error);
+}
+
+/* ---- opening ---- */
+
+/* What is done with the journal that was found. */
+static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
+    const sl_past *past = load->past;
+    const char *folder = load->work_directory;
+    if (past->no_memory)
+        return sl_error_memory(error, "reading the journal");
+    if (!load->config->resume) {
+        if (empty || past->finished)
+            return write_begun(load, error);
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s holds the journal of a load that has not been completed: complete "
+                            "it with --resume, or name another folder with --work-dir", folder);
+    }
+    if (!past->begun)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--resume: %s holds no journal of a load; leave --resume out to begin "
+                            "one", folder);
+    if (!same_options(load, error) || !same_sources(load, error))
+        return false;
+    *finished = past->finished != NULL;
+    load->resumed = past->target != NULL;
+    return true;
+}
+
+bool sl_resume_open(sl_load *load, bool *finished, sl_error *error) {
+    *finished = false;
+    if (load->config->sink != SL_SINK_CLUSTER)
+        return true;
+    load->past = calloc(1, sizeof *load->past);
+    if (!load->past)
+        return sl_error_memory(error, "opening the journal");
+    sl_journal_handlers handlers = {on_document, on_entry, load->past};
+    bool empty;
+    if (!sl_journal_open(load->work_directory, &handlers, &load->journal, &empty, error) ||
+        !judge(load, empty, finished, error))
+        return false;
+    if (*finished) {
+        bson_iter_t iter;
+        bool rejects = bson_iter_init_find(&iter, load->past->finished, "rejects") &&
+                       bson_iter_as_int64(&iter) > 0;
+        sl_log_info("%s: this load has been completed; there is nothing to resume",
+                    load->work_directory);
+        error->code = rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
+    }
+    return true;
+}
+
+static void append_numbers(bson_t *document, const sl_load *load) {
+    bson_t numbers;
+    BSON_APPEND_ARRAY_BEGIN(document, "numbers", &numbers);
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_INT32(&numbers, key, (int32_t)load->sources[i].number);
+    }
+    bson_append_array_end(document, &numbers);
+}
+
+static bool same_numbers(const sl_load *load) {
+    bson_iter_t iter, numbers;
+    if (!bson_iter_init_find(&iter, load->past->target, "numbers") ||
+        !bson_iter_recurse(&iter, &numbers))
+        return false;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (!bson_iter_next(&numbers) ||
+            bson_iter_as_int64(&numbers) != (int64_t)load->sources[i].number)
+            return false;
+    }
+    return true;
+}
+
+bool sl_resume_target(sl_load *load, sl_error *error) {
+    char uuid[SL_UUID_ROOM];
+    if (!load->journal)
+        return true;
+    if (!sl_target_uuid(load->connection, &load->target, uuid, error))
+        return false;
+    if (load->resumed) {
+        if (strcmp(uuid, text_of(load->past->target, "target")) != 0)
+            return other_load(load, SL_EXIT_CLUSTER,
+                              "the collection has been dropped and made anew since; load without "
+                              "--resume, into another --work-dir", error);
+        return same_numbers(load) ||
+               other_load(load, SL_EXIT_CLUSTER,
+                          "the registry beside the collection now has other numbers for the "
+                          "sources; load without --resume, into another --work-dir", error);
+    }
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&document, "target", uuid);
+    append_numbers(&document, load);
+    bool ok = sl_journal_write(load->journal, &document, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+/* ---- taking over ---- */
+
+static bool mark_done(sl_load_source *source, uint64_t sequence) {
+    size_t word = (size_t)(sequence >> 6);
+    if (word >= source->done_words) {
+        size_t words = (word + 1) * 2;
+        uint64_t *done = realloc(source->done, words * sizeof *done);
+        if (!done)
+            return false;
+        memset(done + source->done_words, 0, (words - source->done_words) * sizeof *done);
+        source->done = done;
+        source->done_words = words;
+    }
+    source->done[word] |= (uint64_t)1 << (sequence & 63);
+    return true;
+}
+
+static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error) {
+    sl_carried *carried = &load->carried;
+    sl_load_source *source = &load->sources[entry->source];
+    int64_t first_id = sl_document_id(source->number, entry->offset);
+    carried->blocks++;
+    carried->text_bytes += entry->text_bytes;
+    carried->inserted += entry->inserted;
+    carried->already_there += entry->already_there;
+    carried->refused += entry->refused;
+    sl_parse_counts_add(&carried->counts, &entry->counts);
+    atomic_fetch_add(&load->accepted[sl_load_range_of(load, first_id)],
+                     entry->inserted + entry->already_there);
+    atomic_fetch_add(&source->accepted, entry->inserted + entry->already_there);
+    sl_source_block block = {.source = (size_t)entry->source, .sequence = entry->sequence,
+                             .member_start = entry->member_start != 0};
+    return mark_done(source, entry->sequence)
+               ? sl_rejects_block_was_done(load->rejects, &block, entry, error)
+               : sl_error_memory(error, "taking over what has been loaded");
+}
+
+static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) {
+    return entry->source < sl_source_set_count(load->set) &&
+           !load->sources[entry->source].skipped &&
+           entry->sequence <= SL_SOURCE_BYTES_MAX >> SL_BLOCK_BITS &&
+           entry->offset < SL_SOURCE_BYTES_MAX;
+}
+
+/* Only those of one run, though it resumed another: a block is in the journal once. */
+static size_t drop_repeated(sl_journal_entry *entries, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || by_place(&entries[kept - 1], &entries[i]) != 0)
+            entries[kept++] = entries[i];
+    }
+    return kept;
+}
+
+bool sl_resume_carry(sl_load *load, sl_error *error) {
+    sl_past *past = load->past;
+    const char *directory = load->work_directory[0] ? load->work_directory : NULL;
+    uint64_t table_bytes = 0;
+    if (past && past->count > 0) {
+        qsort(past->entries, past->count, sizeof *past->entries, by_place);
+        past->count = drop_repeated(past->entries, past->count);
+    }
+    for (size_t i = 0; past && i < past->count; i++) {
+        if (past->entries[i].table_bytes > table_bytes)
+            table_bytes = past->entries[i].table_bytes;
+    }
+    if (!sl_rejects_open(directory, load->set, load->journal, table_bytes, &load->rejects, error))
+        return false;
+    for (size_t i = 0; past && i < past->count; i++) {
+        if (!is_of_this_load(load, &past->entries[i]))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s/journal names a block that the sources cannot have; load "
+                                "without --resume, into another --work-dir", directory);
+        if (!carry(load, &past->entries[i], error))
+            return false;
+    }
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        if (source->done)
+            sl_source_set_skip_blocks(load->set, i, source->done, source->done_words);
+    }
+    if (load->resumed) {
+        char records[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+        sl_log_info("resuming: %s records, %s of text, are there already",
+                    sl_human_count(load->carried.counts.records, records),
+                    sl_human_bytes((double)load->carried.text_bytes, bytes));
+    }
+    return true;
+}
+
+/* ---- the same text again? ---- */
+
+/* 64 bits of a text; not against an enemy. */
+static uint64_t hash_of(sl_text text) {
+    uint64_t hash = 0x9E3779B97F4A7C15u ^ text.length;
+    for (size_t at = 0; at < text.length; at += 16) {
+        uint64_t words[2] = {0, 0};
+        memcpy(words, text.bytes + at, text.length - at < 16 ? text.length - at : 16);
+        unsigned __int128 product = (unsigned __int128)(words[0] ^ hash) *
+                                    (words[1] ^ 0xD6E8FEB86659FD93u);
+        hash = (uint64_t)product ^ (uint64_t)(product >> 64) ^ hash << 7;
+    }
+    return hash;
+}
+
+uint64_t sl_resume_check(const sl_load *load, const sl_source_block *block) {
+    bool plain = sl_source_set_at(load->set, block->source)->kind == SL_SOURCE_PLAIN;
+    return plain ? 0 : hash_of(block->text);
+}
+
+bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_error *error) {
+    const sl_past *past = load->past;
+    sl_journal_entry wanted = {.source = block->source, .sequence = block->sequence};
+    const sl_journal_entry *entry =
+        bsearch(&wanted, past->entries, past->count, sizeof wanted, by_place);
+    if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
+        entry->check == sl_resume_check(load, block))
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: brings another text at byte %llu than in the run that is resumed; "
+                        "give it the same as then, or load without --resume",
+                        sl_source_set_at(load->set, block->source)->path,
+                        (unsigned long long)block->offset);
+}
+
+/* ---- while it goes on, and at the end ---- */
+
+bool sl_resume_commit(sl_load *load, sl_error *error) {
+    if (!load->journal || !load->rejects)
+        return true;
+    sl_journal_collect(load->journal);
+    return sl_rejects_sync(load->rejects, error) && sl_journal_commit(load->journal, error);
+}
+
+bool sl_resume_finish(sl_load *load, sl_error *error) {
+    if (!load->journal)
+        return true;
+    uint64_t rejects = load->carried.counts.rejects + load->carried.refused;
+    for (unsigned i = 0; i < load->config->threads; i++)
+        rejects += atomic_load(&load->counters[i].parser_rejects) +
+                   atomic_load(&load->counters[i].server_rejects);
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_DATE_TIME(&document, "finished", sl_wall_clock_ms());
+    BSON_APPEND_INT64(&document, "rejects", (int64_t)rejects);
+    bool ok = sl_journal_write(load->journal, &document, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+void sl_resume_close(sl_load *load) {
+    sl_journal_close(load->journal);
+    if (!load->past)
+        return;
+    bson_destroy(load->past->begun);
+    bson_destroy(load->past->target);
+    bson_destroy(load->past->finished);
+    free(load->past->entries);
+    free(load->past);
+}
