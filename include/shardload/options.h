@@ -20,8 +20,8 @@ typedef enum sl_option_kind {
     SL_OPTION_FLAG,    /* --drop; in files and environment true/false/yes/no/1/0 */
     SL_OPTION_STRING,
     SL_OPTION_LIST,    /* may be given several times; a YAML sequence */
-    SL_OPTION_COUNT,   /* a whole number from minimum to maximum, or one of the words in choices,
-                          among which "P%" stands for any percentage */
+    SL_OPTION_COUNT,   /* a whole number (500, 10k, 100M) from minimum to maximum, or one of the
+                          words in choices, among which "P%" stands for any percentage */
     SL_OPTION_BYTES,   /* 64MiB; from minimum to maximum */
     SL_OPTION_SECONDS, /* 90s, 4h */
     SL_OPTION_CHOICE,  /* one of the words in choices */

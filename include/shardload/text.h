@@ -29,6 +29,9 @@ bool sl_text_equal_ignoring_case(sl_text a, sl_text b);
  * does not fit; `*value` is then unchanged. */
 bool sl_text_to_u64(sl_text text, uint64_t *value);
 
+/* A number of things: digits with an optional suffix k, M, G or T in any case, powers of 1000. */
+bool sl_text_to_count(sl_text text, uint64_t *count);
+
 /* A number of bytes: digits with an optional suffix B, K, KB, KiB, M, MB, MiB, G, GB, GiB, T, TB,
  * TiB in any case; K, KiB and so on are powers of 1024, KB and so on of 1000. */
 bool sl_text_to_bytes(sl_text text, uint64_t *bytes);

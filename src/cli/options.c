@@ -130,7 +130,7 @@ static void take(sl_options *options, size_t index, const char *text, sl_option_
         if (row->choices && (percentage(row->choices, text, &into->number) ||
                              (word_in(row->choices, text) && strcmp(text, "P%") != 0)))
             break;
-        if (!sl_text_to_u64(sl_text_of(text), &into->number) || !in_range(row, into->number)) {
+        if (!sl_text_to_count(sl_text_of(text), &into->number) || !in_range(row, into->number)) {
             char range[96] = "";
             if (row->maximum)
                 snprintf(range, sizeof range, " from %llu to %llu",

@@ -30,17 +30,13 @@ bool sl_text_to_u64(sl_text text, uint64_t *value) {
     return true;
 }
 
-bool sl_text_to_bytes(sl_text text, uint64_t *bytes) {
-    static const struct {
-        const char *suffix;
-        uint64_t factor;
-    } units[] = {
-        {"", 1},           {"b", 1},
-        {"k", 1ull << 10}, {"kib", 1ull << 10}, {"kb", 1000ull},
-        {"m", 1ull << 20}, {"mib", 1ull << 20}, {"mb", 1000000ull},
-        {"g", 1ull << 30}, {"gib", 1ull << 30}, {"gb", 1000000000ull},
-        {"t", 1ull << 40}, {"tib", 1ull << 40}, {"tb", 1000000000000ull},
-    };
+typedef struct scale {
+    const char *suffix;
+    uint64_t factor;
+} scale;
+
+/* Digits, then one of the suffixes, in any case. */
+static bool to_units(sl_text text, const scale *units, size_t unit_count, uint64_t *value) {
     size_t digits = 0;
     while (digits < text.length && isdigit((unsigned char)text.bytes[digits]))
         digits++;
@@ -48,11 +44,34 @@ bool sl_text_to_bytes(sl_text text, uint64_t *bytes) {
     uint64_t number;
     if (!sl_text_to_u64((sl_text){text.bytes, digits}, &number))
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (sl_text_equal_ignoring_case(suffix, sl_text_of(units[i].suffix)))
-            return !__builtin_mul_overflow(number, units[i].factor, bytes);
+    for (size_t i = 0; i < unit_count; i++) {
+        uint64_t product;
+        if (sl_text_equal_ignoring_case(suffix, sl_text_of(units[i].suffix))) {
+            if (__builtin_mul_overflow(number, units[i].factor, &product))
+                return false;
+            *value = product;
+            return true;
+        }
     }
     return false;
+}
+
+bool sl_text_to_count(sl_text text, uint64_t *count) {
+    static const scale units[] = {
+        {"", 1}, {"k", 1000ull}, {"m", 1000000ull}, {"g", 1000000000ull}, {"t", 1000000000000ull},
+    };
+    return to_units(text, units, sizeof units / sizeof units[0], count);
+}
+
+bool sl_text_to_bytes(sl_text text, uint64_t *bytes) {
+    static const scale units[] = {
+        {"", 1},           {"b", 1},
+        {"k", 1ull << 10}, {"kib", 1ull << 10}, {"kb", 1000ull},
+        {"m", 1ull << 20}, {"mib", 1ull << 20}, {"mb", 1000000ull},
+        {"g", 1ull << 30}, {"gib", 1ull << 30}, {"gb", 1000000000ull},
+        {"t", 1ull << 40}, {"tib", 1ull << 40}, {"tb", 1000000000000ull},
+    };
+    return to_units(text, units, sizeof units / sizeof units[0], bytes);
 }
 
 bool sl_text_to_seconds(sl_text text, double *seconds) {

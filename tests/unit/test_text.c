@@ -30,6 +30,20 @@ static void sizes_as_people_write_them(void **state) {
     }
 }
 
+static void counts_as_people_write_them(void **state) {
+    (void)state;
+    uint64_t count;
+    assert_true(sl_text_to_count(sl_text_of("0"), &count) && count == 0);
+    assert_true(sl_text_to_count(sl_text_of("10k"), &count) && count == 10000);
+    assert_true(sl_text_to_count(sl_text_of("100M"), &count) && count == 100000000);
+    assert_true(sl_text_to_count(sl_text_of("2g"), &count) && count == 2000000000);
+    assert_true(sl_text_to_count(sl_text_of("1T"), &count) && count == 1000000000000);
+    static const char *const bad[] = {"", "k", "-1", "1.5M", "12 M", "1KiB", "1MB",
+                                      "99999999999T"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(sl_text_to_count(sl_text_of(bad[i]), &count));
+}
+
 static void times_as_people_write_them(void **state) {
     (void)state;
     double seconds;
@@ -139,6 +153,7 @@ static void quantiles_are_near_the_truth(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_as_people_write_them),
+        cmocka_unit_test(counts_as_people_write_them),
         cmocka_unit_test(times_as_people_write_them),
         cmocka_unit_test(utf8_is_judged_as_the_standard_does),
         cmocka_unit_test(printable_text_is_safe_on_a_terminal),
