@@ -24,6 +24,11 @@
 #define SL_SOURCE_BYTES_MAX ((uint64_t)1 << 40)
 #define SL_SOURCE_NUMBER_MAX ((uint32_t)0x7FFFFF)
 
+/* A record that is made up has no text, and stands on so many bytes of its source: record i of it
+ * at offset i * SL_MADE_UP_BYTES. So a block is 4096 of them, and a source 2^32 at most. */
+#define SL_MADE_UP_BYTES 256u
+#define SL_MADE_UP_RECORDS_MAX (SL_SOURCE_BYTES_MAX / SL_MADE_UP_BYTES)
+
 static inline uint32_t sl_reverse_8_bits(uint32_t x) {
     x = ((x & 0x55) << 1) | ((x >> 1) & 0x55);
     x = ((x & 0x33) << 2) | ((x >> 2) & 0x33);

@@ -21,6 +21,18 @@
 /* How much of a source's beginning a sniff looks at. */
 #define SL_SNIFF_BYTES 65536
 
+/* What made-up records are like (the format `ycsb`). */
+typedef struct sl_ycsb_options {
+    uint64_t records;
+    uint64_t seed;
+    uint32_t field_count;   /* fields of random bytes, up to SL_YCSB_FIELDS_MAX */
+    uint32_t field_length;  /* bytes of each */
+    uint32_t integer_count; /* up to SL_YCSB_FIELDS_MAX */
+    double skew;            /* of the integers, 0 to 10; up to 7 digits */
+} sl_ycsb_options;
+
+#define SL_YCSB_FIELDS_MAX 999u
+
 typedef struct sl_format_options {
     bool long_names;         /* test_mileage instead of m */
     bool latin1;             /* text that is not UTF-8 is read as windows-1252; else a reject */
@@ -28,11 +40,14 @@ typedef struct sl_format_options {
     bool keep_missing;       /* ISD: load the numbers and codes that stand for no value */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* where it came from, for messages. Borrowed */
+    sl_ycsb_options ycsb;
 } sl_format_options;
 
 typedef struct sl_block {
     sl_text text;       /* whole records, each ended by LF, the very last one of a source perhaps
-                           not; followed by SL_SLACK readable bytes */
+                           not; followed by SL_SLACK readable bytes. Of made-up records, which
+                           have no text, `bytes` is NULL and `length` the room they stand on:
+                           SL_MADE_UP_BYTES (document_id.h) for each */
     uint64_t offset;    /* of text.bytes[0] in the source's uncompressed stream */
     int64_t id_base;    /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
 } sl_block;
@@ -114,12 +129,18 @@ typedef struct sl_format {
      * before that point have been counted. */
     bool (*parse)(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                   sl_sink *sink, sl_parse_counts *counts);
+
+    /* Only where records are made up, not read; else NULL. Writes into `out` the name of a source
+     * that is the records `first` to `last`. It says all that the bytes of the documents depend on,
+     * and the sniff knows the records again by it; there is nothing else to look at. */
+    void (*name_records)(const sl_plan *plan, uint64_t first, uint64_t last, char *out,
+                         size_t room);
 } sl_format;
 
 /* All formats, the particular before the general, ended by NULL. To find out which format a source
- * is in, ask them in this order: the first whose sniff takes it is the one, and if none does the
- * first one's reason is the best to tell. Where the options hold a schema, every format that brings
- * its own refuses. */
+ * is in, ask those that read in this order: the first whose sniff takes it is the one, and if none
+ * does the first one's reason is the best to tell. Where the options hold a schema, every format
+ * that brings its own refuses. */
 extern const sl_format *const sl_formats[];
 
 /* By name; NULL when there is no such format. */

@@ -26,15 +26,21 @@ typedef enum sl_source_kind {
     SL_SOURCE_ARCHIVE,    /* zip, or tar, which may be compressed; so may be their members */
     SL_SOURCE_PIPE,       /* standard input, a FIFO: once; may carry any of the above */
     SL_SOURCE_FOREIGN,    /* sl_source_head has found that it is no text: a PDF, a 7-Zip archive */
+    SL_SOURCE_MADE_UP,    /* no file at all: records without text, see sl_source_set_add_made_up */
     SL_SOURCE_UNSEEN,     /* found in a folder and not opened yet; sl_source_head tells the kind */
 } sl_source_kind;
 
 typedef struct sl_source {
     const char *path;      /* as the user would write it; "-" is standard input */
-    uint64_t stored_bytes; /* on disk; 0 for a pipe */
+    uint64_t stored_bytes; /* on disk; 0 for a pipe; of made-up records, the room they stand on */
     sl_source_kind kind;
     bool named;            /* by the user himself, not found in a folder */
 } sl_source;
+
+/* Any thread can have any block of it without reading those in front. */
+static inline bool sl_source_is_cut(const sl_source *source) {
+    return source->kind == SL_SOURCE_PLAIN || source->kind == SL_SOURCE_MADE_UP;
+}
 
 typedef struct sl_source_set sl_source_set;
 
@@ -50,6 +56,12 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
                           sl_source_set **set, sl_error *error);
 void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
 
+/* Adds a source of `records` made-up records, 1 to SL_MADE_UP_RECORDS_MAX. Its name is all that is
+ * known of it, and who it is. Its blocks hold no bytes, only lengths; its head is empty. Before the
+ * first block only. */
+bool sl_source_set_add_made_up(sl_source_set *set, const char *name, uint64_t records,
+                               sl_error *error);
+
 size_t sl_source_set_count(const sl_source_set *set);
 const sl_source *sl_source_set_at(const sl_source_set *set, size_t index);
 uint64_t sl_source_set_stored_bytes(const sl_source_set *set); /* of all that are not left out */
@@ -60,8 +72,8 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
 /* The blocks of a source that nobody needs: bit `sequence` of `words` 64-bit words, borrowed as
- * long as there are readers. A plain file's are not read; those of any other source must be, and
- * are handed out with `done` set. Before the first block only. */
+ * long as there are readers. Where sl_source_is_cut they are not read; those of any other source
+ * must be, and are handed out with `done` set. Before the first block only. */
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
                                size_t words);
 
@@ -77,7 +89,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
                     bool *whole, const char **name, sl_error *error);
 
 /* Who a source is: a hash over its name without folders, its size and its first and last 64 KiB,
- * and its size. A pipe gets one of a kind. */
+ * and its size. A pipe gets one of a kind; made-up records have no more than name and size. */
 #define SL_FINGERPRINT_ROOM 48
 bool sl_source_fingerprint(const sl_source_set *set, size_t index,
                            char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error);
@@ -87,7 +99,7 @@ typedef struct sl_source_block {
     uint64_t sequence; /* 0, 1, 2 ... within the source */
     uint64_t offset;   /* of text.bytes[0] in the uncompressed stream */
     sl_text text;      /* whole lines; may be empty. SL_SLACK readable bytes follow. The reader's,
-                          until its next call */
+                          until its next call. Of made-up records: no bytes (NULL), only a length */
     const char *member; /* its name in the archive, safe to print; NULL when there is no archive.
                            The set's. The same pointer for all blocks of a member */
     bool member_start; /* the first block of a member, or of a source that is no archive */

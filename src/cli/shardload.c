@@ -7,6 +7,7 @@
 
 #include <bson/bson.h>
 
+#include <shardload/bson_writer.h>
 #include <shardload/json.h>
 #include <shardload/load.h>
 #include <shardload/log.h>
@@ -14,6 +15,9 @@
 #include <shardload/text.h>
 
 enum { LOAD = 1, INSPECT = 2 };
+
+#define SKEW_MAX 10
+#define MADE_UP "Made-up records"
 
 /* ---- what must be true of values; the rows below name these ---- */
 
@@ -76,6 +80,19 @@ static bool check_collection(const char *text, char *problem, size_t room) {
     return false;
 }
 
+/* Seven digits at most: then a double has the number to the letter, wherever it is told. */
+static bool check_skew(const char *text, char *problem, size_t room) {
+    char *end;
+    double skew = strtod(text, &end);
+    size_t length = strlen(text);
+    if (length > 0 && length <= 8 && strspn(text, "0123456789.") == length && !*end &&
+        end != text && skew <= SKEW_MAX)
+        return true;
+    snprintf(problem, room, "\"%s\" is not a skew: a number from 0 to %d, of 8 characters at most",
+             text, SKEW_MAX);
+    return false;
+}
+
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD, "Target",
      "Connection string of the cluster: name all its routers. Also a replica set or a lone mongod.",
@@ -92,11 +109,12 @@ static const sl_option_row rows[] = {
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
      "bson:- for standard output).", false, check_sink},
 
-    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited", 0, 0,
+    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited|ycsb",
+     0, 0,
      LOAD | INSPECT, "Source",
      "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite, isd-csv: NOAA weather records, "
-     "packed, simplified or as global-hourly tables. delimited: any file with a header or a --schema.",
-     false, NULL},
+     "packed, simplified or as global-hourly tables. delimited: any file with a header or a "
+     "--schema. ycsb: no file; --records are made up.", false, NULL},
     {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
      "Columns and their types for --format delimited, or other key names for isd, in YAML.", false,
      NULL},
@@ -114,6 +132,20 @@ static const sl_option_row rows[] = {
      "Of the files found in folders, take only those whose name matches.", false, NULL},
     {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
      "How many documents to show of each source.", false, NULL},
+
+    {"records", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000000000000, LOAD | INSPECT, MADE_UP,
+     "For --format ycsb: how many records, like 100M. Instead of a SOURCE.", false, NULL},
+    {"field-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT,
+     MADE_UP, "Fields of random bytes, f0 and so on.", false, NULL},
+    {"field-length", 0, SL_OPTION_BYTES, "SIZE", "100", NULL, 0, SL_BSON_DOCUMENT_MAX,
+     LOAD | INSPECT, MADE_UP, "Bytes of each of them.", false, NULL},
+    {"integer-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT,
+     MADE_UP, "Integers from 0 to 65535, n0 and so on.", false, NULL},
+    {"skew", 0, SL_OPTION_STRING, "THETA", "0.99", NULL, 0, 0, LOAD | INSPECT, MADE_UP,
+     "Exponent of Zipf's law for the integers: k is (k+1)^THETA times less frequent than 0. With 0 "
+     "all are alike.", false, check_skew},
+    {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, LOAD | INSPECT, MADE_UP,
+     "Another seed makes other records. The same options always make the same.", false, NULL},
 
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, LOAD, "Speed",
      "Worker threads, each with a connection of its own. auto: two per core.", false, NULL},
@@ -233,6 +265,34 @@ static char *read_text(const char *path, sl_error *error) {
     return text;
 }
 
+/* What belongs to --format ycsb, and what does not. */
+static void set_up_made_up(sl_load_config *config, const sl_options *options, sl_error *error) {
+    static const char *const names[] = {"records", "field-count", "field-length", "integer-count",
+                                        "skew", "seed"};
+    bool made_up = strcmp(config->format, "ycsb") == 0;
+    for (size_t i = 0; !made_up && i < sizeof names / sizeof names[0]; i++) {
+        char problem[100];
+        snprintf(problem, sizeof problem, "--%s is for --format ycsb only", names[i]);
+        if (sl_option_given(options, names[i]))
+            add_problem(error, problem);
+    }
+    if (!made_up && config->path_count == 0)
+        add_problem(error, "which sources? Name files or folders, or - for standard input");
+    if (made_up && config->path_count > 0)
+        add_problem(error, "--format ycsb makes its records up: name no source");
+    if (made_up && !sl_option_given(options, "records"))
+        add_problem(error, "--format ycsb: --records is missing: how many?");
+    if (made_up && !error->code)
+        config->format_options.ycsb = (sl_ycsb_options){
+            .records = sl_option_number(options, "records"),
+            .seed = sl_option_number(options, "seed"),
+            .field_count = (uint32_t)sl_option_number(options, "field-count"),
+            .field_length = (uint32_t)sl_option_number(options, "field-length"),
+            .integer_count = (uint32_t)sl_option_number(options, "integer-count"),
+            .skew = strtod(sl_option_string(options, "skew"), NULL),
+        };
+}
+
 static bool set_up_source(load_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     config->path_count = sl_options_argument_count(options);
@@ -242,8 +302,6 @@ static bool set_up_source(load_setup *setup, const sl_options *options, sl_error
     for (size_t i = 0; i < config->path_count; i++)
         setup->paths[i] = sl_options_argument(options, i);
     config->paths = setup->paths;
-    if (config->path_count == 0)
-        add_problem(error, "which sources? Name files or folders, or - for standard input");
     config->include = sl_option_string(options, "include");
     config->format = sl_option_string(options, "format");
     config->format_options = (sl_format_options){
@@ -257,6 +315,7 @@ static bool set_up_source(load_setup *setup, const sl_options *options, sl_error
         setup->schema_text = read_text(config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
     }
+    set_up_made_up(config, options, error);
     return true;
 }
 
@@ -394,8 +453,9 @@ static const sl_command commands[] = {
      "  shardload load --uri mongodb://router1,router2/ -d mot -c tests test_result_2013.txt.gz\n"
      "  shardload load -d mot -c tests --drop --clustered --compressor zstd --index '{\"v\": 1}' mot/\n"
      "  zcat *.gz | shardload load -d mot -c tests -\n"
-     "  shardload load --sink null test_result.csv         how fast is the client alone?", true,
-     run_load},
+     "  shardload load --sink null test_result.csv         how fast is the client alone?\n"
+     "  shardload load -d kv -c records --format ycsb --records 100M         made up, not read",
+     true, run_load},
     {"inspect", INSPECT, "[options] SOURCE...", "Show what sources hold; needs no server.",
      "Format and dialect, the first documents as Extended JSON, rejects, estimates.\n\n"
      "  shardload inspect test_result_2013.txt.gz", true, run_inspect},
@@ -405,7 +465,7 @@ static const sl_command commands[] = {
 static const sl_program program = {
     .name = "shardload",
     .version = SHARDLOAD_VERSION,
-    .summary = "loads text data sets into MongoDB sharded clusters",
+    .summary = "loads data sets, read from text or made up, into MongoDB sharded clusters",
     .environment_prefix = "SHARDLOAD",
     .commands = commands,
     .rows = rows,

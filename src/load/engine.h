@@ -195,6 +195,11 @@ bool sl_sources_open(sl_load *load, sl_error *error);
 void sl_sources_close(sl_load *load);
 const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *source);
 
+/* Are the records made up? Then there is no text, and sources have records, not bytes. */
+static inline bool sl_load_made_up(const sl_load *load) {
+    return sl_source_set_at(load->set, 0)->kind == SL_SOURCE_MADE_UP;
+}
+
 /* members.c: how the text of a block is written; *dialect NULL when it is none of the load's. Any
  * thread. */
 bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,

@@ -72,6 +72,12 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
     if (counts->documents == 0 || sample_bytes == 0)
         return;
     double per_document = (double)look->bson_bytes / (double)counts->documents;
+    if (source->kind == SL_SOURCE_MADE_UP) {
+        uint64_t records = source->stored_bytes / SL_MADE_UP_BYTES;
+        printf("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
+               sl_human_bytes((double)records * per_document, b));
+        return;
+    }
     printf("  a document has %.0f bytes on average, a record %.0f bytes of text\n", per_document,
            (double)sample_bytes / (double)counts->records);
     if (source->kind == SL_SOURCE_PIPE || sample_stored == 0)
@@ -83,6 +89,20 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
            sl_human_bytes((double)sample_bytes * scale, b),
            sl_human_bytes((double)look->bson_bytes * scale, c),
            whole ? "" : " (judged by its beginning)");
+}
+
+/* How a file is stored, where that is worth a word. */
+static const char *storage_of(const sl_source *source) {
+    switch (source->kind) {
+    case SL_SOURCE_GZIP:
+        return ", gzip";
+    case SL_SOURCE_COMPRESSED:
+        return ", compressed";
+    case SL_SOURCE_ARCHIVE:
+        return ", archive";
+    default:
+        return "";
+    }
 }
 
 static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_look *look,
@@ -99,11 +119,11 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     if (block.last)
         stored = facts->stored_bytes;
     sl_text_printable(sl_text_of(facts->path), text, sizeof text);
-    printf("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
-           facts->kind == SL_SOURCE_GZIP         ? ", gzip"
-           : facts->kind == SL_SOURCE_COMPRESSED ? ", compressed"
-           : facts->kind == SL_SOURCE_ARCHIVE    ? ", archive"
-                                                 : "");
+    if (facts->kind == SL_SOURCE_MADE_UP)
+        printf("%s\n", text);
+    else
+        printf("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
+               storage_of(facts));
     printf("  %s: %s\n", source->format->name,
            source->format->describe(source->dialect, text, sizeof text));
     sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,

@@ -3,7 +3,8 @@
  *
  * The time left is judged by bytes of the sources as they are stored, because that is the only
  * total which is known beforehand, compressed or not; and by the rate of the last half minute, so
- * that a cluster that slows down shows. For a pipe there is no total, and none is made up. */
+ * that a cluster that slows down shows. For a pipe there is no total, and none is made up. Records
+ * that are made up take equal room in their source, so for them it goes by records. */
 #include "progress.h"
 
 #include <pthread.h>
@@ -21,7 +22,7 @@
 
 typedef struct sl_moment {
     double seconds;
-    uint64_t documents, text_bytes, stored_bytes;
+    uint64_t documents, bytes, stored_bytes; /* bytes of text; of BSON where there is no text */
     double stage_seconds[STAGES];
 } sl_moment;
 
@@ -137,8 +138,9 @@ static sl_view look(sl_progress *progress) {
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
                  .documents = sum.inserted + sum.already_there,
                  .rejects = sum.parser_rejects + sum.server_rejects};
-    sl_moment now = {seen.seconds, seen.documents, sum.text_bytes,
-                  sl_source_set_consumed_bytes(load->set), {0}};
+    sl_moment now = {seen.seconds, seen.documents,
+                     sl_load_made_up(load) ? sum.bson_bytes : sum.text_bytes,
+                     sl_source_set_consumed_bytes(load->set), {0}};
     memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
     unsigned depth = progress->moments < WINDOW ? progress->moments : WINDOW;
     /* "Now" is the last two seconds; the time left goes by the last half minute. */
@@ -151,7 +153,7 @@ static sl_view look(sl_progress *progress) {
     double span = now.seconds - recent.seconds;
     if (span > 0) {
         seen.rate_now = (double)(now.documents - recent.documents) / span;
-        seen.bytes_now = (double)(now.text_bytes - recent.text_bytes) / span;
+        seen.bytes_now = (double)(now.bytes - recent.bytes) / span;
     }
     seen.rate_all = seen.seconds > 0 ? (double)seen.documents / seen.seconds : 0;
     double busy = 0;
@@ -198,13 +200,14 @@ static void read_shards(sl_progress *progress, double seconds) {
 
 static void compose(sl_progress *progress, const sl_view *seen, char *line, size_t room) {
     sl_load *load = progress->load;
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
     size_t used = 0;
     if (seen->total_known)
         append(line, room, &used, "%5.1f %%  ", 100 * seen->share);
-    append(line, room, &used, "%s documents  %s/s now, %s/s overall  %s/s",
+    append(line, room, &used, "%s documents  %s/s now, %s/s overall  %s/s%s",
            sl_human_count(seen->documents, a), short_number(seen->rate_now, b),
-           short_number(seen->rate_all, c), sl_human_bytes(seen->bytes_now, (char[SL_HUMAN_ROOM]){0}));
+           short_number(seen->rate_all, c), sl_human_bytes(seen->bytes_now, d),
+           sl_load_made_up(load) ? " of BSON" : "");
     if (seen->total_known && seen->left >= 0)
         append(line, room, &used, "  ETA %s", sl_human_seconds(seen->left, a));
     if (seen->rejects > 0)
@@ -255,7 +258,8 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     BSON_APPEND_INT64(&line, "documents", (int64_t)seen->documents);
     BSON_APPEND_DOUBLE(&line, "documentsPerSecond", seen->rate_now);
     BSON_APPEND_DOUBLE(&line, "documentsPerSecondOverall", seen->rate_all);
-    BSON_APPEND_DOUBLE(&line, "textBytesPerSecond", seen->bytes_now);
+    BSON_APPEND_DOUBLE(&line, sl_load_made_up(load) ? "bsonBytesPerSecond" : "textBytesPerSecond",
+                       seen->bytes_now);
     BSON_APPEND_INT64(&line, "rejects", (int64_t)seen->rejects);
     if (seen->total_known)
         BSON_APPEND_DOUBLE(&line, "share", seen->share);
@@ -284,7 +288,8 @@ static void take_point(sl_progress *progress) {
                           .documents = sum.inserted + sum.already_there,
                           .text_bytes = sum.text_bytes,
                           .bson_bytes = sum.bson_bytes,
-                          .stored_bytes = sl_source_set_consumed_bytes(load->set),
+                          .stored_bytes =
+                              sl_load_made_up(load) ? 0 : sl_source_set_consumed_bytes(load->set),
                           .rejects = sum.parser_rejects + sum.server_rejects};
     memcpy(point.stage_seconds, sum.stage_seconds, sizeof point.stage_seconds);
     for (uint32_t i = 0; i < load->shards; i++)

@@ -91,7 +91,10 @@ static void record_sources(sl_load *load) {
         BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
         sl_text_printable(sl_text_of(facts->path), text, sizeof text);
         BSON_APPEND_UTF8(&item, "path", text);
-        INT64(&item, "storedBytes", facts->stored_bytes);
+        if (facts->kind == SL_SOURCE_MADE_UP)
+            INT64(&item, "records", facts->stored_bytes / SL_MADE_UP_BYTES);
+        else
+            INT64(&item, "storedBytes", facts->stored_bytes);
         if (source->skipped || !source->format) {
             BSON_APPEND_BOOL(&item, "leftOut", true);
         } else {
@@ -229,6 +232,8 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
     double seconds = load->load_seconds;
     uint64_t sent = totals->inserted + totals->already_there - load->carried.inserted -
                     load->carried.already_there;
+    bool made_up = sl_load_made_up(load);
+    uint64_t moved = made_up ? totals->bson_bytes : totals->text_bytes - load->carried.text_bytes;
     const struct {
         const char *what;
         uint64_t number;
@@ -256,10 +261,9 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
             sl_log_info("  %-38s %12s", rows[i].what, sl_human_count(rows[i].number, human));
     }
     if (seconds > 0)
-        sl_log_info("  %s documents/s, %s/s of text, %u threads",
+        sl_log_info("  %s documents/s, %s/s of %s, %u threads",
                     sl_human_count((uint64_t)((double)sent / seconds), rate),
-                    sl_human_bytes((double)(totals->text_bytes - load->carried.text_bytes) /
-                                       seconds, bytes),
+                    sl_human_bytes((double)moved / seconds, bytes), made_up ? "BSON" : "text",
                     load->config->threads);
 }
 

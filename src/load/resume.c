@@ -417,8 +417,8 @@ static uint64_t hash_of(sl_text text) {
 }
 
 uint64_t sl_resume_check(const sl_load *load, const sl_source_block *block) {
-    bool plain = sl_source_set_at(load->set, block->source)->kind == SL_SOURCE_PLAIN;
-    return plain ? 0 : hash_of(block->text);
+    return sl_source_is_cut(sl_source_set_at(load->set, block->source)) ? 0
+                                                                         : hash_of(block->text);
 }
 
 bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_error *error) {

@@ -49,7 +49,7 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, sl
     bool any = strcmp(load->config->format, "auto") == 0;
     for (size_t i = 0; sl_formats[i]; i++) {
         const sl_format *format = sl_formats[i];
-        if (!any && strcmp(format->name, load->config->format) != 0)
+        if (any ? format->name_records != NULL : strcmp(format->name, load->config->format) != 0)
             continue;
         const sl_plan *plan = plan_of(load, format, error);
         if (!plan)
@@ -156,10 +156,33 @@ static bool check_kinds(sl_load *load, sl_error *error) {
                                   list);
 }
 
-bool sl_sources_open(sl_load *load, sl_error *error) {
+/* The sources of records that are made up: as many as it takes to have a place for each. */
+static bool make_up_sources(sl_load *load, const sl_format *format, sl_error *error) {
+    uint64_t records = load->config->format_options.ycsb.records;
+    const sl_plan *plan = plan_of(load, format, error);
+    bool ok = plan && sl_source_set_create(NULL, 0, NULL, &load->set, error);
+    for (uint64_t first = 0; ok && first < records; first += SL_MADE_UP_RECORDS_MAX) {
+        uint64_t count = records - first;
+        if (count > SL_MADE_UP_RECORDS_MAX)
+            count = SL_MADE_UP_RECORDS_MAX;
+        char name[256];
+        format->name_records(plan, first, first + count - 1, name, sizeof name);
+        ok = sl_source_set_add_made_up(load->set, name, count, error);
+    }
+    return ok;
+}
+
+static bool find_sources(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
-    if (!sl_source_set_create(config->paths, config->path_count, config->include, &load->set,
-                              error))
+    const sl_format *format = sl_format_named(config->format); /* NULL: "auto" */
+    if (format && format->name_records)
+        return make_up_sources(load, format, error);
+    return sl_source_set_create(config->paths, config->path_count, config->include, &load->set,
+                                error);
+}
+
+bool sl_sources_open(sl_load *load, sl_error *error) {
+    if (!find_sources(load, error))
         return false;
     size_t count = sl_source_set_count(load->set);
     load->sources = calloc(count, sizeof *load->sources);

@@ -144,7 +144,8 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block, const s
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
             ok = sl_deliver(worker, worker->target);
-        sl_count(&worker->counters->text_bytes, block->text.length);
+        if (block->text.bytes) /* made-up records have no text */
+            sl_count(&worker->counters->text_bytes, block->text.length);
         sl_count(&worker->counters->records, account->counts.records);
         sl_count(&worker->counters->parser_rejects, account->counts.rejects);
     }

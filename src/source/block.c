@@ -2,7 +2,8 @@
 /* Readers: how any number of threads take blocks of whole lines from the set.
  *
  * A plain file is cut by arithmetic: block k belongs to whoever draws k, and that thread reads the
- * bytes itself. Nothing is shared but the counter under the set's lock.
+ * bytes itself. Nothing is shared but the counter under the set's lock. Made-up records are cut the
+ * same way, and there is nothing to read.
  *
  * A compressed file, an archive or a pipe can only be read from front to back. The thread that
  * begins one owns it and goes on with it; a thread that finds no new source left helps with one
@@ -140,6 +141,11 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
                                .last = end == size};
     if (size == 0)
         return SL_READ_BLOCK;
+    if (reader->set->states[source].source.kind == SL_SOURCE_MADE_UP) {
+        block->text = (sl_text){NULL, (size_t)(end - start)};
+        atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
+        return SL_READ_BLOCK;
+    }
     if (!open_plain(reader, source, error))
         return SL_READ_FAILED;
 
@@ -209,7 +215,7 @@ static int by_turn(const void *a, const void *b, void *states_) {
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
     const sl_source *x = &((const source_state *)states_)[i].source;
     const sl_source *y = &((const source_state *)states_)[k].source;
-    bool x_plain = x->kind == SL_SOURCE_PLAIN, y_plain = y->kind == SL_SOURCE_PLAIN;
+    bool x_plain = sl_source_is_cut(x), y_plain = sl_source_is_cut(y);
     if (x_plain != y_plain)
         return x_plain ? 1 : -1;
     uint64_t x_size = x->kind == SL_SOURCE_PIPE ? UINT64_MAX : x->stored_bytes;
@@ -234,7 +240,7 @@ static bool make_order(sl_source_set *set) {
 static void pass_over(sl_source_set *set) {
     while (set->next < set->count) {
         const source_state *state = &set->states[set->order[set->next]];
-        bool done = !state->skip && state->source.kind == SL_SOURCE_PLAIN &&
+        bool done = !state->skip && sl_source_is_cut(&state->source) &&
                     sl_source_block_is_done(state, set->next_block);
         if (!state->skip && !done)
             return;
@@ -255,7 +261,7 @@ static bool draw_next(sl_source_set *set, draw *drawn, sl_error *error) {
     if (ok && set->next < set->count) {
         size_t index = set->order[set->next];
         const sl_source *source = &set->states[index].source;
-        *drawn = (draw){.source = index, .plain = source->kind == SL_SOURCE_PLAIN,
+        *drawn = (draw){.source = index, .plain = sl_source_is_cut(source),
                         .unseen = source->kind == SL_SOURCE_UNSEEN, .block = set->next_block};
         if (!drawn->plain && !drawn->unseen) {
             drawn->open = enter(set, index);
@@ -324,7 +330,7 @@ bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl
     if (set->states[index].source.kind == SL_SOURCE_UNSEEN &&
         !sl_source_set_look(set, index, error))
         return false;
-    if (set->states[index].source.kind == SL_SOURCE_PLAIN)
+    if (sl_source_is_cut(&set->states[index].source))
         return plain_block(reader, index, 0, block, error) == SL_READ_BLOCK;
     pthread_mutex_lock(&set->lock);
     sl_open_source *open = enter(set, index);

@@ -154,6 +154,18 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
     return true;
 }
 
+bool sl_source_set_add_made_up(sl_source_set *set, const char *name, uint64_t records,
+                               sl_error *error) {
+    source_state *state = add(set, name, error);
+    if (!state)
+        return false;
+    state->source.kind = SL_SOURCE_MADE_UP;
+    state->source.named = true;
+    state->source.stored_bytes = records * SL_MADE_UP_BYTES;
+    set->stored_bytes += state->source.stored_bytes;
+    return true;
+}
+
 void sl_source_set_destroy(sl_source_set *set) {
     if (!set)
         return;
@@ -201,7 +213,7 @@ void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t 
     state->done = done;
     state->done_words = words;
     uint64_t size = state->source.stored_bytes, skipped = 0;
-    for (uint64_t start = 0; state->source.kind == SL_SOURCE_PLAIN && start < size;
+    for (uint64_t start = 0; sl_source_is_cut(&state->source) && start < size;
          start += SL_BLOCK_BYTES) {
         if (sl_source_block_is_done(state, start >> SL_BLOCK_BITS))
             skipped += size - start < SL_BLOCK_BYTES ? size - start : SL_BLOCK_BYTES;
@@ -236,7 +248,15 @@ void sl_source_set_stop(sl_source_set *set) {
 
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error) {
-    bool pipe = set->states[index].source.kind == SL_SOURCE_PIPE;
+    const sl_source *source = &set->states[index].source;
+    if (source->kind == SL_SOURCE_MADE_UP) {
+        *length = 0;
+        *whole = true;
+        if (name)
+            *name = source->path;
+        return true;
+    }
+    bool pipe = source->kind == SL_SOURCE_PIPE;
     sl_reader_times times = {0};
     sl_stream *stream;
     bool more;
@@ -247,7 +267,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     *whole = ok && *length < room;
     if (ok && name) {
         const char *member = sl_stream_member(stream);
-        *name = member ? sl_names_add(&set->members, member) : set->states[index].source.path;
+        *name = member ? sl_names_add(&set->members, member) : source->path;
         ok = *name || sl_error_memory(error, "looking at the sources");
     }
     if (ok && pipe)
@@ -270,20 +290,11 @@ static uint64_t mix(uint64_t hash) {
     return hash ^ (hash >> 33);
 }
 
-bool sl_source_fingerprint(const sl_source_set *set, size_t index,
-                           char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error) {
-    const sl_source *source = &set->states[index].source;
-    if (source->kind == SL_SOURCE_PIPE) {
-        snprintf(fingerprint, SL_FINGERPRINT_ROOM, "pipe-%" PRIx64 "-%ld",
-                 (uint64_t)sl_wall_clock_ms(), (long)getpid());
-        return true;
-    }
+/* Adds the first and the last bytes of a file. */
+static bool hash_ends(const sl_source *source, uint64_t *hash, sl_error *error) {
     char *bytes = malloc(END_BYTES);
     if (!bytes)
         return sl_error_memory(error, "reading sources");
-    const char *name = sl_base_name(source->path);
-    uint64_t hash = hash_bytes(0xCBF29CE484222325u, name, strlen(name) + 1);
-    hash = hash_bytes(hash, &source->stored_bytes, sizeof source->stored_bytes);
     uint64_t size = source->stored_bytes;
     uint64_t starts[2] = {0, size > END_BYTES ? size - END_BYTES : 0};
     int file = open(source->path, O_RDONLY | O_CLOEXEC);
@@ -292,13 +303,30 @@ bool sl_source_fingerprint(const sl_source_set *set, size_t index,
         ssize_t got = pread(file, bytes, END_BYTES, (off_t)starts[end]);
         ok = got >= 0;
         if (ok)
-            hash = hash_bytes(hash, bytes, (size_t)got);
+            *hash = hash_bytes(*hash, bytes, (size_t)got);
     }
     if (!ok)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->path, strerror(errno));
     if (file >= 0)
         close(file);
     free(bytes);
-    snprintf(fingerprint, SL_FINGERPRINT_ROOM, "%016" PRIx64 "-%" PRIu64, mix(hash), size);
     return ok;
+}
+
+bool sl_source_fingerprint(const sl_source_set *set, size_t index,
+                           char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    if (source->kind == SL_SOURCE_PIPE) {
+        snprintf(fingerprint, SL_FINGERPRINT_ROOM, "pipe-%" PRIx64 "-%ld",
+                 (uint64_t)sl_wall_clock_ms(), (long)getpid());
+        return true;
+    }
+    const char *name = sl_base_name(source->path);
+    uint64_t size = source->stored_bytes;
+    uint64_t hash = hash_bytes(0xCBF29CE484222325u, name, strlen(name) + 1);
+    hash = hash_bytes(hash, &size, sizeof size);
+    if (source->kind != SL_SOURCE_MADE_UP && !hash_ends(source, &hash, error))
+        return false;
+    snprintf(fingerprint, SL_FINGERPRINT_ROOM, "%016" PRIx64 "-%" PRIu64, mix(hash), size);
+    return true;
 }

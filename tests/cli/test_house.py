@@ -29,7 +29,7 @@ HEADERS = {
     "error": "util", "format": "format", "head": "format", "histogram": "util", "isd": "format",
     "json": "report", "load": "load",
     "log": "util", "md5": "util", "options": "cli", "query": "query", "run_record": "report",
-    "schema": "format", "source": "source", "text": "util",
+    "schema": "format", "source": "source", "text": "util", "ycsb": "format",
 }
 
 # The only places that speak to the driver (BSON as data is no driver).

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The format `ycsb`: records that are made up, not read, as a key-value benchmark wants them.
+ *
+ * The source has a name and no bytes. The name says everything that the documents depend on, and
+ * begins with the number of its first record; a block says how many records there are, for each
+ * stands on SL_MADE_UP_BYTES. So nothing that a thread has done before matters: whoever gets a
+ * block computes where its records begin in the sequence of random words and goes on from there. */
+#include <shardload/ycsb.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/bson_writer.h>
+#include <shardload/document_id.h>
+
+#define WORD sizeof(uint64_t)
+#define NAME_START "ycsb records "
+
+/* What stands in front of a field's value, copied whole: type, key of four letters at most and NUL,
+ * the length of binary data and its kind. */
+typedef struct prefix {
+    uint8_t bytes[SL_BSON_PREFIX_STEP];
+    uint32_t length;
+} prefix;
+
+_Static_assert(1 + 5 + 4 + 1 <= SL_BSON_PREFIX_STEP, "a prefix is copied in one step");
+_Static_assert(SL_BSON_PREFIX_STEP + WORD <= SL_SLACK, "what is written too much");
+
+struct sl_plan {
+    sl_ycsb_options options;
+    size_t document_bytes;
+    uint64_t record_words; /* of the random sequence */
+    sl_zipf zipf;          /* made when there are integers */
+    prefix prefixes[];     /* of the fields of bytes, then of the integers */
+};
+
+struct sl_dialect {
+    const sl_plan *plan;
+    uint64_t first; /* record */
+};
+
+static void plan_destroy(sl_plan *plan) {
+    free(plan);
+}
+
+/* The prefixes, and how long a document is. */
+static void lay_out(sl_plan *plan) {
+    const sl_ycsb_options *options = &plan->options;
+    plan->document_bytes = SL_BSON_HEAD_BYTES + 1;
+    for (uint32_t i = 0; i < options->field_count + options->integer_count; i++) {
+        bool integer = i >= options->field_count;
+        char key[16];
+        snprintf(key, sizeof key, "%c%u", integer ? 'n' : 'f',
+                 integer ? i - options->field_count : i);
+        uint8_t *start = plan->prefixes[i].bytes;
+        uint8_t *to = sl_bson_put_key(start, integer ? SL_BSON_INT32 : SL_BSON_BINARY, key);
+        if (!integer) {
+            to = sl_bson_put_int32(to, (int32_t)options->field_length);
+            *to++ = 0; /* bytes of no particular kind */
+        }
+        plan->prefixes[i].length = (uint32_t)(to - start);
+        plan->document_bytes += (size_t)(to - start) + (integer ? 4 : options->field_length);
+    }
+    plan->record_words =
+        (uint64_t)options->field_count * ((options->field_length + WORD - 1) / WORD) +
+        options->integer_count;
+}
+
+static bool plan_create(const sl_format_options *options, sl_plan **result, sl_error *error) {
+    const sl_ycsb_options *wanted = &options->ycsb;
+    *result = NULL;
+    if (options->schema_text)
+        return sl_error_set(error, SL_EXIT_USAGE, "--format ycsb takes no --schema");
+    if (wanted->field_count > SL_YCSB_FIELDS_MAX || wanted->integer_count > SL_YCSB_FIELDS_MAX)
+        return sl_error_set(error, SL_EXIT_USAGE, "a record may have %u fields of a kind at most",
+                            SL_YCSB_FIELDS_MAX);
+    size_t fields = wanted->field_count + wanted->integer_count;
+    sl_plan *plan = calloc(1, sizeof *plan + fields * sizeof plan->prefixes[0]);
+    if (!plan)
+        return sl_error_memory(error, "making up records");
+    plan->options = *wanted;
+    lay_out(plan);
+    bool ok = plan->document_bytes <= SL_BSON_DOCUMENT_MAX ||
+              sl_error_set(error, SL_EXIT_USAGE,
+                           "%u fields of %u bytes make documents of %zu bytes; a server takes %zu",
+                           wanted->field_count, wanted->field_length, plan->document_bytes,
+                           SL_BSON_DOCUMENT_MAX);
+    ok = ok && (wanted->integer_count == 0 || sl_zipf_make(&plan->zipf, wanted->skew, error));
+    if (ok)
+        *result = plan;
+    else
+        plan_destroy(plan);
+    return ok;
+}
+
+/* ---- sources ---- */
+
+static void name_records(const sl_plan *plan, uint64_t first, uint64_t last, char *out,
+                         size_t room) {
+    const sl_ycsb_options *options = &plan->options;
+    snprintf(out, room,
+             NAME_START "%llu to %llu of seed %llu: %u x %u bytes, %u integers, skew %.9g",
+             (unsigned long long)first, (unsigned long long)last,
+             (unsigned long long)options->seed, options->field_count, options->field_length,
+             options->integer_count, options->skew);
+}
+
+static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole, sl_dialect **out,
+                  sl_error *error) {
+    (void)head, (void)whole;
+    if (strncmp(name, NAME_START, strlen(NAME_START)) != 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "ycsb makes its records up and reads none");
+    sl_dialect *dialect = malloc(sizeof *dialect);
+    if (!dialect)
+        return sl_error_memory(error, "making up records");
+    *dialect = (sl_dialect){plan, strtoull(name + strlen(NAME_START), NULL, 10)};
+    *out = dialect;
+    return true;
+}
+
+static void dialect_destroy(sl_dialect *dialect) {
+    free(dialect);
+}
+
+static const char *record_kind(const sl_dialect *dialect) {
+    (void)dialect;
+    return "made-up records";
+}
+
+static char *describe(const sl_dialect *dialect, char *out, size_t room) {
+    const sl_ycsb_options *options = &dialect->plan->options;
+    snprintf(out, room,
+             "documents of %zu bytes: %u fields of %u random bytes, %u integers of skew %.9g",
+             dialect->plan->document_bytes, options->field_count, options->field_length,
+             options->integer_count, options->skew);
+    return out;
+}
+
+static sl_text header(const sl_dialect *dialect) {
+    (void)dialect;
+    return (sl_text){"", 0};
+}
+
+/* ---- documents ---- */
+
+/* Writes a document of exactly document_bytes, and up to SL_SLACK bytes behind it. `state` is where
+ * its record begins in the sequence. */
+static uint8_t *put_document(const sl_plan *plan, int64_t id, uint64_t state, uint8_t *to) {
+    uint8_t *start = to;
+    size_t length = plan->options.field_length;
+    const prefix *next = plan->prefixes;
+    to = sl_bson_begin_with_id(to, id);
+    for (uint32_t i = 0; i < plan->options.field_count; i++, next++) {
+        to = sl_bson_put_prefix(to, next->bytes, next->length);
+        for (size_t at = 0; at < length; at += WORD) {
+            uint64_t word = sl_random_word(state += SL_RANDOM_STEP);
+            memcpy(to + at, &word, WORD);
+        }
+        to += length;
+    }
+    for (uint32_t i = 0; i < plan->options.integer_count; i++, next++) {
+        to = sl_bson_put_prefix(to, next->bytes, next->length);
+        uint64_t word = sl_random_word(state += SL_RANDOM_STEP);
+        to = sl_bson_put_int32(to, sl_zipf_draw(&plan->zipf, word));
+    }
+    return sl_bson_end(start, to);
+}
+
+static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
+                  sl_sink *sink, sl_parse_counts *counts) {
+    size_t need = plan->document_bytes;
+    int64_t id = block->id_base + (int64_t)(block->offset % SL_BLOCK_BYTES);
+    uint64_t record = dialect->first + block->offset / SL_MADE_UP_BYTES;
+    uint64_t state = plan->options.seed + record * plan->record_words * SL_RANDOM_STEP;
+    for (uint64_t left = block->text.length / SL_MADE_UP_BYTES; left > 0; left--) {
+        if ((size_t)(sink->limit - sink->cursor) < need ||
+            sink->documents == sink->documents_limit) {
+            if (!sink->full(sink, need))
+                return false;
+        }
+        sink->cursor = put_document(plan, id, state, sink->cursor);
+        sink->documents++;
+        counts->records++;
+        counts->documents++;
+        id += SL_MADE_UP_BYTES;
+        state += plan->record_words * SL_RANDOM_STEP;
+    }
+    return true;
+}
+
+const sl_format sl_format_ycsb = {
+    .name = "ycsb",
+    .summary = "key-value records, made up: random bytes, and integers by Zipf's law",
+    .plan_create = plan_create,
+    .plan_destroy = plan_destroy,
+    .sniff = sniff,
+    .dialect_destroy = dialect_destroy,
+    .record_kind = record_kind,
+    .describe = describe,
+    .header = header,
+    .parse = parse,
+    .name_records = name_records,
+};

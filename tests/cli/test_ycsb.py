@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Made-up records without a server: the same bytes as the documentation says, whatever the threads;
+what inspect tells of them; and what is refused."""
+import itertools
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+import ycsb_maker  # noqa: E402
+from ycsb_maker import Options  # noqa: E402
+
+FORMAT = ["--format", "ycsb"]
+
+
+class MadeUp(support.Case):
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    # Bytes
+
+    def test_every_byte_is_as_documented(self):
+        for options, records in ((Options(), 4500),
+                                 (Options(seed=(1 << 64) - 1, field_count=3, field_length=13,
+                                          integer_count=1, skew=0.0), 700),
+                                 (Options(seed=7, field_count=1, field_length=0, integer_count=2,
+                                          skew=1.5), 700),
+                                 (Options(field_count=0, integer_count=0), 10),
+                                 (Options(field_count=12, field_length=1, integer_count=0), 10)):
+            with self.subTest(options):
+                raw, work = self.dump(*FORMAT, "--records", records, *options.words())
+                expected = {support.key_of(one): one for one in
+                            (ycsb_maker.encoded(options, i) for i in range(records))}
+                got = {support.key_of(one): one for one in raw}
+                self.assertEqual(len(raw), records)
+                self.assertEqual(got.keys(), expected.keys())
+                for key, one in expected.items():
+                    self.assertEqual(got[key], one, f"{support.readable(got[key])}\n"
+                                                    f"{support.readable(one)}")
+                self.assert_accounting(work, records=records, inserted=records,
+                                       rejectedByParser=0, textBytes=0,
+                                       bsonBytes=sum(map(len, expected.values())))
+
+    def test_threads_and_batches_make_no_difference(self):
+        one, _ = self.dump(*FORMAT, "--records", "30k", "-j", 1)
+        self.assertEqual(len(one), 30000)
+        two, _ = self.dump(*FORMAT, "--records", "30k", "-j", 2, "--batch-size", 77)
+        self.assertEqual(sorted(one), sorted(two))
+
+    def test_every_option_makes_other_records(self):
+        usual, _ = self.dump(*FORMAT, "--records", 2)
+        for name, value in (("--seed", 2), ("--skew", 0.5), ("--field-length", 99),
+                            ("--field-count", 7), ("--integer-count", 7)):
+            with self.subTest(name):
+                other, _ = self.dump(*FORMAT, "--records", 2, name, value)
+                self.assertFalse(set(usual) & set(other))
+
+    def test_a_large_document_goes_alone(self):
+        raw, _ = self.dump(*FORMAT, "--records", 3, "--field-count", 4, "--field-length", "3MiB",
+                           "--batch-bytes", "64KiB")
+        self.assertEqual(sorted(map(len, raw)), [4 * (3 << 20) + 4 * 9 + 8 * 8 + 18] * 3)
+
+    # What is told of them
+
+    def test_the_record_speaks_of_records(self):
+        _, work = self.dump(*FORMAT, "--records", "10k")
+        record = support.run_record(work)
+        (source,) = record["sources"]
+        self.assertEqual(source["records"], 10000)
+        self.assertEqual(source["documents"], 10000)
+        self.assertNotIn("storedBytes", source)
+        for point in record["series"]:
+            self.assertEqual((point["textBytes"], point["storedBytes"]), (0, 0))
+
+    def test_progress_is_by_records_and_bson(self):
+        said = self.shardload("load", "--sink", "null", *FORMAT, "--records", "100k", "--work-dir",
+                              "w", "--progress", "json").err
+        last = [json.loads(line) for line in said.splitlines() if line.startswith("{")][-1]
+        self.assertEqual(last["documents"], 100000)
+        self.assertEqual(last["share"], 1)
+        self.assertIn("bsonBytesPerSecond", last)
+        self.assertNotIn("textBytesPerSecond", last)
+        self.assertIn("100,000 records made up", said)
+        self.assertIn("of BSON", said)
+        self.assertNotIn("of text", said)
+
+    def inspect(self, records, *more):
+        return self.shardload("inspect", *FORMAT, "--records", records, *more).out
+
+    def test_inspect_shows_the_first_documents(self):
+        out = self.inspect("1M", "--documents", 2)
+        shown = [support.bson.json_util.loads(line) for line in out.splitlines()
+                 if line.lstrip().startswith("{")]
+        self.assertEqual(shown, [ycsb_maker.document(Options(), i) for i in (0, 1)])
+        self.assertIn("records 0 to 999999 of seed 1", out)
+        self.assertIn("954 bytes", out)
+        self.assertIn("in all 1,000,000 documents, 954.0 MB of BSON", out)
+
+    def test_what_one_source_does_not_hold_goes_on_in_another(self):
+        out = self.inspect("5G", "--documents", 1)
+        sources = [line for line in out.splitlines() if line.startswith("ycsb records")]
+        self.assertEqual([line.split(" of seed")[0] for line in sources],
+                         ["ycsb records 0 to 4294967295", "ycsb records 4294967296 to 4999999999"])
+        shown = [support.bson.json_util.loads(line) for line in out.splitlines()
+                 if line.lstrip().startswith("{")]
+        self.assertEqual(shown, [ycsb_maker.document(Options(), 0),
+                                 ycsb_maker.document(Options(), 1 << 32, number=2, first=1 << 32)])
+        self.assertIn("in all 4,294,967,296 documents", out)
+        self.assertIn("in all 705,032,704 documents", out)
+
+    def test_one_record_and_the_last_of_a_source(self):
+        self.assertIn("in all 1 documents", self.inspect(1))
+        self.assertEqual(self.inspect(1 << 32, "--documents", 0).count("in all"), 1)
+        self.assertEqual(self.inspect((1 << 32) + 1, "--documents", 0).count("in all"), 2)
+
+    # What is refused
+
+    def refused(self, *words, says):
+        outcome = self.shardload(*words, code=support.EXIT_USAGE)
+        for part in [says] if isinstance(says, str) else says:
+            self.assertIn(part, outcome.err)
+        self.assertEqual([p.name for p in self.scratch.iterdir() if p.is_dir()], [])
+
+    def test_wrong_options(self):
+        path = self.file("a.csv", support.HEADER + "\n")
+        for command in (["load", "--sink", "null"], ["inspect"]):
+            with self.subTest(command[0]):
+                self.refused(*command, *FORMAT, says="--records is missing")
+                self.refused(*command, *FORMAT, "--records", 5, path, says="name no source")
+                self.refused(*command, "--records", 5, says=["--records is for --format ycsb",
+                                                             "which sources?"])
+                self.refused(*command, "--skew", 1, "--seed", 2, path,
+                             says=["--skew is for --format ycsb", "--seed is for --format ycsb"])
+                self.refused(*command, *FORMAT, "--records", 0, "--field-count", 1000, "--skew", 11,
+                             says=["--records: \"0\"", "--field-count: \"1000\"", "--skew: \"11\""])
+                self.refused(*command, *FORMAT, "--records", 5, "--field-length", "4MiB",
+                             says="a server takes 16777216")
+        for skew in ("", ".", "x", "-1", "1e0", "0x1", "nan", "0.12345678", "1 "):
+            with self.subTest(skew):
+                self.refused("inspect", *FORMAT, "--records", 5, "--skew", skew, says="--skew")
+
+    def test_files_are_never_taken_for_made_up(self):
+        path = self.file("ycsb records 0 to 9", "whatever\n")
+        outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
+        self.assertNotIn("ycsb:", outcome.text)
+
+
+class TheMaker(support.Case):
+    """The second opinion must itself be right."""
+
+    def test_the_words_are_the_published_generator_s(self):
+        self.assertEqual([ycsb_maker.random_word(1234567, i) for i in range(3)],
+                         [6457827717110365317, 3203168211198807973, 9817491932198370423])
+
+    def test_the_table_gives_each_value_its_share(self):
+        for skew in (0.0, 0.99):
+            shares = [0] * ycsb_maker.VALUES
+            for slot, (threshold, alias) in enumerate(ycsb_maker.table(skew)):
+                shares[slot] += threshold
+                shares[alias] += ycsb_maker.SLOT - threshold
+            self.assertEqual(sum(shares), 1 << 64)
+            for k, other in itertools.product((1, 9, 999), (0,)):
+                self.assertAlmostEqual(shares[k] / shares[other], (k + 1) ** -skew, places=9)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Made-up records into a sharded cluster: every one is there as documented, each shard has its
+share, the same ones are not loaded twice, loaders with seeds of their own work side by side, and
+the queries that come with them answer what the records say."""
+import collections
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+import ycsb_maker  # noqa: E402
+from support import bson, pymongo  # noqa: E402
+from ycsb_maker import Options  # noqa: E402
+
+SMALL = Options(field_count=2, field_length=10, integer_count=2)
+RECORDS = 16 * 4096  # sixteen blocks: eight for each of two shards
+
+
+def words(options=SMALL, records=RECORDS):
+    return ["--format", "ycsb", "--records", records, *options.words(), "-j", 2]
+
+
+def expected_answers(documents):
+    """What the queries of queries/ycsb.yaml must answer."""
+    first = 1 << 40
+    groups = collections.defaultdict(list)
+    for one in documents:
+        groups[one["n0"]].append(one["n1"])
+    top = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))[:20]
+    return {
+        "one-document": [{"_id": one["_id"], "n0": one["n0"], "n1": one["n1"]}
+                         for one in documents if one["_id"] == first],
+        "key-range": [{"documents": sum(first <= one["_id"] < first + (1 << 32)
+                                        for one in documents)}],
+        "most-frequent-value": [{"documents": len(groups[0])}],
+        "value-range": [{"documents": sum(len(group) for value, group in groups.items()
+                                          if 1000 <= value < 2000)}],
+        "top-values": [{"_id": value, "documents": len(group), "meanNext": sum(group) / len(group)}
+                       for value, group in top],
+        "every-byte": [{"_id": None, "documents": len(documents),
+                        "bytes": sum(len(one["f0"]) for one in documents)}],
+    }
+
+
+class MadeUp(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def counts_by_shard(self):
+        counts = {}
+        for shard in self.client.config.shards.find():
+            host = shard["host"].rpartition("/")[2].split(",")[0]
+            with pymongo.MongoClient(f"mongodb://{host}/", directConnection=True) as client:
+                counts[shard["_id"]] = client[self.database_name].t.count_documents({})
+        return counts
+
+    def test_every_record_arrives_and_each_shard_has_its_share(self):
+        _, work = self.load(*words())
+        expected = {one["_id"]: support.encoded(one) for one in
+                    (ycsb_maker.document(SMALL, i) for i in range(RECORDS))}
+        got = {support.key_of(raw): raw for raw in self.stored()}
+        self.assertEqual(len(got), RECORDS)
+        self.assertTrue(got == expected, "the documents differ from those documented")
+        self.assertEqual(list(self.counts_by_shard().values()), [RECORDS // 2] * 2)
+        self.assert_accounting(work, records=RECORDS, inserted=RECORDS, rejectedByServer=0)
+        self.assertIs(support.run_record(work)["verification"]["ok"], True)
+
+    def test_the_same_records_twice_are_refused(self):
+        self.load(*words())
+        outcome, _ = self.load(*words(), code=support.EXIT_SOURCE)
+        self.assertIn("has been loaded", outcome.err)
+        self.assertIn(f"ycsb records 0 to {RECORDS - 1} of seed 1", outcome.err)
+        _, work = self.load("--again", *words())
+        self.assert_accounting(work, records=RECORDS, inserted=0, alreadyThere=RECORDS)
+        self.load(*words(SMALL._replace(seed=2)))
+        self.assertEqual(self.database.t.count_documents({}), 2 * RECORDS)
+
+    def test_what_is_missing_comes_back(self):
+        self.load(*words())
+        lost = self.database.t.find_one({"n0": 0}, sort=[("_id", 1)])
+        self.database.t.delete_one({"_id": lost["_id"]})
+        _, work = self.load("--again", *words())
+        self.assert_accounting(work, inserted=1, alreadyThere=RECORDS - 1)
+        self.assertEqual(self.database.t.find_one({"_id": lost["_id"]}), lost)
+
+    def test_loaders_with_seeds_of_their_own_work_side_by_side(self):
+        loaders = [self.start("shardload", "load", *self.target(), "--progress", "none",
+                              "--work-dir", f"seed-{seed}", *words(SMALL._replace(seed=seed)))
+                   for seed in (1, 2, 3)]
+        for loader in loaders:
+            outcome = loader.wait()
+            self.assertEqual(outcome.code, 0, outcome.text)
+        expected = {bytes(document["f0"]) for seed in (1, 2, 3) for document in
+                    (ycsb_maker.fields(SMALL._replace(seed=seed), i) for i in range(RECORDS))}
+        got = {bytes(document["f0"]) for document in self.database.t.find({}, {"f0": 1})}
+        self.assertTrue(got == expected)
+        self.assertEqual(self.database.t.count_documents({}), 3 * RECORDS)
+        self.assertEqual(list(self.counts_by_shard().values()), [3 * RECORDS // 2] * 2)
+
+    def test_the_queries_that_come_with_them(self):
+        self.load("--index", '{"n0": 1}', *words())
+        answers = expected_answers([ycsb_maker.document(SMALL, i) for i in range(RECORDS)])
+        self.assertEqual(answers["key-range"], [{"documents": 4096}])
+        path = self.file("answers.json", bson.json_util.dumps({"answers": answers}))
+        outcome = self.run_program("shardquery", "run", *self.target(), "--answers", path,
+                                   "--repeat", 1, "--report", "report.json", "ycsb")
+        self.assertEqual(outcome.code, 0, outcome.text)
+        report = json.loads((self.scratch / "report.json").read_text())
+        self.assertEqual({entry["name"]: entry["answer"] for entry in report["queries"]},
+                         dict.fromkeys(answers, "ok"))
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made-up records: what a document is made of, that it depends on nothing but the options and its
+ * record's number, that the integers have the distribution that they claim, and that a source
+ * without a file hands out each record once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <math.h>
+#include <pthread.h>
+
+#include <bson/bson.h>
+#include <cmocka.h>
+
+#include <shardload/document_id.h>
+#include <shardload/source.h>
+#include <shardload/ycsb.h>
+
+#define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_MADE_UP_BYTES)
+
+static const sl_ycsb_options usual = {.records = 10000, .seed = 1, .field_count = 8,
+                                      .field_length = 100, .integer_count = 8, .skew = 0.99};
+
+static sl_plan *plan_of(const sl_ycsb_options *options) {
+    sl_plan *plan;
+    sl_error error = {0};
+    assert_true(sl_format_ycsb.plan_create(&(sl_format_options){.ycsb = *options}, &plan, &error));
+    return plan;
+}
+
+/* ---- a buffer that grows, fed by a batch of exactly its size ---- */
+
+typedef struct made {
+    uint8_t *bytes;
+    size_t length;
+    uint32_t documents;
+    uint8_t *batch;
+    size_t room;
+    unsigned stop_after; /* batches; 0: never */
+    unsigned batches;
+    sl_parse_counts counts;
+} made;
+
+static bool keep(sl_sink *sink, size_t need) {
+    made *all = sink->context;
+    size_t length = (size_t)(sink->cursor - all->batch);
+    assert_true(need <= all->room);
+    all->bytes = realloc(all->bytes, all->length + length + 1);
+    assert_non_null(all->bytes);
+    memcpy(all->bytes + all->length, all->batch, length);
+    all->length += length;
+    all->documents += sink->documents;
+    sink->cursor = all->batch;
+    sink->documents = 0;
+    return ++all->batches != all->stop_after;
+}
+
+/* The documents of `count` records that begin with record `from` of the source whose first record
+ * is `first`. False when it was stopped. */
+static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, uint64_t count,
+                 size_t room, uint32_t batch_documents) {
+    char name[256];
+    sl_dialect *dialect;
+    sl_error error = {0};
+    sl_format_ycsb.name_records(plan, first, first + 9, name, sizeof name);
+    assert_true(sl_format_ycsb.sniff(plan, name, sl_text_of(""), true, &dialect, &error));
+    all->room = room;
+    all->batch = malloc(room + SL_SLACK);
+    assert_non_null(all->batch);
+    sl_sink sink = {.cursor = all->batch, .limit = all->batch + room,
+                    .documents_limit = batch_documents, .full = keep, .context = all};
+    uint64_t offset = from * SL_MADE_UP_BYTES;
+    sl_block block = {.text = {NULL, (size_t)(count * SL_MADE_UP_BYTES)}, .offset = offset,
+                      .id_base = sl_document_id(3, offset) & ~(int64_t)(SL_BLOCK_BYTES - 1)};
+    bool whole = sl_format_ycsb.parse(plan, dialect, &block, &sink, &all->counts);
+    unsigned stop_after = all->stop_after;
+    all->stop_after = 0;
+    keep(&sink, 0);
+    all->stop_after = stop_after;
+    free(all->batch);
+    sl_format_ycsb.dialect_destroy(dialect);
+    return whole;
+}
+
+static void forget(made *all) {
+    free(all->bytes);
+    *all = (made){0};
+}
+
+/* ---- documents ---- */
+
+/* Reference values of SplitMix64, published with its seed 1234567. */
+static void random_words_are_split_mix(void **state) {
+    (void)state;
+    static const uint64_t expected[] = {
+        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
+        UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
+        UINT64_C(16408922859458223821)};
+    uint64_t at = 1234567;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        assert_true(sl_random_word(at += SL_RANDOM_STEP) == expected[i]);
+}
+
+static void a_document_has_the_fields_asked_for(void **state) {
+    (void)state;
+    static const uint32_t lengths[] = {0, 1, 7, 8, 9, 16, 100, 4097};
+    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
+        sl_ycsb_options options = {.seed = 5, .field_count = 3, .field_length = lengths[l],
+                                   .integer_count = 2, .skew = 0.5};
+        sl_plan *plan = plan_of(&options);
+        made all = {0};
+        /* One document to a batch, of exactly its size: what is written behind it is slack. */
+        size_t size = 4 + 13 + 3 * (4 + 5 + lengths[l]) + 2 * (4 + 4) + 1;
+        assert_true(make(&all, plan, 0, 0, 3, size, 1));
+        assert_int_equal(all.length, 3 * size);
+        assert_int_equal(all.documents, 3);
+        assert_int_equal(all.counts.records, 3);
+        assert_int_equal(all.counts.documents, 3);
+        uint64_t at = options.seed;
+        for (int64_t record = 0; record < 3; record++) {
+            bson_t view;
+            bson_iter_t iter;
+            assert_true(bson_init_static(&view, all.bytes + (size_t)record * size, size));
+            assert_true(bson_validate(&view, BSON_VALIDATE_NONE, NULL));
+            assert_true(bson_iter_init(&iter, &view) && bson_iter_next(&iter));
+            assert_string_equal(bson_iter_key(&iter), "_id");
+            assert_true(bson_iter_int64(&iter) == sl_document_id(3, (uint64_t)record * 256));
+            for (int field = 0; field < 3; field++) {
+                const uint8_t *bytes;
+                uint32_t length;
+                bson_subtype_t kind;
+                assert_true(bson_iter_next(&iter) && BSON_ITER_HOLDS_BINARY(&iter));
+                assert_int_equal(bson_iter_key(&iter)[0], 'f');
+                assert_int_equal(bson_iter_key(&iter)[1], '0' + field);
+                bson_iter_binary(&iter, &kind, &length, &bytes);
+                assert_int_equal(kind, BSON_SUBTYPE_BINARY);
+                assert_int_equal(length, lengths[l]);
+                for (uint32_t done = 0; done < length; done += 8) {
+                    uint64_t word = sl_random_word(at += SL_RANDOM_STEP);
+                    assert_memory_equal(bytes + done, &word, length - done < 8 ? length - done : 8);
+                }
+            }
+            for (int field = 0; field < 2; field++) {
+                assert_true(bson_iter_next(&iter) && BSON_ITER_HOLDS_INT32(&iter));
+                assert_int_equal(bson_iter_key(&iter)[0], 'n');
+                assert_int_equal(bson_iter_key(&iter)[1], '0' + field);
+                assert_in_range(bson_iter_int32(&iter), 0, SL_ZIPF_VALUES - 1);
+                at += SL_RANDOM_STEP;
+            }
+            assert_false(bson_iter_next(&iter));
+        }
+        forget(&all);
+        sl_format_ycsb.plan_destroy(plan);
+    }
+}
+
+static void nothing_but_the_number_matters(void **state) {
+    (void)state;
+    sl_plan *plan = plan_of(&usual);
+    made whole = {0};
+    assert_true(make(&whole, plan, 0, 0, 3 * BLOCK_RECORDS, (size_t)1 << 20, 10000));
+    size_t size = whole.length / whole.documents;
+    assert_int_equal(size, 954);
+    /* Block by block, from the last to the first, in small batches. */
+    for (int block = 2; block >= 0; block--) {
+        made one = {0};
+        assert_true(make(&one, plan, 0, (uint64_t)block * BLOCK_RECORDS, BLOCK_RECORDS, 10000, 7));
+        assert_int_equal(one.documents, BLOCK_RECORDS);
+        for (size_t i = 0; i < BLOCK_RECORDS; i++) /* but for the ids, which belong to blocks */
+            assert_memory_equal(one.bytes + i * size + 17,
+                                whole.bytes + ((size_t)block * BLOCK_RECORDS + i) * size + 17,
+                                size - 17);
+        forget(&one);
+    }
+    /* The same records as a source of their own: only ids differ. */
+    made apart = {0};
+    assert_true(make(&apart, plan, BLOCK_RECORDS, 0, 100, 10000, 7));
+    for (size_t i = 0; i < 100; i++)
+        assert_memory_equal(apart.bytes + i * size + 17,
+                            whole.bytes + (BLOCK_RECORDS + i) * size + 17, size - 17);
+    forget(&apart);
+    /* Beyond what 32 bits hold. */
+    made far = {0}, further = {0};
+    assert_true(make(&far, plan, SL_MADE_UP_RECORDS_MAX, 5, 1, 10000, 7));
+    assert_true(make(&further, plan, 0, SL_MADE_UP_RECORDS_MAX + 5, 1, 10000, 7));
+    assert_memory_equal(far.bytes + 17, further.bytes + 17, size - 17);
+    assert_memory_not_equal(far.bytes + 17, whole.bytes + 5 * size + 17, size - 17);
+    forget(&far);
+    forget(&further);
+    forget(&whole);
+    sl_format_ycsb.plan_destroy(plan);
+}
+
+static void every_option_that_changes_bytes_is_in_the_name(void **state) {
+    (void)state;
+    sl_ycsb_options others[] = {usual, usual, usual, usual, usual};
+    others[0].seed = 2;
+    others[1].field_count = 7;
+    others[2].field_length = 101;
+    others[3].integer_count = 9;
+    others[4].skew = 0.9901;
+    char name[256], other[256];
+    sl_plan *plan = plan_of(&usual);
+    sl_format_ycsb.name_records(plan, 0, 99, name, sizeof name);
+    for (size_t i = 0; i < 5; i++) {
+        sl_plan *changed = plan_of(&others[i]);
+        sl_format_ycsb.name_records(changed, 0, 99, other, sizeof other);
+        assert_string_not_equal(name, other);
+        sl_format_ycsb.plan_destroy(changed);
+    }
+    sl_format_ycsb.name_records(plan, 0, 98, other, sizeof other);
+    assert_string_not_equal(name, other);
+    sl_format_ycsb.name_records(plan, 0, 99, other, sizeof other);
+    assert_string_equal(name, other);
+    sl_format_ycsb.plan_destroy(plan);
+}
+
+static void a_load_that_ends_stops_it(void **state) {
+    (void)state;
+    sl_plan *plan = plan_of(&usual);
+    made all = {.stop_after = 3};
+    assert_false(make(&all, plan, 0, 0, BLOCK_RECORDS, (size_t)1 << 20, 100));
+    assert_int_equal(all.documents, 300);
+    assert_int_equal(all.counts.documents, 300);
+    assert_int_equal(all.counts.records, 300);
+    forget(&all);
+    sl_format_ycsb.plan_destroy(plan);
+}
+
+static void what_makes_no_sense_is_refused(void **state) {
+    (void)state;
+    sl_plan *plan;
+    sl_error error = {0};
+    sl_format_options options = {.ycsb = usual};
+    options.ycsb.field_length = (uint32_t)SL_BLOCK_BYTES * 2;
+    assert_false(sl_format_ycsb.plan_create(&options, &plan, &error));
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+    assert_non_null(strstr(error.message, "a server takes 16777216"));
+    options = (sl_format_options){.ycsb = usual, .schema_text = "x", .schema_name = "x"};
+    assert_false(sl_format_ycsb.plan_create(&options, &plan, &error));
+    assert_non_null(strstr(error.message, "--schema"));
+    plan = plan_of(&usual);
+    sl_dialect *dialect;
+    assert_false(sl_format_ycsb.sniff(plan, "test_result.csv", sl_text_of("a,b\n"), true, &dialect,
+                                      &error));
+    assert_int_equal(error.code, SL_EXIT_SOURCE);
+    sl_format_ycsb.plan_destroy(plan);
+}
+
+/* ---- integers ---- */
+
+/* The share of each value, in 2^-64, as the table has it. */
+static uint64_t *shares_of(const sl_zipf *table) {
+    uint64_t *shares = calloc(SL_ZIPF_VALUES, sizeof *shares);
+    assert_non_null(shares);
+    const uint64_t slot = UINT64_C(1) << (64 - SL_ZIPF_BITS);
+    for (uint32_t i = 0; i < SL_ZIPF_VALUES; i++) {
+        uint64_t threshold = table->slots[i] >> SL_ZIPF_BITS;
+        shares[i] += threshold;
+        shares[table->slots[i] & (SL_ZIPF_VALUES - 1)] += slot - threshold;
+    }
+    return shares;
+}
+
+static void the_table_has_zipf_s_shares(void **state) {
+    (void)state;
+    static const double skews[] = {0, 0.5, 0.99, 1, 1.5, 10};
+    sl_zipf *table = malloc(sizeof *table);
+    assert_non_null(table);
+    for (size_t s = 0; s < sizeof skews / sizeof skews[0]; s++) {
+        sl_error error;
+        assert_true(sl_zipf_make(table, skews[s], &error));
+        uint64_t *shares = shares_of(table), sum = 0;
+        long double whole = 0;
+        for (uint32_t k = SL_ZIPF_VALUES; k-- > 0;)
+            whole += powl(k + 1.0L, -(long double)skews[s]);
+        for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++) {
+            long double expected = powl(k + 1.0L, -(long double)skews[s]) / whole;
+            long double off = fabsl(ldexpl((long double)shares[k], -64) - expected);
+            if (off > ldexpl(expected, -36) + ldexpl(1, -48))
+                fail_msg("skew %g: the share of %u is off by %Lg", skews[s], k, off);
+            sum += shares[k];
+        }
+        assert_true(sum == 0); /* 2^64 */
+        free(shares);
+    }
+    free(table);
+}
+
+/* Pearson's test with the values 0 to 15 and then powers of two: 28 groups. A fixed seed: it says
+ * the same each time. With 27 degrees of freedom, one fair draw in 10,000 exceeds 62. */
+static void draws_follow_the_table(void **state) {
+    (void)state;
+    enum { DRAWS = 4000000, GROUPS = 28 };
+    sl_plan *plan = plan_of(&(sl_ycsb_options){.seed = 42, .integer_count = 8, .skew = 0.99});
+    made all = {0};
+    assert_true(make(&all, plan, 0, 0, DRAWS / 8, (size_t)1 << 20, 10000));
+    double found[GROUPS] = {0}, expected[GROUPS] = {0}, whole = 0;
+    for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++)
+        whole += pow(k + 1.0, -0.99);
+    for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++) {
+        unsigned group = k < 16 ? k : 12 + (31 - (unsigned)__builtin_clz(k));
+        expected[group] += DRAWS * pow(k + 1.0, -0.99) / whole;
+    }
+    size_t size = all.length / all.documents;
+    for (size_t i = 0; i < all.documents; i++) {
+        for (size_t n = 0; n < 8; n++) {
+            int32_t k;
+            memcpy(&k, all.bytes + i * size + 17 + n * 8 + 4, sizeof k);
+            assert_in_range(k, 0, SL_ZIPF_VALUES - 1);
+            found[k < 16 ? k : 12 + (31 - __builtin_clz((unsigned)k))]++;
+        }
+    }
+    double sum = 0;
+    for (unsigned g = 0; g < GROUPS; g++)
+        sum += (found[g] - expected[g]) * (found[g] - expected[g]) / expected[g];
+    if (sum > 62)
+        fail_msg("chi-square is %g", sum);
+    forget(&all);
+    sl_format_ycsb.plan_destroy(plan);
+}
+
+/* ---- sources ---- */
+
+typedef struct tally {
+    sl_source_set *set;
+    pthread_mutex_t lock;
+    uint64_t records[2], blocks[2], lasts[2], sequences[2];
+    bool failed;
+} tally;
+
+static void *count_blocks(void *context) {
+    tally *all = context;
+    sl_reader *reader;
+    sl_error error;
+    sl_source_block block;
+    sl_read_result result;
+    if (!sl_reader_create(all->set, &reader, &error))
+        return NULL;
+    while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
+        pthread_mutex_lock(&all->lock);
+        all->records[block.source] += block.text.length / SL_MADE_UP_BYTES;
+        all->blocks[block.source]++;
+        all->lasts[block.source] += block.last;
+        all->sequences[block.source] += block.sequence;
+        all->failed = all->failed || block.text.bytes || block.member ||
+                      block.offset != block.sequence * SL_BLOCK_BYTES;
+        pthread_mutex_unlock(&all->lock);
+    }
+    pthread_mutex_lock(&all->lock);
+    all->failed = all->failed || result != SL_READ_END;
+    pthread_mutex_unlock(&all->lock);
+    sl_reader_destroy(reader);
+    return NULL;
+}
+
+static void each_record_is_handed_out_once(void **state) {
+    (void)state;
+    static const uint64_t records[] = {40 * BLOCK_RECORDS + 1, 1};
+    tally all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    sl_error error;
+    assert_true(sl_source_set_create(NULL, 0, NULL, &all.set, &error));
+    assert_true(sl_source_set_add_made_up(all.set, "a", records[0], &error));
+    assert_true(sl_source_set_add_made_up(all.set, "b", records[1], &error));
+    assert_int_equal(sl_source_set_stored_bytes(all.set),
+                     (records[0] + records[1]) * SL_MADE_UP_BYTES);
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count_blocks, &all), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    assert_false(all.failed);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(all.records[i], records[i]);
+        assert_int_equal(all.lasts[i], 1);
+        assert_int_equal(all.sequences[i], all.blocks[i] * (all.blocks[i] - 1) / 2);
+    }
+    assert_int_equal(sl_source_set_consumed_bytes(all.set), sl_source_set_stored_bytes(all.set));
+    sl_source_set_destroy(all.set);
+}
+
+static void the_same_name_is_the_same_source(void **state) {
+    (void)state;
+    sl_source_set *set;
+    sl_error error;
+    char prints[4][SL_FINGERPRINT_ROOM];
+    assert_true(sl_source_set_create(NULL, 0, NULL, &set, &error));
+    static const struct {
+        const char *name;
+        uint64_t records;
+    } sources[] = {{"a", 5}, {"a", 5}, {"b", 5}, {"a", 6}};
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(sl_source_set_add_made_up(set, sources[i].name, sources[i].records, &error));
+        assert_true(sl_source_fingerprint(set, i, prints[i], &error));
+    }
+    assert_string_equal(prints[0], prints[1]);
+    assert_string_not_equal(prints[0], prints[2]);
+    assert_string_not_equal(prints[0], prints[3]);
+    char head[16];
+    size_t length;
+    bool whole;
+    const char *name;
+    assert_true(sl_source_head(set, 2, head, sizeof head, &length, &whole, &name, &error));
+    assert_true(whole && length == 0);
+    assert_string_equal(name, "b");
+    sl_source_set_destroy(set);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_words_are_split_mix),
+        cmocka_unit_test(a_document_has_the_fields_asked_for),
+        cmocka_unit_test(nothing_but_the_number_matters),
+        cmocka_unit_test(every_option_that_changes_bytes_is_in_the_name),
+        cmocka_unit_test(a_load_that_ends_stops_it),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(the_table_has_zipf_s_shares),
+        cmocka_unit_test(draws_follow_the_table),
+        cmocka_unit_test(each_record_is_handed_out_once),
+        cmocka_unit_test(the_same_name_is_the_same_source),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
