@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A BSON dump in memory, cut into batches as a loader with one batch per range would cut it. */
+#include "dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SHORTEST_DOCUMENT = 5, ID_AT = 4, ID_VALUE_AT = 9, ID_END = 17 };
+
+static const char id_head[] = "\x12_id"; /* a 64-bit integer by that name; with its zero */
+
+static bool complain(const char *what, const char *why) {
+    fprintf(stderr, "shardload-yardstick: %s: %s\n", what, why);
+    return false;
+}
+
+bool dump_read(struct dump *dump, const char *path) {
+    bool ok = false;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat facts;
+    if (file < 0 || fstat(file, &facts) != 0)
+        goto end;
+    dump->bytes = malloc((size_t)facts.st_size + 1);
+    if (dump->bytes == NULL)
+        goto end;
+    while (dump->size < (size_t)facts.st_size) {
+        ssize_t got = read(file, dump->bytes + dump->size, (size_t)facts.st_size - dump->size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            goto end;
+        dump->size += (size_t)got;
+    }
+    ok = true;
+end:
+    if (!ok)
+        complain(path, errno != 0 ? strerror(errno) : "it has become shorter");
+    if (file >= 0)
+        close(file);
+    return ok;
+}
+
+static struct batch *new_batch(struct dump *dump) {
+    if (dump->batch_count == dump->batch_room) {
+        size_t room = dump->batch_room > 0 ? dump->batch_room * 2 : 1024;
+        struct batch *batches = realloc(dump->batches, room * sizeof *batches);
+        if (batches == NULL)
+            return NULL;
+        dump->batches = batches;
+        dump->batch_room = room;
+    }
+    struct batch *batch = &dump->batches[dump->batch_count++];
+    *batch = (struct batch){0};
+    return batch;
+}
+
+/* Adds a document; one that follows the last one in the dump only makes its piece longer. */
+static bool add(struct batch *batch, uint8_t *document, size_t length) {
+    struct iovec *last = batch->piece_count > 0 ? &batch->pieces[batch->piece_count - 1] : NULL;
+    if (last != NULL && (uint8_t *)last->iov_base + last->iov_len == document) {
+        last->iov_len += length;
+    } else {
+        if (batch->pieces == NULL || batch->piece_count == batch->piece_room) {
+            size_t room = batch->piece_room > 0 ? batch->piece_room * 2 : 4;
+            struct iovec *pieces = realloc(batch->pieces, room * sizeof *pieces);
+            if (pieces == NULL)
+                return false;
+            batch->pieces = pieces;
+            batch->piece_room = room;
+        }
+        batch->pieces[batch->piece_count++] =
+            (struct iovec){.iov_base = document, .iov_len = length};
+    }
+    batch->bytes += length;
+    batch->documents++;
+    return true;
+}
+
+/* How many splits are at or below the document's id: the number of its range. */
+static bool range_of(const struct cut *cut, const uint8_t *document, size_t length, size_t *range) {
+    *range = 0;
+    if (cut->split_count == 0)
+        return true;
+    if (length < ID_END || memcmp(document + ID_AT, id_head, sizeof id_head) != 0)
+        return false;
+    int64_t id = 0;
+    for (int i = 7; i >= 0; i--)
+        id = (int64_t)((uint64_t)id << 8 | document[ID_VALUE_AT + i]);
+    while (*range < cut->split_count && cut->splits[*range] <= id)
+        ++*range;
+    return true;
+}
+
+bool dump_cut(struct dump *dump, const struct cut *cut) {
+    /* The batch that each range is filling, counted from 1: 0 is none. */
+    size_t *open_batches = calloc(cut->split_count + 1, sizeof *open_batches);
+    bool ok = open_batches != NULL || complain("cutting batches", "memory is exhausted");
+    for (size_t at = 0; ok && at < dump->size;) {
+        uint8_t *document = dump->bytes + at;
+        size_t left = dump->size - at, length = 0, range;
+        if (left >= SHORTEST_DOCUMENT)
+            length = (size_t)document[0] | (size_t)document[1] << 8 | (size_t)document[2] << 16 |
+                     (size_t)document[3] << 24;
+        if (length < SHORTEST_DOCUMENT || length > left) {
+            fprintf(stderr, "shardload-yardstick: the dump is damaged at byte %zu\n", at);
+            ok = false;
+            break;
+        }
+        if (!range_of(cut, document, length, &range)) {
+            ok = complain("cutting batches", "--split needs documents whose _id is a 64-bit "
+                                             "integer and comes first");
+            break;
+        }
+        size_t *slot = &open_batches[range];
+        struct batch *batch = *slot > 0 ? &dump->batches[*slot - 1] : NULL;
+        if (batch == NULL || batch->documents == cut->documents ||
+            batch->bytes + length > cut->bytes) {
+            batch = new_batch(dump);
+            *slot = dump->batch_count;
+        }
+        if (batch == NULL || !add(batch, document, length))
+            ok = complain("cutting batches", "memory is exhausted");
+        dump->documents++;
+        at += length;
+    }
+    free(open_batches);
+    return ok;
+}
+
+void dump_clear(struct dump *dump) {
+    for (size_t i = 0; i < dump->batch_count; i++)
+        free(dump->batches[i].pieces);
+    free(dump->batches);
+    free(dump->bytes);
+    *dump = (struct dump){0};
+}
