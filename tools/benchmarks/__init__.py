@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of tools/bench.
+
+    figures.py      what was measured: lines of values, their medians, spreads and targets
+    process.py      programs run to their end, with the operating system's account of them
+    machine.py      what the figures were measured on
+    servers.py      one deployment at a time, made by tools/localcluster
+    data.py         generated data, made once
+    bench.py        what every row works with: rounds, loads, the yardstick
+    rows_client.py  rows without a server
+    rows_server.py  rows with one, against the yardstick
+    rows_peers.py   rows against other loaders
+    rows_limits.py  rows about what the server itself can take
+    report.py       tables and JSON
+    relay.py        a program: TCP with a delay
+    python_load.py  a program: a load through the Python driver
+"""

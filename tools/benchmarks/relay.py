@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program: passes TCP connections on to a server, every byte later than it came, both ways.
+
+    python3 relay.py HOST:PORT MILLISECONDS
+
+Listens on a free port of loopback, prints it, and runs until its standard input ends: so it does
+not outlive who started it. One thread: what has been read waits in order, with the time at which it
+may be written. A direction holds so much that the delay does not limit the rate, and stops reading
+beyond that.
+"""
+import selectors
+import socket
+import sys
+import time
+from collections import deque
+
+CHUNK = 1 << 18
+HELD = 64 << 20  # bytes that a direction may hold
+
+
+class Direction:
+    """Bytes on their way from one socket to another."""
+
+    def __init__(self, source, target, delay):
+        self.source, self.target, self.delay = source, target, delay
+        self.queue = deque()  # (when, bytes)
+        self.held = 0
+        self.ended = False
+
+    def reads(self):
+        return not self.ended and self.held < HELD
+
+    def due(self, now):
+        return bool(self.queue) and self.queue[0][0] <= now
+
+    def read(self):
+        try:
+            data = self.source.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self.ended = not data
+        self.held += len(data)
+        self.queue.append((time.monotonic() + self.delay, memoryview(data)))
+
+    def write(self, now):
+        """Writes what is due. False once the end has been passed on or the target has gone."""
+        while self.due(now):
+            when, data = self.queue[0]
+            if not data:
+                return False
+            try:
+                sent = self.target.send(data)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            self.held -= sent
+            if sent < len(data):
+                self.queue[0] = (when, data[sent:])
+                return True
+            self.queue.popleft()
+        return True
+
+
+class Relay:
+    def __init__(self, address, delay):
+        self.address, self.delay = address, delay
+        self.selector = selectors.DefaultSelector()
+        self.directions = []
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.listener.setblocking(False)
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.selector.register(sys.stdin, selectors.EVENT_READ)
+
+    def accept(self):
+        near, _ = self.listener.accept()
+        try:
+            far = socket.create_connection(self.address)
+        except OSError:
+            near.close()
+            return
+        for one in (near, far):
+            one.setblocking(False)
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.directions += [Direction(near, far, self.delay), Direction(far, near, self.delay)]
+
+    def hang_up(self, direction):
+        """Both directions of a connection end together: what uses it is done or broken."""
+        pair = {direction.source, direction.target}
+        for one in pair:
+            if one in self.selector.get_map():
+                self.selector.unregister(one)
+            one.close()
+        self.directions = [d for d in self.directions if d.source not in pair]
+
+    def watch(self, now):
+        """Watches each socket for what it is waited for; returns when the next bytes are due."""
+        wanted, soonest = {}, None
+        for direction in self.directions:
+            if direction.reads():
+                wanted[direction.source] = wanted.get(direction.source, 0) | selectors.EVENT_READ
+            if direction.due(now):
+                wanted[direction.target] = wanted.get(direction.target, 0) | selectors.EVENT_WRITE
+            elif direction.queue:
+                when = direction.queue[0][0]
+                soonest = when if soonest is None else min(soonest, when)
+        known = self.selector.get_map()
+        for one in {s for d in self.directions for s in (d.source, d.target)}:
+            events = wanted.get(one, 0)
+            if one in known:
+                if not events:
+                    self.selector.unregister(one)
+                elif known[one].events != events:
+                    self.selector.modify(one, events)
+            elif events:
+                self.selector.register(one, events)
+        return soonest
+
+    def run(self):
+        while True:
+            now = time.monotonic()
+            soonest = self.watch(now)
+            timeout = None if soonest is None else max(soonest - now, 0)
+            ready = {key.fileobj: events for key, events in self.selector.select(timeout)}
+            if sys.stdin in ready:
+                return
+            if self.listener in ready:
+                self.accept()
+            now = time.monotonic()
+            for direction in list(self.directions):
+                if direction not in self.directions:
+                    continue
+                if ready.get(direction.source, 0) & selectors.EVENT_READ and direction.reads():
+                    direction.read()
+                if not direction.write(now):
+                    self.hang_up(direction)
+
+
+def main():
+    host, _, port = sys.argv[1].rpartition(":")
+    relay = Relay((host, int(port)), float(sys.argv[2]) / 1000)
+    print(relay.listener.getsockname()[1], flush=True)
+    relay.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows without a server: what the client's own work costs."""
+from .figures import Skip, at_least, at_most, threads_of
+from .process import floor, rate
+
+BLOCK = 1 << 20  # text that a worker draws at a time
+MANY_THREADS = 64
+BATCH_BYTES = 16 << 20
+MEMORY_FIXED = 64 << 20
+HUGE, MEDIUM = 10_000_000_000, 500_000_000  # bytes of text
+BATCH_MOST = 100_000  # documents in a batch that the server allows
+MOT_TEXT = 86
+
+
+def mot_parse(bench, result):
+    data = bench.data.mot(bench.scaled(10_000_000))
+    wall = result.line("GB/s of text, by wall time", at_least(1.0))
+    user = result.line("GB/s of text, by user CPU time", at_least(1.0))
+    documents = result.line("million docs/s, by wall time")
+    for _ in bench.rounds():
+        run = bench.parse(data.path)
+        wall.add(run.text_rate / 1e9)
+        user.add(rate(run.text_bytes, run.process.user) / 1e9)
+        documents.add(rate(run.documents, run.process.wall) / 1e6)
+
+
+def isd_parse(bench, result):
+    data = bench.data.isd(bench.scaled(2_000_000))
+    wall = result.line("GB/s of BSON, by wall time", at_least(1.5))
+    user = result.line("GB/s of BSON, by user CPU time", at_least(1.5))
+    text = result.line("GB/s of text, by wall time")
+    for _ in bench.rounds():
+        run = bench.parse(data.path)
+        wall.add(run.bson_rate / 1e9)
+        user.add(rate(run.bson_bytes, run.process.user) / 1e9)
+        text.add(run.text_rate / 1e9)
+
+
+def ycsb_generate(bench, result):
+    if not bench.has_format("ycsb"):
+        raise Skip("this build has no --format ycsb")
+    wall = result.line("GB/s of BSON, by wall time", at_least(2.0))
+    user = result.line("GB/s of BSON, by user CPU time", at_least(2.0))
+    for _ in bench.rounds():
+        run = bench.parse("--format", "ycsb", "--records", bench.scaled(2_000_000))
+        wall.add(run.bson_rate / 1e9)
+        user.add(rate(run.bson_bytes, run.process.user) / 1e9)
+
+
+def second_core(bench, result):
+    for name, data in (("MOT", bench.data.mot(bench.scaled(10_000_000))),
+                       ("ISD", bench.data.isd(bench.scaled(2_000_000)))):
+        threads = result.line(f"{name}: two threads against one", at_least(1.9))
+        processes = result.line(f"{name}: two processes against one")
+        share = result.line(f"{name}: threads against processes")
+        for _ in bench.rounds(what=name):
+            one = bench.parse(data.path).process.wall
+            two = bench.parse(data.path, threads=2).process.wall
+            apart = bench.parse_twice(data.path)
+            threads.add(one / two)
+            processes.add(2 * one / apart)
+            share.add(one / two / (2 * one / apart))
+    result.note("two processes share nothing but the machine: what they reach together is what two "
+                "threads could reach on it at best")
+
+
+def many_threads(bench, result):
+    data = bench.data.mot(bench.scaled(10_000_000))
+    counts = (1, MANY_THREADS)
+    rates = {n: result.line(f"{threads_of(n)}, GB/s of text") for n in counts}
+    waits = {n: result.line(f"{threads_of(n)}, waits per block") for n in counts}
+    cpu = result.line(f"CPU of {MANY_THREADS} threads against one")
+    for _ in bench.rounds():
+        used = {}
+        for threads in counts:
+            run = bench.parse(data.path, threads=threads)
+            rates[threads].add(run.text_rate / 1e9)
+            waits[threads].add(run.process.switches * BLOCK / run.text_bytes)
+            used[threads] = run.process.cpu
+        cpu.add(used[MANY_THREADS] / used[1])
+    result.note("waits are voluntary context switches of the whole process per block of one MiB "
+                "(about 12,000 documents): a lock that threads queue for would show as several; a "
+                "fixed part of them is the start and end of each thread")
+
+
+def memory_limit(threads, batch_bytes):
+    return (MEMORY_FIXED + threads * 2 * batch_bytes) / 2 ** 20
+
+
+def memory(bench, result):
+    cases = [(bench.threads, BATCH_BYTES), (2, 1 << 20)]
+    lines = {}
+    for where in ("null sink", "two shards"):
+        for form in ("plain", "gzip"):
+            for threads, batch in cases:
+                lines[where, form, threads, batch] = result.line(
+                    f"{where}, {form}, -j {threads}, {batch >> 20} MiB batches",
+                    at_most(memory_limit(threads, batch)))
+    sizes = {"null sink": bench.scaled(HUGE / MOT_TEXT),
+             "two shards": bench.scaled(MEDIUM / MOT_TEXT)}
+    for (where, form, threads, batch), line in lines.items():
+        deployment = bench.servers.running
+        if where == "two shards" and not deployment:
+            deployment = bench.servers.start("cluster")
+        bench.say(line.title)
+        data = bench.data.mot(sizes[where], gzip=form == "gzip")
+        words = ["--batch-size", BATCH_MOST, "--batch-bytes", batch]
+        if deployment:
+            run = bench.load(deployment, data, *words, threads=threads)
+        else:
+            run = bench.parse(*words, data.path, threads=threads)
+        line.add(run.process.peak / 2 ** 20)
+        if (threads, batch) == cases[-1]:
+            bench.data.forget(data)
+    result.note(f"MiB of resident memory at the peak, as the system counts it; what is below "
+                f"{floor() / 2 ** 20:.0f} cannot be told apart. Text: "
+                f"{sizes['null sink'] * MOT_TEXT / 1e9:.3g} GB for the null sink, "
+                f"{sizes['two shards'] * MOT_TEXT / 1e9:.2g} GB for the shards. Limit: 64 MiB + "
+                f"threads x 2 x batch bytes; batches end by bytes, not by documents")
+
+
+ROWS = [
+    ("mot-parse", "MOT text to BSON, one thread, null sink, all checks on", mot_parse),
+    ("isd-parse", "ISD text to BSON, one thread, null sink, all checks on", isd_parse),
+    ("ycsb-generate", "made-up records, one thread, null sink", ycsb_generate),
+    ("second-core", "null sink, two threads against one", second_core),
+    ("many-threads", "null sink, contention where threads are many", many_threads),
+    ("memory", "peak of memory on large inputs, plain and compressed", memory),
+]

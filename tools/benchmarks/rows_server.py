@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows with a server: the loader against the yardstick, which does nothing but send."""
+import json
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from .figures import at_least, at_most, threads_of
+from .process import end, rate, start
+from .servers import NAMES
+
+RELAY = Path(__file__).resolve().parent / "relay.py"
+RELAY_MS = 5
+FEW = 3  # rounds of rows with many variants
+THREADS = (1, 2, 4, 8)
+
+
+def mot_for_servers(bench):
+    return bench.data.mot(bench.scaled(2_000_000))
+
+
+def against_yardstick(kind):
+    def row(bench, result):
+        data = mot_for_servers(bench)
+        bench.data.dump(data)
+        deployment = bench.servers.start(kind)
+        rates = result.compare("loader, docs/s", "yardstick, docs/s",
+                               "loader against yardstick", at_least(0.95))
+        wall = result.line("loader, whole process, s")
+        cpu = result.compare("loader, CPU s per million", "yardstick, CPU s per million",
+                             "CPU, loader against yardstick")
+        batches = []
+        bench.load(deployment, data)  # the first one finds new files and cold caches
+        bench.same_documents(deployment, data)
+        for _ in bench.rounds():
+            ours = bench.load(deployment, data)
+            plain = bench.yardstick(deployment, data, deployment.layout())
+            rates.add(ours.rate, plain.rate)
+            wall.add(ours.process.wall)
+            cpu.add(ours.cpu_per_million, plain.cpu_per_million)
+            batches.append((ours.batches, plain.batches))
+        result.note(f"documents/s of the loading alone; {bench.threads} threads, write concern "
+                    f"{json.dumps(deployment.durable)}, clustered collection; batches of loader "
+                    f"and yardstick: {batches[-1][0]} and {batches[-1][1]}")
+        result.note("the loader's whole process also prepares and verifies; in its CPU time is "
+                    "parsing, in the yardstick's reading the dump")
+    return row
+
+
+def client_cpu(bench, result):
+    data = mot_for_servers(bench)
+    for kind in ("mongod", "cluster"):
+        deployment = bench.servers.start(kind)
+        line = result.line(f"{NAMES[kind]}, CPU s per million", at_most(0.25))
+        kernel = result.line(f"{NAMES[kind]}, of that in the kernel")
+        for _ in bench.rounds(what=NAMES[kind]):
+            run = bench.load(deployment, data)
+            line.add(run.cpu_per_million)
+            kernel.add(run.process.system / run.documents * 1e6)
+
+
+def scaling(bench, result):
+    data = bench.data.mot(bench.scaled(10_000_000))
+    lines = {n: result.line(f"null sink, {threads_of(n)}, million docs/s") for n in THREADS}
+    for _ in bench.rounds(what="null sink"):
+        for threads, line in lines.items():
+            run = bench.parse(data.path, threads=threads)
+            line.add(rate(run.documents, run.process.wall) / 1e6)
+    data = bench.data.mot(bench.scaled(1_000_000))
+    for kind in ("mongod", "cluster"):
+        deployment = bench.servers.start(kind)
+        lines = {n: result.line(f"{NAMES[kind]}, {threads_of(n)}, docs/s") for n in THREADS}
+        bench.load(deployment, data)
+        for _ in bench.rounds(what=NAMES[kind]):
+            for threads, line in lines.items():
+                line.add(bench.load(deployment, data, threads=threads).rate)
+
+
+@contextmanager
+def relayed(uri, milliseconds):
+    """The URI of a relay in front of a server, which delays every byte both ways."""
+    host, port = re.match(r"mongodb://([^:/]+):(\d+)", uri).groups()
+    process = start([sys.executable, RELAY, f"{host}:{port}", milliseconds],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        yield f"mongodb://127.0.0.1:{int(process.stdout.readline())}/"
+    finally:
+        end(process)
+        process.stdin.close()
+        process.stdout.close()
+
+
+def round_trip(bench, result):
+    data = bench.data.mot(bench.scaled(1_000_000))
+    bench.data.dump(data)
+    deployment = bench.servers.start("mongod")
+    near = result.line(f"no delay, {bench.threads} threads, docs/s")
+    rates, shares, ratios = {}, {}, {}
+    for threads in (1, 2, 4, 8, 16):
+        rates[threads] = result.line(f"{threads_of(threads)}, docs/s")
+        shares[threads] = result.line(f"{threads_of(threads)}, against no delay")
+        ratios[threads] = result.line(f"{threads_of(threads)}, against the yardstick")
+    with relayed(deployment.plain_uri, 0) as at_once, \
+            relayed(deployment.plain_uri, RELAY_MS) as later:
+        bench.load(deployment, data, uri=at_once)
+        for _ in bench.rounds(FEW):
+            base = bench.load(deployment, data, uri=at_once).rate
+            near.add(base)
+            for threads, line in rates.items():
+                ours = bench.load(deployment, data, uri=later, threads=threads).rate
+                plain = bench.yardstick(deployment, data, uri=later, threads=threads).rate
+                line.add(ours)
+                shares[threads].add(ours / base)
+                ratios[threads].add(ours / plain)
+    result.note(f"a relay adds {RELAY_MS} ms each way to one mongod; 'no delay' goes through the "
+                "relay too, since it takes its own share of the machine; batches of 10,000")
+
+
+def durability(bench, result):
+    data = bench.data.mot(bench.scaled(1_000_000))
+    for kind in ("mongod", "replica", "cluster"):
+        deployment = bench.servers.start(kind)
+        pair = result.compare(f"{NAMES[kind]}, majority, docs/s",
+                              f"{NAMES[kind]}, w: 1, docs/s",
+                              f"{NAMES[kind]}, majority against w: 1")
+        bench.load(deployment, data)
+        for _ in bench.rounds(what=NAMES[kind]):
+            safe = bench.load(deployment, data).rate
+            pair.add(safe, bench.load(deployment, data, "--write-concern", 1).rate)
+    result.note("majority is journaled on every member that counts; on a lone mongod the loader "
+                "means w: 1, j: true by it")
+
+
+def wire_compression(bench, result):
+    data = bench.data.mot(bench.scaled(1_000_000))
+    deployment = bench.servers.start("mongod")
+    kinds = ("none", "snappy", "zlib", "zstd")
+    rates = {kind: result.line(f"{kind}, docs/s") for kind in kinds}
+    ratios = {kind: result.line(f"{kind} against none") for kind in kinds[1:]}
+    cpu = {kind: result.line(f"{kind}, client CPU s per million") for kind in kinds}
+    bench.load(deployment, data)
+    for _ in bench.rounds():
+        found = {}
+        for kind in kinds:
+            more = "" if kind == "none" else f"?compressors={kind}"
+            run = bench.load(deployment, data, uri=deployment.plain_uri + more)
+            found[kind] = run.rate
+            rates[kind].add(run.rate)
+            cpu[kind].add(run.cpu_per_million)
+        for kind, line in ratios.items():
+            line.add(found[kind] / found["none"])
+    result.note("on loopback compression can only cost; over a slow network it is worth what it "
+                "saves")
+
+
+ROWS = [
+    ("load-mongod", "MOT into one mongod, loader and yardstick in turn",
+     against_yardstick("mongod")),
+    ("load-replica", "the same into a replica set of three", against_yardstick("replica")),
+    ("load-cluster", "the same into a cluster of two shards", against_yardstick("cluster")),
+    ("client-cpu", "the loader's CPU time, parsing and sending, MOT", client_cpu),
+    ("scaling", "the loader with 1, 2, 4 and 8 threads, MOT", scaling),
+    ("round-trip", "a distant server: how many threads hide the way there", round_trip),
+    ("durability", "what majority costs against w: 1", durability),
+    ("wire-compression", "compressors in the URI, into one mongod", wire_compression),
+]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One deployment at a time, made by tools/localcluster: nothing else runs while it is measured."""
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+
+from .process import Failure, run
+
+LOCALCLUSTER = Path(__file__).resolve().parent.parent / "localcluster"
+DATABASE, COLLECTION = "bench", "documents"
+TOO_EARLY = 5841000  # a server's code: it has no stable state to write yet
+PATIENCE = 60        # seconds
+
+# What the rows call them, and what tools/localcluster makes of it.
+KINDS = {
+    "mongod": ["--standalone"],
+    "replica": ["--shards", "0", "--replicas", "3"],
+    "cluster1": ["--shards", "1"],
+    "cluster": ["--shards", "2"],
+    "cluster4": ["--shards", "4"],
+}
+NAMES = {"mongod": "mongod", "replica": "replica set of three", "cluster1": "one shard",
+         "cluster": "two shards", "cluster4": "four shards"}
+
+
+class Deployment:
+    """Running servers, with a client that looks after them between measurements."""
+
+    def __init__(self, kind, folder):
+        import pymongo
+        self.kind = kind
+        self.folder = folder
+        run([LOCALCLUSTER, "up", "--dir", folder, *KINDS[kind]])
+        state = json.loads((folder / "cluster.json").read_text("utf-8"))
+        self.uri = state["uri"]
+        self.client = pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=20000)
+        self.sharded = kind.startswith("cluster")
+        self.version = self.client.server_info()["version"]
+        # Those that hold documents, for what a router does not pass on.
+        self.members = [
+            pymongo.MongoClient("127.0.0.1", process["port"], directConnection=True)
+            for process in state["processes"]
+            if process["role"] == "server" and not process["name"].startswith("cfg")]
+        if self.sharded:
+            self.client.admin.command("balancerStop")
+
+    def close(self):
+        for client in [self.client, *self.members]:
+            client.close()
+        run([LOCALCLUSTER, "down", "--dir", self.folder])
+
+    @property
+    def plain_uri(self):
+        """The one host that takes writes, for programs that know no sets."""
+        if self.kind == "replica":
+            host, port = self.client.admin.command("hello")["primary"].split(":")
+        else:
+            host, port = re.match(r"mongodb://([^:/]+):(\d+)", self.uri).groups()
+        return f"mongodb://{host}:{port}/"
+
+    @property
+    def durable(self):
+        """The write concern that the loader means by majority, here."""
+        return {"w": 1, "j": True} if self.kind == "mongod" else {"w": "majority"}
+
+    @property
+    def collection(self):
+        return self.client[DATABASE][COLLECTION]
+
+    def empty(self):
+        """No data, and nothing left to do for the last load: caches written, files gone."""
+        self.client.drop_database(DATABASE)
+        for member in self.members:
+            write_out(member)
+
+    def expect(self, documents):
+        found = self.collection.estimated_document_count()
+        if found != documents:
+            raise Failure(f"the {self.kind} holds {found} documents, not {documents}")
+
+    def smallest_id(self):
+        return next(iter(self.collection.find({}, {"_id": 1}).sort("_id", 1).limit(1)))["_id"]
+
+    # The loader's layout again, for others to load into.
+
+    def layout(self):
+        """[(lower bound, upper bound, shard)] of the collection's ranges, ascending."""
+        if not self.sharded:
+            return []
+        config = self.client.config
+        entry = config.collections.find_one({"_id": f"{DATABASE}.{COLLECTION}"})
+        chunks = config.chunks.find({"uuid": entry["uuid"]}).sort("min", 1)
+        return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in chunks]
+
+    def lay_out(self, layout, **options):
+        """Makes the empty collection, sharded and placed like that."""
+        name = f"{DATABASE}.{COLLECTION}"
+        self.client[DATABASE].create_collection(COLLECTION, **options)
+        if not self.sharded:
+            return
+        admin = self.client.admin
+        admin.command("shardCollection", name, key={"_id": 1})
+        for lower, _, _ in layout[1:]:
+            admin.command("split", name, middle=lower)
+        for (lower, upper, shard), (_, _, placed) in zip(layout, self.layout()):
+            if placed != shard:
+                admin.command("moveChunk", name, bounds=[lower, upper], to=shard)
+
+
+def write_out(member):
+    """Lets a server write its caches to disk. A new member of a set cannot until it has heard from
+    the others."""
+    import pymongo
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            member.admin.command("fsync")
+            return
+        except pymongo.errors.OperationFailure as error:
+            if error.code != TOO_EARLY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+class Servers:
+    """Starts what a row wants, after it has stopped what the last one wanted."""
+
+    def __init__(self, folder):
+        self.folder = folder / "servers"
+        self.running = None
+        self.version = None
+
+    def start(self, kind):
+        """A deployment that nobody has used before."""
+        self.stop()
+        self.running = Deployment(kind, self.folder)
+        self.version = self.running.version
+        return self.running
+
+    def stop(self):
+        if self.running:
+            running, self.running = self.running, None
+            running.close()
+        elif self.folder.exists():  # a start that was cut short
+            run([LOCALCLUSTER, "down", "--dir", self.folder], allowed=(0, 1))
+            shutil.rmtree(self.folder, ignore_errors=True)
