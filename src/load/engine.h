@@ -154,7 +154,9 @@ typedef struct sl_load {
     sl_histogram *latencies;   /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;   /* one per worker; read after the end */
 
-    _Atomic unsigned working; /* workers that have not ended */
+    pthread_mutex_t working_lock;
+    pthread_cond_t all_ended; /* by the monotonic clock */
+    unsigned working;         /* workers that have not ended; under working_lock */
     _Atomic bool stop;        /* workers end after what they have in hand */
     _Atomic bool begun;       /* something has been made or changed on the cluster */
     pthread_mutex_t members_lock; /* members.c */

@@ -347,6 +347,8 @@ static void load_clear(sl_load *load) {
     free(load->counters);
     free(load->latencies);
     free(load->parsed);
+    pthread_cond_destroy(&load->all_ended);
+    pthread_mutex_destroy(&load->working_lock);
     pthread_mutex_destroy(&load->failure_lock);
     pthread_mutex_destroy(&load->members_lock);
     pthread_cond_destroy(&load->members_known);
@@ -358,6 +360,12 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_error error = {0};
     sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1,
                     .report = config->report};
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&load.all_ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&load.working_lock, NULL);
     pthread_mutex_init(&load.failure_lock, NULL);
     pthread_mutex_init(&load.members_lock, NULL);
     pthread_cond_init(&load.members_known, NULL);

@@ -171,6 +171,28 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
 
 /* ---- the thread ---- */
 
+static void ended(sl_load *load) {
+    pthread_mutex_lock(&load->working_lock);
+    if (--load->working == 0)
+        pthread_cond_signal(&load->all_ended);
+    pthread_mutex_unlock(&load->working_lock);
+}
+
+/* Waits for a twentieth of a second, or until all workers have ended; then returns false. */
+static bool still_working(sl_load *load) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += 50000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&load->working_lock);
+    if (load->working > 0)
+        pthread_cond_timedwait(&load->all_ended, &load->working_lock, &until);
+    bool working = load->working > 0;
+    pthread_mutex_unlock(&load->working_lock);
+    return working;
+}
+
 static void *work(void *context) {
     sl_worker *worker = context;
     sl_load *load = worker->load;
@@ -196,7 +218,7 @@ static void *work(void *context) {
     ok = ok && sl_deliver_rest(worker);
     if (!ok && worker->error.code)
         sl_load_fail(load, &worker->error);
-    atomic_fetch_sub(&load->working, 1);
+    ended(load);
     return NULL;
 }
 
@@ -228,7 +250,7 @@ bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, s
     for (; ok && made < threads; made++)
         ok = worker_init(&workers[made], load, made, shared, error);
     if (ok) {
-        atomic_store(&load->working, threads);
+        load->working = threads;
         for (unsigned i = 0; i < threads; i++) {
             int code = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
             workers[i].started = code == 0;
@@ -237,13 +259,11 @@ bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, s
                 sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
                              threads, strerror(code));
                 sl_load_fail(load, &why);
-                atomic_fetch_sub(&load->working, 1);
+                ended(load);
             }
         }
-        while (atomic_load(&load->working) > 0) {
-            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        while (still_working(load))
             tick(context);
-        }
         for (unsigned i = 0; i < threads; i++) {
             if (workers[i].started)
                 pthread_join(workers[i].thread, NULL);
