@@ -86,6 +86,27 @@ bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uui
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error);
 
+/* ---- scan.c: documents as they are stored ---- */
+
+typedef enum sl_scan_result {
+    SL_SCAN_DONE,
+    SL_SCAN_AGAIN, /* it failed for a reason that passes; part of it may have been handed over */
+    SL_SCAN_FAILED,
+} sl_scan_result;
+
+/* Hands each document that `filter` lets through to `each`, by ascending _id, from the primaries;
+ * with `ids_only` nothing of it but its _id. Reads through `client`, which is the caller's for that
+ * time, in replies of at most 16 MiB. Unless all are done, `error` is set. Orphans of a move are no
+ * documents; two that have the same _id on two shards are two. */
+sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const bson_t *filter,
+                       bool ids_only, void (*each)(void *context, const bson_t *document),
+                       void *context, sl_error *error);
+
+/* The same for minimum <= _id < maximum, whole documents. */
+sl_scan_result sl_scan_range(mongoc_client_t *client, const sl_target *target, int64_t minimum,
+                             int64_t maximum, void (*each)(void *context, const bson_t *document),
+                             void *context, sl_error *error);
+
 /* ---- shard_map.c: who owns which range now ---- */
 
 typedef struct sl_shard_map sl_shard_map;

@@ -56,7 +56,7 @@ typedef struct sl_reject {
     uint64_t offset;    /* of the record in the source's uncompressed stream */
     uint32_t line;      /* lines of the block before the record */
     const char *column; /* the column's published name, or NULL when the whole record is at fault */
-    char reason[200];   /* in words, for people */
+    char reason[600];   /* in words, for people */
     sl_text record;     /* without its line end; valid during the call only */
 } sl_reject;
 

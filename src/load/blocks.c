@@ -47,8 +47,9 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
     if (!account->parsed || account->waiting > 0)
         return true;
     uint64_t accepted = (uint64_t)account->inserted + account->already_there;
-    atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, account->first_id)], accepted,
-                              memory_order_relaxed);
+    /* Where another document has its place, there is one to be counted in the range all the same. */
+    atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, account->first_id)],
+                              accepted + account->taken, memory_order_relaxed);
     atomic_fetch_add_explicit(&load->sources[account->block.source].accepted, accepted,
                               memory_order_relaxed);
     sl_journal_entry entry = {
@@ -61,6 +62,7 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
         .inserted = account->inserted,
         .already_there = account->already_there,
         .refused = account->refused,
+        .taken = account->taken,
         .counts = account->counts,
     };
     bool ok = sl_rejects_block_done(load->rejects, &account->block, &entry, &account->rejects,

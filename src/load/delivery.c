@@ -59,15 +59,17 @@ static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
     return state->batch->bytes + state->at;
 }
 
-static void on_refused(void *context, uint32_t index, int32_t code, const char *message) {
+static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code,
+                       const char *message) {
     sl_refusals *state = context;
     sl_block_account *account = segment_of(state->batch, index)->account;
     account->inserted--;
-    if (code == 0) { /* already there: it is where it should be */
+    if (fate == FATE_ALREADY_THERE) { /* it is where it should be */
         account->already_there++;
         return;
     }
     account->refused++;
+    account->taken += fate == FATE_PLACE_TAKEN;
     const uint8_t *document = document_at(state, index);
     uint32_t length;
     memcpy(&length, document, sizeof length);

@@ -73,6 +73,7 @@ typedef struct sl_block_account {
     bool parsed;
     uint32_t waiting; /* documents whose fate is not known: they are in batches */
     uint32_t inserted, already_there, refused;
+    uint32_t taken; /* of those refused: another document stands under their _id */
     sl_reject_list rejects; /* the parser's and the server's */
 } sl_block_account;
 
@@ -139,7 +140,8 @@ typedef struct sl_load {
 
     sl_range *ranges; /* of _id, sorted; what is placed and verified */
     size_t range_count;
-    _Atomic uint64_t *accepted;       /* per range: documents inserted or already there */
+    _Atomic uint64_t *accepted;       /* per range: documents it must hold: inserted, already there,
+                                         or others in their places */
     _Atomic uint64_t *shard_documents; /* per shard: documents sent to it, as far as known */
 
     const struct sl_destination *sink;

@@ -29,6 +29,7 @@ typedef struct sl_journal_entry {
     uint64_t inserted;
     uint64_t already_there;
     uint64_t refused;     /* by the server */
+    uint64_t taken;       /* of those: because another document stands under the _id */
     uint64_t table_bytes; /* of rejects.tsv, up to the last reject of this block; 0: it has none */
     uint64_t raw_bytes;   /* of the source's raw rejects, likewise */
     sl_parse_counts counts;

@@ -339,7 +339,7 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
     carried->refused += entry->refused;
     sl_parse_counts_add(&carried->counts, &entry->counts);
     atomic_fetch_add(&load->accepted[sl_load_range_of(load, first_id)],
-                     entry->inserted + entry->already_there);
+                     entry->inserted + entry->already_there + entry->taken);
     atomic_fetch_add(&source->accepted, entry->inserted + entry->already_there);
     sl_source_block block = {.source = (size_t)entry->source, .sequence = entry->sequence,
                              .member_start = entry->member_start != 0};

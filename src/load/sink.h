@@ -14,8 +14,16 @@ typedef struct sl_batch_result {
     uint32_t retries;
 } sl_batch_result;
 
-/* One document that the server would not take. */
-typedef void (*refusal_handler)(void *context, uint32_t index, int32_t code, const char *message);
+/* Why the server did not insert a document. */
+typedef enum sl_fate {
+    FATE_ALREADY_THERE, /* it was there, to the byte */
+    FATE_PLACE_TAKEN,   /* another document stands under its _id */
+    FATE_REFUSED,
+} sl_fate;
+
+/* One document that was not inserted, with the server's code and the reason in words. */
+typedef void (*refusal_handler)(void *context, uint32_t index, sl_fate fate, int32_t code,
+                                const char *message);
 
 typedef struct sl_outlet sl_outlet;
 
@@ -27,8 +35,8 @@ typedef struct sl_destination {
     bool (*outlet_create)(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error);
     void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */
     /* Sends a batch and waits until it has been acknowledged. For each document counted in
-     * `already_there` or `rejected`, `refused` is called with its index in the batch; code 0 stands
-     * for "already there". False when the batch cannot be delivered: the load ends. */
+     * `already_there` or `rejected`, `refused` is called with its index in the batch. False when the
+     * batch cannot be delivered: the load ends. */
     bool (*send)(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                  refusal_handler refused, void *context, sl_error *error);
 } sl_destination;

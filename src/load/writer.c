@@ -3,7 +3,8 @@
  *
  * The driver's own validation is off, because the encoder has checked everything. A batch whose
  * fate is unknown (the connection broke, a primary stepped down) is sent again whole: a document
- * that had arrived then comes back as a duplicate of its own _id, which means that it is there. */
+ * that had arrived then comes back as a duplicate of its own _id. What comes back as a duplicate is
+ * compared with what is there (duplicates.h); only the same bytes mean that it has arrived. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -16,10 +17,13 @@
 #include <shardload/clock.h>
 #include <shardload/log.h>
 
+#include "duplicates.h"
 #include "interrupt.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
+
+#define DUPLICATE_KEY 11000 /* the server's code */
 
 struct sl_outlet {
     sl_load *load;
@@ -130,45 +134,90 @@ static uint32_t array_length(const bson_t *reply, const char *key) {
     return length;
 }
 
-/* A duplicate of _id itself, not of some other unique index? */
-static bool is_own_duplicate(const bson_iter_t *write_error, const char *message) {
+/* Is the write error a duplicate of _id itself, not of some other unique index? */
+static bool is_duplicate_id(const bson_iter_t *write_error, int32_t code, const char *message) {
     bson_iter_t iter, key;
+    if (code != DUPLICATE_KEY)
+        return false;
     if (bson_iter_recurse(write_error, &iter) && bson_iter_find(&iter, "keyPattern") &&
         BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &key) && bson_iter_next(&key))
         return strcmp(bson_iter_key(&key), "_id") == 0;
     return strstr(message, "_id_") || strstr(message, "{ _id:");
 }
 
-static void take_write_errors(const bson_t *reply, const sl_batch *batch, sl_batch_result *result,
-                              refusal_handler refused, void *context) {
-    bson_iter_t iter, items;
-    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
-        return;
-    while (bson_iter_next(&items)) {
+typedef struct write_error {
+    uint32_t index; /* in the batch */
+    int32_t code;
+    const char *message;
+    bool duplicate_id;
+} write_error;
+
+/* The next of a reply's write errors. */
+static bool next_write_error(bson_iter_t *items, const sl_batch *batch, write_error *found) {
+    while (bson_iter_next(items)) {
         bson_iter_t field;
-        uint32_t index = 0;
-        int32_t code = 0;
-        const char *message = "";
-        if (bson_iter_recurse(&items, &field)) {
+        *found = (write_error){.index = batch->documents, .message = ""};
+        if (bson_iter_recurse(items, &field)) {
             while (bson_iter_next(&field)) {
                 const char *key = bson_iter_key(&field);
                 if (strcmp(key, "index") == 0)
-                    index = (uint32_t)bson_iter_as_int64(&field);
+                    found->index = (uint32_t)bson_iter_as_int64(&field);
                 else if (strcmp(key, "code") == 0)
-                    code = (int32_t)bson_iter_as_int64(&field);
+                    found->code = (int32_t)bson_iter_as_int64(&field);
                 else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
-                    message = bson_iter_utf8(&field, NULL);
+                    found->message = bson_iter_utf8(&field, NULL);
             }
         }
-        if (index >= batch->documents)
-            continue;
-        bool duplicate = code == 11000 && is_own_duplicate(&items, message);
-        if (duplicate)
-            result->already_there++;
-        else
-            result->rejected++;
-        refused(context, index, duplicate ? 0 : (code ? code : -1), message);
+        found->duplicate_id = is_duplicate_id(items, found->code, found->message);
+        if (found->index < batch->documents)
+            return true;
     }
+    return false;
+}
+
+static void tell_duplicate(const write_error *one, const char *difference, sl_batch_result *result,
+                           refusal_handler refused, void *context) {
+    char reason[500];
+    if (!difference) {
+        result->already_there++;
+        refused(context, one->index, FATE_ALREADY_THERE, one->code, one->message);
+        return;
+    }
+    snprintf(reason, sizeof reason, "another document stands under this _id: %s", difference);
+    result->rejected++;
+    refused(context, one->index, FATE_PLACE_TAKEN, one->code, reason);
+}
+
+/* Tells what became of each document that was not inserted. Nothing has been told when it returns
+ * anything but SL_SCAN_DONE. */
+static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
+                                        const sl_batch *batch, sl_batch_result *result,
+                                        refusal_handler refused, void *context, sl_error *error) {
+    bson_iter_t iter, items;
+    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
+        return SL_SCAN_DONE;
+    sl_duplicates duplicates;
+    write_error one;
+    sl_scan_result judged = SL_SCAN_FAILED;
+    if (sl_duplicates_init(&duplicates, outlet->pointers, batch->documents)) {
+        for (bson_iter_t walk = items; next_write_error(&walk, batch, &one);) {
+            if (one.duplicate_id)
+                sl_duplicates_mark(&duplicates, one.index);
+        }
+        judged = sl_duplicates_judge(&duplicates, outlet->client, &outlet->load->target, error);
+    } else {
+        sl_error_memory(error, "comparing duplicates");
+    }
+    while (judged == SL_SCAN_DONE && next_write_error(&items, batch, &one)) {
+        if (one.duplicate_id) {
+            tell_duplicate(&one, duplicates.difference[one.index], result, refused, context);
+        } else {
+            result->rejected++;
+            refused(context, one.index, FATE_REFUSED, one.code, one.message);
+        }
+    }
+    sl_duplicates_clear(&duplicates);
+    return judged;
 }
 
 /* Server codes that mean "not now" rather than "not this": elections, shutdowns, shards that cannot
@@ -226,7 +275,15 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_r
                      !has_transient_write_error(&reply);
         if (final && inserted + refusals == batch->documents) {
             result->inserted = inserted;
-            take_write_errors(&reply, batch, result, refused, context);
+            switch (take_write_errors(outlet, &reply, batch, result, refused, context, error)) {
+            case SL_SCAN_DONE:
+                break;
+            case SL_SCAN_AGAIN:
+                outcome = SEND_AGAIN;
+                break;
+            case SL_SCAN_FAILED:
+                outcome = UNDELIVERABLE;
+            }
         } else {
             sl_error_from_driver(error, "inserting a batch", &why);
             outcome = is_transient(&why, &reply) || has_transient_write_error(&reply)

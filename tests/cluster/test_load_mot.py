@@ -176,6 +176,48 @@ class AnyServer:
         (row,) = support.reject_rows(work)
         self.assertIn("11000", row["reason"])
 
+    def test_another_document_under_the_same_id_is_a_reject_and_stays(self):
+        path = self.file("year.txt", self.rows(1, 2, 3, 4, 5))
+        self.load(path)
+        ids = {document["t"]: document["_id"] for document in self.database.t.find()}
+        self.database.t.update_one({"_id": ids[2]}, {"$set": {"m": 7}})
+        self.database.t.update_one({"_id": ids[4]}, {"$unset": {"o": 1}, "$set": {"note": "mine"}})
+        self.database.t.delete_one({"_id": ids[3]})
+        _, work = self.load("--again", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=5, inserted=1, alreadyThere=2, rejectedByServer=2,
+                               rejectedByParser=0)
+        rows = support.reject_rows(work)
+        text = path.read_bytes()
+        self.assertEqual([row["offset"] for row in rows],
+                         [str(text.index(b"\n2|") + 1), str(text.index(b"\n4|") + 1)])
+        for row, difference in zip(rows, ["m is 7, not 49828", "o is missing; note is too many"]):
+            self.assertIn("11000", row["reason"])
+            self.assertIn("another document stands under this _id: " + difference, row["reason"])
+        # What stood there has not been touched, and counts as standing there.
+        self.assertEqual(self.database.t.find_one({"_id": ids[2]})["m"], 7)
+        self.assertIs(support.run_record(work)["verification"]["ok"], True)
+
+    def test_other_names_or_types_are_other_documents(self):
+        path = self.file("year.txt", self.rows(*range(1, 3001)))
+        self.load(path)
+        _, work = self.load("--again", "--names", "long", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3000, inserted=0, alreadyThere=0,
+                               rejectedByServer=3000)
+        self.database.t.update_many({}, [{"$set": {"m": {"$toLong": "$m"}}}])
+        _, work = self.load("--again", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, alreadyThere=0, rejectedByServer=3000)
+        self.assertIn("m is 49828 as int64, not as int32", support.reject_rows(work)[0]["reason"])
+
+    def test_an_id_of_another_numeric_type_is_another_document(self):
+        # To the server 5.0 and 5 are one _id.
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        self.load(path)
+        taken = self.database.t.find_one({"t": 2})["_id"]
+        self.database.t.delete_one({"_id": taken})
+        self.database.t.insert_one({"_id": float(taken)})
+        _, work = self.load("--again", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=0, alreadyThere=2, rejectedByServer=1)
+
     def test_a_view_cannot_be_loaded_into(self):
         self.database.create_collection("v", viewOn="t", pipeline=[])
         outcome, _ = self.load(self.file("year.txt", self.rows(1)), collection="v",

@@ -65,7 +65,7 @@ static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *resu
                                                         segment->account->block.source);
         if (id == now.refuse) {
             result->rejected++;
-            refused(context, documents, 121, "not today");
+            refused(context, documents, FATE_REFUSED, 121, "not today");
         }
         at += length;
     }

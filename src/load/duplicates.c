@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Duplicates told apart, by reading back what stands under their ids.
+ *
+ * Within a block ids ascend, and all that the cluster holds between two of them is of that block;
+ * so one find from the first duplicate of a block to the last is enough, and brings little that was
+ * not asked for. Of two blocks in one batch the ids may lie far apart. */
+#include "duplicates.h"
+
+#include <stdlib.h>
+
+#include <shardload/document_id.h>
+
+#include "compare.h"
+
+#define DIFFERENCE_ROOM 400
+
+bool sl_duplicates_init(sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count) {
+    *duplicates = (sl_duplicates){.documents = documents, .count = count};
+    duplicates->marked = calloc(count, sizeof *duplicates->marked);
+    duplicates->difference = calloc(count, sizeof *duplicates->difference);
+    return duplicates->marked && duplicates->difference;
+}
+
+void sl_duplicates_clear(sl_duplicates *duplicates) {
+    for (uint32_t i = 0; duplicates->difference && i < duplicates->count; i++)
+        bson_free(duplicates->difference[i]);
+    free(duplicates->difference);
+    free(duplicates->marked);
+}
+
+void sl_duplicates_mark(sl_duplicates *duplicates, uint32_t index) {
+    duplicates->marked[index] = true;
+}
+
+static const uint8_t *bytes_of(const sl_duplicates *duplicates, uint32_t index) {
+    return bson_get_data(duplicates->documents[index]);
+}
+
+static void on_found(void *context, const bson_t *found) {
+    sl_compare_found(context, found);
+}
+
+static void on_finding(void *context, sl_finding finding, const uint8_t *expected,
+                       const bson_t *found) {
+    sl_duplicates *duplicates = context;
+    if (!expected)
+        return; /* of another batch, or another shard */
+    while (bytes_of(duplicates, duplicates->at) != expected)
+        duplicates->at++;
+    if (!duplicates->marked[duplicates->at])
+        return; /* refused for another reason */
+    if (finding == SL_MISSING) {
+        duplicates->is_lost = true;
+        duplicates->lost = sl_expected_id(expected);
+        return;
+    }
+    char text[DIFFERENCE_ROOM];
+    duplicates->difference[duplicates->at] =
+        bson_strdup(sl_difference(expected, found, text, sizeof text));
+}
+
+/* Compares the documents from `first` to `last`, of one block. */
+static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint32_t last,
+                                mongoc_client_t *client, const sl_target *target, sl_error *error) {
+    const uint8_t *from = bytes_of(duplicates, first), *to = bytes_of(duplicates, last);
+    sl_comparison comparison = {.expected = from,
+                                .end = to + sl_expected_length(to),
+                                .report = on_finding,
+                                .context = duplicates};
+    duplicates->at = first;
+    sl_scan_result result = sl_scan_range(client, target, sl_expected_id(from),
+                                          sl_expected_id(to) + 1, on_found, &comparison, error);
+    if (result == SL_SCAN_DONE)
+        sl_compare_end(&comparison);
+    else
+        sl_compare_clear(&comparison);
+    if (result == SL_SCAN_DONE && duplicates->is_lost) {
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "the server says that the _id %lld is taken, but nothing is found under it; is "
+                     "something else deleting documents?",
+                     (long long)duplicates->lost);
+        result = SL_SCAN_AGAIN;
+    }
+    return result;
+}
+
+sl_scan_result sl_duplicates_judge(sl_duplicates *duplicates, mongoc_client_t *client,
+                                   const sl_target *target, sl_error *error) {
+    sl_scan_result result = SL_SCAN_DONE;
+    for (uint32_t i = 0; result == SL_SCAN_DONE && i < duplicates->count; i++) {
+        if (!duplicates->marked[i])
+            continue;
+        uint32_t first = i, last = i;
+        int64_t id = sl_expected_id(bytes_of(duplicates, i));
+        const int64_t block = id >> SL_BLOCK_BITS;
+        for (uint32_t k = i + 1; k < duplicates->count; k++) {
+            int64_t next = sl_expected_id(bytes_of(duplicates, k));
+            if (next <= id || next >> SL_BLOCK_BITS != block)
+                break;
+            id = next;
+            if (duplicates->marked[k])
+                last = k;
+        }
+        result = judge_run(duplicates, first, last, client, target, error);
+        i = last;
+    }
+    return result;
+}

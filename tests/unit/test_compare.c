@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The comparison of what a source gives with what the cluster holds. If it broke, a document that
+ * was lost or changed would count as loaded, or one that is where it should be as lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/load/compare.h"
+
+static char told[2000]; /* the findings, in order */
+
+static void on_finding(void *context, sl_finding finding, const uint8_t *expected,
+                       const bson_t *found) {
+    static const char *const names[] = {"missing", "different", "extra"};
+    size_t used = strlen(told);
+    bson_iter_t iter;
+    assert_ptr_equal(context, told);
+    assert_int_equal(expected == NULL, finding == SL_EXTRA);
+    assert_int_equal(found == NULL, finding == SL_MISSING);
+    if (expected) {
+        snprintf(told + used, sizeof told - used, "%s %lld ", names[finding],
+                 (long long)sl_expected_id(expected));
+    } else {
+        assert_true(bson_iter_init_find(&iter, found, "_id"));
+        snprintf(told + used, sizeof told - used, "%s %s ", names[finding],
+                 BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : "");
+        if (!BSON_ITER_HOLDS_UTF8(&iter))
+            snprintf(told + strlen(told) - 1, sizeof told - used, "%g ",
+                     bson_iter_as_double(&iter));
+    }
+}
+
+/* The findings when the documents of one JSON array are expected and those of another are found. */
+static const char *compare(const char *expected, const char *found) {
+    static uint8_t bytes[4000];
+    bson_error_t why;
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t length;
+    size_t used = 0;
+    bson_t *left = bson_new_from_json((const uint8_t *)expected, -1, &why);
+    bson_t *right = bson_new_from_json((const uint8_t *)found, -1, &why);
+    assert_non_null(left);
+    assert_non_null(right);
+    for (assert_true(bson_iter_init(&iter, left)); bson_iter_next(&iter); used += length) {
+        bson_iter_document(&iter, &length, &data);
+        memcpy(bytes + used, data, length);
+    }
+    told[0] = '\0';
+    sl_comparison comparison = {
+        .expected = bytes, .end = bytes + used, .report = on_finding, .context = told};
+    for (assert_true(bson_iter_init(&iter, right)); bson_iter_next(&iter);) {
+        bson_t document;
+        bson_iter_document(&iter, &length, &data);
+        assert_true(bson_init_static(&document, data, length));
+        sl_compare_found(&comparison, &document);
+    }
+    sl_compare_end(&comparison);
+    assert_null(comparison.held);
+    bson_destroy(left);
+    bson_destroy(right);
+    return told;
+}
+
+/* Ids 1, 2, 3, as 64-bit integers. */
+#define ID(n) "{\"_id\": {\"$numberLong\": \"" #n "\"}, "
+#define THREE "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 2}, " ID(3) "\"m\": 3}]"
+
+static void equal_documents_are_no_findings(void **state) {
+    (void)state;
+    assert_string_equal(compare(THREE, THREE), "");
+    assert_string_equal(compare("[]", "[]"), "");
+}
+
+static void each_finding_is_told_by_its_id(void **state) {
+    (void)state;
+    assert_string_equal(compare(THREE, "[]"), "missing 1 missing 2 missing 3 ");
+    assert_string_equal(compare("[]", THREE), "extra 1 extra 2 extra 3 ");
+    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(3) "\"m\": 3}]"), "missing 2 ");
+    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 7}, " ID(3) "\"m\": 3},"
+                                       ID(4) "\"m\": 4}]"),
+                        "different 2 extra 4 ");
+    /* The same value of another type, and the same fields in another order, are other bytes. */
+    assert_string_equal(compare("[" ID(1) "\"m\": 1}]", "[" ID(1) "\"m\": 1.0}]"), "different 1 ");
+    assert_string_equal(compare("[" ID(1) "\"m\": 1, \"n\": 1}]", "[" ID(1) "\"n\": 1, \"m\": 1}]"),
+                        "different 1 ");
+}
+
+/* Shards know nothing of each other's ids: by another shard key two of them may have one. */
+static void an_id_may_come_twice(void **state) {
+    (void)state;
+    const char *one = "[" ID(1) "\"m\": 1}]";
+    assert_string_equal(compare(one, "[" ID(1) "\"m\": 7}, " ID(1) "\"m\": 1}]"), "extra 1 ");
+    assert_string_equal(compare(one, "[" ID(1) "\"m\": 1}, " ID(1) "\"m\": 7}]"), "extra 1 ");
+    assert_string_equal(compare(one, "[" ID(1) "\"m\": 1}, " ID(1) "\"m\": 1}]"), "extra 1 ");
+    assert_string_equal(compare(one, "[" ID(1) "\"m\": 8}, " ID(1) "\"m\": 7}]"),
+                        "extra 1 different 1 ");
+}
+
+static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
+    (void)state;
+    /* 2.0 stands in the place of 2; 2.5 in no place. */
+    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, {\"_id\": 2.0, \"m\": 2}, "
+                                       "{\"_id\": 2.5}, " ID(3) "\"m\": 3}]"),
+                        "extra 2.5 different 2 ");
+    assert_string_equal(compare("[]", "[{\"_id\": \"x\"}, {\"_id\": 1e300}]"),
+                        "extra x extra 1e+300 ");
+}
+
+static const char *difference(const char *expected, const char *found) {
+    static char text[120];
+    bson_t *left = bson_new_from_json((const uint8_t *)expected, -1, NULL);
+    bson_t *right = bson_new_from_json((const uint8_t *)found, -1, NULL);
+    assert_non_null(left);
+    assert_non_null(right);
+    assert_ptr_equal(sl_difference(bson_get_data(left), right, text, sizeof text), text);
+    bson_destroy(left);
+    bson_destroy(right);
+    return text;
+}
+
+static void differences_are_told_by_field(void **state) {
+    (void)state;
+    assert_string_equal(difference("{\"a\": 1, \"b\": \"x\"}", "{\"a\": 2, \"b\": \"x\"}"),
+                        "a is 2, not 1");
+    assert_string_equal(difference("{\"a\": 1, \"b\": \"x\"}", "{\"a\": 1.0, \"c\": null}"),
+                        "a is 1.0, not 1; b is missing; c is too many");
+    assert_string_equal(difference("{\"a\": 1}", "{\"a\": {\"$numberLong\": \"1\"}}"),
+                        "a is 1 as int64, not as int32");
+    assert_string_equal(difference("{\"a\": 1, \"b\": 2}", "{\"b\": 2, \"a\": 1}"),
+                        "the fields are in another order");
+    assert_string_equal(difference("{\"t\": {\"v\": 1.5, \"q\": [1, 2]}}",
+                                   "{\"t\": {\"v\": 1.5, \"q\": [1, 3]}}"),
+                        "t.q.1 is 3, not 2");
+}
+
+static void a_long_difference_is_cut(void **state) {
+    (void)state;
+    char found[400] = "{\"_id\": 1";
+    for (int i = 0; i < 20; i++)
+        snprintf(found + strlen(found), sizeof found - strlen(found), ", \"field%d\": 1", i);
+    strcat(found, "}");
+    const char *text = difference("{\"_id\": 1}", found);
+    assert_int_equal(strlen(text), 119);
+    assert_string_equal(text + 116, "...");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_documents_are_no_findings),
+        cmocka_unit_test(each_finding_is_told_by_its_id),
+        cmocka_unit_test(an_id_may_come_twice),
+        cmocka_unit_test(ids_of_other_types_are_compared_as_the_server_does),
+        cmocka_unit_test(differences_are_told_by_field),
+        cmocka_unit_test(a_long_difference_is_cut),
+    };
+    return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
+}
