@@ -18,6 +18,11 @@
 #include <shardload/connection.h>
 #include <shardload/error.h>
 
+/* Waits after failed attempt 0, 1, 2, ...: a quarter of a second, doubling up to four seconds.
+ * False, without waiting, after attempt 10, about 28 s of waiting in all: time to give up. Also
+ * false when `keep_on` (may be NULL), asked before every quarter of a second, says stop. */
+bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context);
+
 /* ---- topology.c: the shards ---- */
 
 typedef struct sl_shard {
@@ -130,6 +135,9 @@ bool sl_shard_map_by_id(const sl_shard_map *map);
  * nothing is locked. */
 uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id);
 
+/* Is every id of the range on its shard? For a map by id. */
+bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range);
+
 /* What a thread remembers of the last document it asked about, so that a run of documents with the
  * same key, or with keys of the same range, costs no hash and no search. Begins as all zero; one
  * for each thread and map. */
@@ -205,6 +213,9 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
 /* Marks sources that were started as loaded, with the number of `documents` they gave. */
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error);
+
+/* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
+bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);
 
 /* ---- statistics.c: what is stored where ---- */
 

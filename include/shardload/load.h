@@ -70,6 +70,11 @@ typedef struct sl_load_config {
 /* Runs the load and prints what it does. Returns the exit code; problems have been reported. */
 sl_exit sl_load_run(const sl_load_config *config);
 
+/* Compares sources with what the cluster holds of them, changing nothing; `content`: document by
+ * document, and else by counts. Shows the first `problems_shown` problems. Uses what the config says
+ * of sources, target, threads and output; a work directory only where one is named. */
+sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t problems_shown);
+
 /* Prints format, dialect, the first `documents` documents, rejects and estimates of each source.
  * Uses the config's sources and format only. */
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents);

@@ -14,7 +14,7 @@
 #include <shardload/options.h>
 #include <shardload/text.h>
 
-enum { LOAD = 1, INSPECT = 2 };
+enum { LOAD = 1, INSPECT = 2, VERIFY = 4 };
 
 #define SKEW_MAX 10
 #define MADE_UP "Made-up records"
@@ -94,11 +94,11 @@ static bool check_skew(const char *text, char *problem, size_t room) {
 }
 
 static const sl_option_row rows[] = {
-    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD, "Target",
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD | VERIFY, "Target",
      "Connection string of the cluster: name all its routers. Also a replica set or a lone mongod.",
      true, NULL},
-    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD, "Target", "Database.", false, check_database},
-    {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD, "Target", "Collection.",
+    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target", "Database.", false, check_database},
+    {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target", "Collection.",
      false, check_collection},
     {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
      "Drop the collection first.", false, NULL},
@@ -111,43 +111,43 @@ static const sl_option_row rows[] = {
 
     {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited|ycsb",
      0, 0,
-     LOAD | INSPECT, "Source",
+     LOAD | INSPECT | VERIFY, "Source",
      "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite, isd-csv: NOAA weather records, "
      "packed, simplified or as global-hourly tables. delimited: any file with a header or a "
      "--schema. ycsb: no file; --records are made up.", false, NULL},
-    {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
+    {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT | VERIFY, "Source",
      "Columns and their types for --format delimited, or other key names for isd, in YAML.", false,
      NULL},
-    {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, LOAD | INSPECT, "Source",
+    {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, LOAD | INSPECT | VERIFY, "Source",
      "Keys of the documents: short (m) or as published (test_mileage).", false, NULL},
-    {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, LOAD | INSPECT,
+    {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, LOAD | INSPECT | VERIFY,
      "Source", "What text that is not UTF-8 means: with utf-8 its record is rejected, with latin-1 "
      "it is read as windows-1252, which contains Latin-1.", false, NULL},
-    {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
+    {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | INSPECT | VERIFY, "Source",
      "Cut blanks at both ends of every field.", false, NULL},
-    {"missing", 0, SL_OPTION_CHOICE, "KIND", "omit", "omit|raw", 0, 0, LOAD | INSPECT, "Source",
+    {"missing", 0, SL_OPTION_CHOICE, "KIND", "omit", "omit|raw", 0, 0, LOAD | INSPECT | VERIFY, "Source",
      "isd: leave out what is missing, or keep the published numbers that stand for it (999.9).",
      false, NULL},
-    {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, LOAD | INSPECT, "Source",
+    {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, LOAD | INSPECT | VERIFY, "Source",
      "Of the files found in folders, take only those whose name matches.", false, NULL},
     {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
      "How many documents to show of each source.", false, NULL},
 
-    {"records", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000000000000, LOAD | INSPECT, MADE_UP,
+    {"records", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000000000000, LOAD | INSPECT | VERIFY, MADE_UP,
      "For --format ycsb: how many records, like 100M. Instead of a SOURCE.", false, NULL},
-    {"field-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT,
+    {"field-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT | VERIFY,
      MADE_UP, "Fields of random bytes, f0 and so on.", false, NULL},
     {"field-length", 0, SL_OPTION_BYTES, "SIZE", "100", NULL, 0, SL_BSON_DOCUMENT_MAX,
-     LOAD | INSPECT, MADE_UP, "Bytes of each of them.", false, NULL},
-    {"integer-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT,
+     LOAD | INSPECT | VERIFY, MADE_UP, "Bytes of each of them.", false, NULL},
+    {"integer-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT | VERIFY,
      MADE_UP, "Integers from 0 to 65535, n0 and so on.", false, NULL},
-    {"skew", 0, SL_OPTION_STRING, "THETA", "0.99", NULL, 0, 0, LOAD | INSPECT, MADE_UP,
+    {"skew", 0, SL_OPTION_STRING, "THETA", "0.99", NULL, 0, 0, LOAD | INSPECT | VERIFY, MADE_UP,
      "Exponent of Zipf's law for the integers: k is (k+1)^THETA times less frequent than 0. With 0 "
      "all are alike.", false, check_skew},
-    {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, LOAD | INSPECT, MADE_UP,
+    {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, LOAD | INSPECT | VERIFY, MADE_UP,
      "Another seed makes other records. The same options always make the same.", false, NULL},
 
-    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, LOAD, "Speed",
+    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, LOAD | VERIFY, "Speed",
      "Worker threads, each with a connection of its own. auto: two per core.", false, NULL},
     {"batch-size", 0, SL_OPTION_COUNT, "N", "10000", NULL, 1, 100000, LOAD, "Speed",
      "Documents per insert.", false, NULL},
@@ -170,9 +170,10 @@ static const sl_option_row rows[] = {
      "journal.", false, NULL},
     {"max-rejects", 0, SL_OPTION_COUNT, "N|P%", "unlimited", "unlimited|P%", 0, 0, LOAD, "Delivery",
      "Stop when more records than this, or than this percentage, are rejected.", false, NULL},
-    {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, LOAD, "Delivery",
+    {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, LOAD | VERIFY, "Delivery",
      "Folder for rejects.tsv, the raw rejected records, run.json and the log. Without it, one named "
-     "after target and time is made here.", false, NULL},
+     "after target and time is made here. verify: for problems.tsv and verify.json, if it is given.",
+     false, NULL},
     {"resume", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
      "Complete the load that was interrupted, whose journal is in --work-dir: the same command again. "
      "What is known to be there is not sent again; --drop then drops nothing.", false, NULL},
@@ -182,13 +183,17 @@ static const sl_option_row rows[] = {
     {"retry-timeout", 0, SL_OPTION_COUNT, "SECONDS", "300", NULL, 1, 86400, LOAD, "Delivery",
      "How long a batch that cannot be delivered (an election, a server that restarts) is tried again "
      "before the load stops, to be resumed.", false, NULL},
+    {"content", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, VERIFY, "Verification",
+     "Compare every document to the byte, instead of counting.", false, NULL},
+    {"max-problems", 0, SL_OPTION_COUNT, "N", "100", NULL, 0, 1000000000, VERIFY, "Verification",
+     "How many problems to show; with --work-dir all of them are in problems.tsv.", false, NULL},
     {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
      "Do not count the documents of each range at the end.", false, NULL},
 
-    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, LOAD,
+    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, LOAD | VERIFY,
      "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "
      "chooses tty on a terminal and plain elsewhere.", false, NULL},
-    {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD, "Output",
+    {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | VERIFY, "Output",
      "Write the run record here too.", false, NULL},
     {0},
 };
@@ -319,6 +324,17 @@ static bool set_up_source(load_setup *setup, const sl_options *options, sl_error
     return true;
 }
 
+static void set_up_target(load_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    config->uri = sl_option_string(options, "uri");
+    config->database = sl_option_string(options, "db");
+    config->collection = sl_option_string(options, "collection");
+    if (!config->database)
+        add_problem(error, "--db is missing: which database?");
+    if (!config->collection)
+        add_problem(error, "--collection is missing: which collection?");
+}
+
 static void set_up_sink(load_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     const char *sink = sl_option_string(options, "sink");
@@ -328,15 +344,8 @@ static void set_up_sink(load_setup *setup, const sl_options *options, sl_error *
         config->sink = SL_SINK_BSON;
         config->sink_path = sink + 5;
     }
-    if (config->sink != SL_SINK_CLUSTER)
-        return;
-    config->uri = sl_option_string(options, "uri");
-    config->database = sl_option_string(options, "db");
-    config->collection = sl_option_string(options, "collection");
-    if (!config->database)
-        add_problem(error, "--db is missing: which database?");
-    if (!config->collection)
-        add_problem(error, "--collection is missing: which collection?");
+    if (config->sink == SL_SINK_CLUSTER)
+        set_up_target(setup, options, error);
 }
 
 static void set_up_layout(load_setup *setup, const sl_options *options) {
@@ -365,7 +374,8 @@ static sl_progress_kind progress_named(const char *name) {
     return (sl_progress_kind)i;
 }
 
-static void set_up_rest(load_setup *setup, const sl_options *options, sl_error *error) {
+/* How it runs and what it leaves behind. */
+static void set_up_run(load_setup *setup, const sl_options *options) {
     sl_load_config *config = &setup->config;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     config->threads = sl_option_is_word(options, "threads", "auto")
@@ -374,6 +384,13 @@ static void set_up_rest(load_setup *setup, const sl_options *options, sl_error *
     /* Parsing alone has nothing to wait for. */
     if (sl_option_is_word(options, "threads", "auto") && config->sink != SL_SINK_CLUSTER)
         config->threads = cores > 0 ? (unsigned)cores : 1;
+    config->work_directory = sl_option_string(options, "work-dir");
+    config->report = sl_option_string(options, "report");
+    config->progress = progress_named(sl_option_string(options, "progress"));
+}
+
+static void set_up_rest(load_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
     config->batch_documents = (uint32_t)sl_option_number(options, "batch-size");
     config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
     config->write_concern = "majority";
@@ -394,7 +411,6 @@ static void set_up_rest(load_setup *setup, const sl_options *options, sl_error *
     }
     config->drop = sl_option_flag(options, "drop");
     config->again = sl_option_flag(options, "again");
-    config->work_directory = sl_option_string(options, "work-dir");
     config->resume = sl_option_flag(options, "resume");
     config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");
@@ -402,9 +418,7 @@ static void set_up_rest(load_setup *setup, const sl_options *options, sl_error *
         add_problem(error, "--resume needs --work-dir: which load?");
     if (config->resume && config->sink != SL_SINK_CLUSTER)
         add_problem(error, "--resume is for loads into a cluster: other sinks begin anew");
-    config->report = sl_option_string(options, "report");
     config->verify = !sl_option_flag(options, "no-verify");
-    config->progress = progress_named(sl_option_string(options, "progress"));
 }
 
 static int run_load(const sl_options *options) {
@@ -417,6 +431,7 @@ static int run_load(const sl_options *options) {
     if (set_up_source(&setup, options, &error)) {
         set_up_sink(&setup, options, &error);
         set_up_layout(&setup, options);
+        set_up_run(&setup, options);
         set_up_rest(&setup, options, &error);
     }
     if (error.code) {
@@ -425,6 +440,26 @@ static int run_load(const sl_options *options) {
     } else {
         code = sl_load_run(&setup.config);
     }
+    setup_clear(&setup);
+    return code;
+}
+
+static int run_verify(const sl_options *options) {
+    load_setup setup = {.config = {.program_version = SHARDLOAD_VERSION}};
+    sl_error error = {0};
+    bson_init(&setup.options);
+    sl_options_each(options, record_option, &setup.options);
+    setup.config.options = &setup.options;
+    if (set_up_source(&setup, options, &error)) {
+        set_up_target(&setup, options, &error);
+        set_up_run(&setup, options);
+    }
+    int code = error.code;
+    if (error.code)
+        sl_log_error("%s", error.message);
+    else
+        code = sl_verify_run(&setup.config, sl_option_flag(options, "content"),
+                             sl_option_number(options, "max-problems"));
     setup_clear(&setup);
     return code;
 }
@@ -456,6 +491,11 @@ static const sl_command commands[] = {
      "  shardload load --sink null test_result.csv         how fast is the client alone?\n"
      "  shardload load -d kv -c records --format ycsb --records 100M         made up, not read",
      true, run_load},
+    {"verify", VERIFY, "[options] SOURCE...", "Compare sources with what the cluster holds.",
+     "For sources that were loaded before, with the same options that say what documents look like\n"
+     "(--names, --schema, ...). By counts per range, or with --content document by document: what is\n"
+     "missing, different or extra is told by its place in the source. Nothing is changed.\n\n"
+     "  shardload verify --content -d mot -c tests test_result_2013.txt.gz", true, run_verify},
     {"inspect", INSPECT, "[options] SOURCE...", "Show what sources hold; needs no server.",
      "Format and dialect, the first documents as Extended JSON, rejects, estimates.\n\n"
      "  shardload inspect test_result_2013.txt.gz", true, run_inspect},

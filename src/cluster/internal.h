@@ -25,11 +25,6 @@ char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 /* "<collection>.sources", where the registry and the balancer's state live. */
 char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 
-/* Waits after failed attempt 0, 1, 2, ...: a quarter of a second, doubling up to four seconds.
- * False, without waiting, after attempt 10, about 28 s of waiting in all: time to give up. Also
- * false when `keep_on` (may be NULL), asked before every quarter of a second, says stop. */
-bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context);
-
 /* Will the same command perhaps succeed in a moment? (A broken connection, an election, a lock that
  * somebody else has.) `code` is what sl_connection_command gave. */
 bool sl_code_is_transient(int32_t code);
@@ -155,9 +150,6 @@ typedef struct sl_steps {
     bool any_split;
     int64_t last_split;
 } sl_steps;
-
-/* Is every id of the range on its shard? The map is one by _id. */
-bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range);
 
 /* Appends the fewest steps that bring the range to its shard. Ranges are given in order. */
 bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_steps *steps,

@@ -181,6 +181,33 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
     return in_batches(registry, entries, count, read_batch, error);
 }
 
+bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count,
+                         sl_error *error) {
+    bson_t documents;
+    bson_iter_t iter, number;
+    *count = 0;
+    *numbers = NULL;
+    bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
+                                 filter, options, &documents, error);
+    if (ok) {
+        *numbers = malloc((bson_count_keys(&documents) + 1) * sizeof **numbers);
+        ok = *numbers || sl_error_memory(error, "reading the registry");
+    }
+    for (bool more = ok && bson_iter_init(&iter, &documents); more && bson_iter_next(&iter);) {
+        if (!bson_iter_recurse(&iter, &number) || !bson_iter_find(&number, "number"))
+            continue;
+        int64_t value = bson_iter_as_int64(&number);
+        if (value >= 1 && value <= SL_SOURCE_NUMBER_MAX)
+            (*numbers)[(*count)++] = (uint32_t)value;
+    }
+    bson_destroy(&documents);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return ok;
+}
+
 /* ---- writing ---- */
 
 /* Draws `count` numbers, the last of which is `*last`. */

@@ -215,6 +215,8 @@ bool sl_sources_number_offline(sl_load *load, sl_error *error);
 /* Refuses, before anything is changed, what has been loaded before (unless --again). */
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
+/* Takes the numbers that the sources have, changing nothing; one that was never loaded is an error. */
+bool sl_sources_number_as_loaded(sl_load *load, sl_error *error);
 
 /* work_directory.c: makes load->work_directory, where one is wanted, and opens the log in it. */
 bool sl_work_directory_make(sl_load *load, sl_error *error);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <shardload/log.h>
+
 bool sl_sources_number_offline(sl_load *load, sl_error *error) {
     uint32_t number = 0;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
@@ -35,6 +37,15 @@ static sl_registry_entry *entries_of(const sl_load *load, size_t *count, sl_erro
     return entries;
 }
 
+/* Gives each source the number of its entry. */
+static void take_numbers(sl_load *load, const sl_registry_entry *entries) {
+    size_t next = 0;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (!load->sources[i].skipped)
+            load->sources[i].number = entries[next++].number;
+    }
+}
+
 static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries, size_t count,
                           sl_error *error) {
     char refused[800] = "";
@@ -54,15 +65,44 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
 }
 
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
-    size_t count, next = 0;
+    size_t count;
     sl_registry_entry *entries = entries_of(load, &count, error);
     bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
               (load->config->again || load->resumed || refuse_loaded(load, entries, count, error)) &&
               sl_registry_start(load->registry, entries, count, error);
-    for (size_t i = 0; ok && i < sl_source_set_count(load->set); i++) {
-        if (!load->sources[i].skipped)
-            load->sources[i].number = entries[next++].number;
+    if (ok)
+        take_numbers(load, entries);
+    free(entries);
+    return ok;
+}
+
+/* Every source must have been loaded; where a load did not finish, it is only told. */
+static bool refuse_unknown(const sl_load *load, const sl_registry_entry *entries, size_t count,
+                           sl_error *error) {
+    char unknown[800] = "";
+    size_t used = 0, news = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].state == SL_SOURCE_NEW && news++ < 5 && used < sizeof unknown)
+            used += (size_t)snprintf(unknown + used, sizeof unknown - used, "\n  %s",
+                                     entries[i].name);
+        else if (entries[i].state == SL_SOURCE_STARTED)
+            sl_log_warning("%s: a load of it into %s.%s began and has not finished",
+                           entries[i].name, load->target.database, load->target.collection);
     }
+    return news == 0 ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%zu of the sources %s never been loaded into %s.%s (or changed since):%s%s",
+                        news, news == 1 ? "has" : "have", load->target.database,
+                        load->target.collection, unknown, news > 5 ? "\n  ..." : "");
+}
+
+bool sl_sources_number_as_loaded(sl_load *load, sl_error *error) {
+    size_t count;
+    sl_registry_entry *entries = entries_of(load, &count, error);
+    bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
+              refuse_unknown(load, entries, count, error);
+    if (ok)
+        take_numbers(load, entries);
     free(entries);
     return ok;
 }

@@ -26,7 +26,8 @@ BELOW = {
 HEADERS = {
     "bson_writer": "bson", "clock": "util", "cluster": "cluster", "connection": "cluster",
     "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
-    "error": "util", "format": "format", "head": "format", "histogram": "util", "isd": "format",
+    "error": "util", "format": "format", "hash": "util", "head": "format", "histogram": "util",
+    "isd": "format",
     "json": "report", "load": "load",
     "log": "util", "md5": "util", "options": "cli", "query": "query", "run_record": "report",
     "schema": "format", "source": "source", "text": "util", "ycsb": "format",

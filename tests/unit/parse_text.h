@@ -23,8 +23,8 @@ typedef struct kept_reject {
     uint64_t offset;
     uint32_t line;
     char column[64]; /* "" for none */
-    char reason[200];
-    char record[200];
+    char reason[600];
+    char record[600];
 } kept_reject;
 
 typedef struct parsed {

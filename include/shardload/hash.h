@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A 64-bit hash of a document's bytes. Sums of it (modulo 2^64) stand for sets of documents, in
+ * whatever order they come. Guards against accidents, not against somebody who wants two sets to
+ * have the same sum. It stays the same in all versions: figures of different days are compared. */
+#ifndef SHARDLOAD_HASH_H
+#define SHARDLOAD_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SL_HASH_A UINT64_C(0x9E3779B97F4A7C15) /* the fraction of the golden ratio */
+#define SL_HASH_B UINT64_C(0xB7E151628AED2A6B) /* that of e, made odd */
+
+/* Both halves of the product, folded into one. */
+static inline uint64_t sl_hash_mix(uint64_t a, uint64_t b) {
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t sl_hash(const uint8_t *bytes, size_t length) {
+    uint64_t hash = SL_HASH_A ^ length;
+    uint64_t words[2];
+    for (size_t at = 0; at < length; at += sizeof words) {
+        size_t rest = length - at;
+        words[0] = words[1] = 0; /* the last words are filled up; the length tells by how much */
+        memcpy(words, bytes + at, rest < sizeof words ? rest : sizeof words);
+        hash = sl_hash_mix(words[0] ^ SL_HASH_A, words[1] ^ hash);
+    }
+    return sl_hash_mix(hash ^ SL_HASH_B, length ^ SL_HASH_A);
+}
+
+#endif

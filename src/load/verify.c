@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `shardload verify`: sources against the cluster, phase by phase. Nothing is changed anywhere. */
+#include "verification.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/json.h>
+#include <shardload/log.h>
+
+#include "interrupt.h"
+#include "progress.h"
+#include "record.h"
+
+static bool interrupted(sl_error *error) {
+    return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                        "interrupted: what was not looked at may be right or wrong");
+}
+
+static void on_first_signal(void *context) {
+    sl_load *load = context;
+    if (!atomic_load(&load->begun)) { /* it may be waiting for a server */
+        sl_log_warning("interrupted before anything was looked at");
+        _exit(SL_EXIT_INTERRUPTED);
+    }
+    sl_log_warning("stopping; once more to stop at once");
+    atomic_store(&load->stop, true);
+    sl_source_set_stop(load->set);
+}
+
+static void on_second_signal(void *context) {
+    (void)context;
+}
+
+/* ---- phases ---- */
+
+/* A pipe has no name by which it could be known again. */
+static bool refuse_pipe(const char *path, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: what came through a pipe cannot be known again, and not be verified",
+                        strcmp(path, "-") == 0 ? "standard input" : path);
+}
+
+static bool look_at_sources(sl_verification *verification, sl_error *error) {
+    sl_load *load = verification->load;
+    for (size_t i = 0; i < load->config->path_count; i++) {
+        if (strcmp(load->config->paths[i], "-") == 0)
+            return refuse_pipe("-", error);
+    }
+    if (!sl_sources_open(load, error))
+        return false;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const sl_source *source = sl_source_set_at(load->set, i);
+        if (source->kind == SL_SOURCE_PIPE)
+            return refuse_pipe(source->path, error);
+    }
+    return true;
+}
+
+static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
+    sl_load *load = verification->load;
+    const sl_load_config *config = load->config;
+    load->target = (sl_target){.database = config->database, .collection = config->collection};
+    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, &load->connection,
+                            error))
+        return false;
+    const sl_server *server = sl_connection_server(load->connection);
+    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
+                sl_deployment_name(server->deployment), server->version);
+    sl_record_server(load);
+    if (!sl_topology_read(load->connection, &load->topology, error) ||
+        !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
+        !sl_sources_number_as_loaded(load, error) ||
+        !sl_registry_numbers(load->registry, &verification->registered,
+                             &verification->registered_count, error) ||
+        !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
+        return false;
+    load->by_range = sl_shard_map_by_id(load->map);
+    load->shards = load->by_range ? (uint32_t)load->topology->count : 1;
+    return sl_ranges_lay_out(load, error);
+}
+
+static void on_tick(void *context) {
+    sl_progress_tick(context);
+}
+
+static bool read_sources(sl_verification *verification, sl_error *error) {
+    sl_load *load = verification->load;
+    unsigned threads = load->config->threads;
+    load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
+    load->parsed = calloc(threads, sizeof *load->parsed);
+    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
+    verification->ranges = calloc(load->range_count + 1, sizeof *verification->ranges);
+    if (!load->counters || !load->parsed || !load->shard_documents || !verification->ranges)
+        return sl_error_memory(error, "starting threads");
+    memset(load->counters, 0, threads * sizeof *load->counters);
+    atomic_store(&load->begun, true);
+    sl_progress *progress = sl_progress_start(load);
+    bool ok = sl_verify_blocks(verification, on_tick, progress, error);
+    sl_progress_end(progress);
+    return ok && (!sl_interrupt_requested() || interrupted(error));
+}
+
+static bool count_ranges(sl_verification *verification, sl_error *error) {
+    return verification->content || sl_verify_ranges(verification, error);
+}
+
+static bool run_phases(sl_verification *verification, sl_error *error) {
+    static const struct {
+        const char *name;
+        bool (*run)(sl_verification *verification, sl_error *error);
+    } phases[] = {
+        {"connect", connect_to_cluster},
+        {"sources", read_sources},
+        {"count", count_ranges},
+        {"between", sl_verify_rest},
+    };
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
+        int64_t start = sl_clock_ns();
+        ok = phases[i].run(verification, error);
+        sl_run_record_phase(verification->load->record, phases[i].name, sl_seconds_since(start));
+    }
+    if (!ok && sl_interrupt_requested())
+        interrupted(error);
+    return ok;
+}
+
+/* ---- the whole ---- */
+
+static bool write_record(sl_load *load, sl_exit code, sl_error *error) {
+    const char *paths[2] = {NULL, load->report};
+    char path[600];
+    bson_t *record = sl_run_record_document(load->record);
+    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
+    BSON_APPEND_INT32(record, "exitCode", code);
+    if (load->work_directory[0]) {
+        snprintf(path, sizeof path, "%s/verify.json", load->work_directory);
+        paths[0] = path;
+    }
+    bool ok = true;
+    for (int i = 0; i < 2; i++)
+        ok = (!paths[i] || sl_run_record_write(load->record, paths[i], error)) && ok;
+    return ok;
+}
+
+static void clear(sl_verification *verification) {
+    sl_load *load = verification->load;
+    sl_sources_close(load);
+    sl_shard_map_destroy(load->map);
+    sl_registry_close(load->registry);
+    sl_topology_destroy(load->topology);
+    sl_connection_close(load->connection);
+    sl_run_record_destroy(load->record);
+    free(load->ranges);
+    free(load->accepted);
+    free(load->shard_documents);
+    free(load->counters);
+    free(load->parsed);
+    free(verification->ranges);
+    free(verification->registered);
+    free(verification->covered);
+    pthread_mutex_destroy(&verification->lock);
+    pthread_mutex_destroy(&load->failure_lock);
+    pthread_mutex_destroy(&load->members_lock);
+    pthread_cond_destroy(&load->members_known);
+}
+
+sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t problems_shown) {
+    sl_error error = {0};
+    sl_load load = {.config = config, .shards = 1, .report = config->report};
+    sl_verification verification = {.load = &load, .content = content};
+    pthread_mutex_init(&load.failure_lock, NULL);
+    pthread_mutex_init(&load.members_lock, NULL);
+    pthread_cond_init(&load.members_known, NULL);
+    pthread_mutex_init(&verification.lock, NULL);
+    load.record = sl_run_record_create();
+    bool ok = load.record || sl_error_memory(&error, "starting");
+    ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    if (ok)
+        sl_record_start(&load);
+    ok = ok && look_at_sources(&verification, &error) &&
+         (!config->work_directory || sl_work_directory_make(&load, &error)) &&
+         sl_report_check(&load, &error) &&
+         sl_problems_open(load.work_directory[0] ? load.work_directory : NULL, load.set,
+                          problems_shown, &verification.problems, &error) &&
+         run_phases(&verification, &error);
+    sl_error closing = {0};
+    if (!sl_problems_close(verification.problems, &closing) && ok) {
+        error = closing;
+        ok = false;
+    }
+    if (ok && !sl_verify_report(&verification))
+        ok = sl_error_set(&error, SL_EXIT_VERIFICATION,
+                          "%s.%s is not what the sources say (see above)", config->database,
+                          config->collection);
+    else if (ok)
+        sl_log_info("%s.%s is what the sources say%s", config->database, config->collection,
+                    content ? ", to the byte" : ", by count");
+    if (!ok)
+        sl_log_error("%s", error.message);
+    sl_exit code = ok ? SL_EXIT_OK : error.code;
+    if (load.record && !write_record(&load, code, &error)) {
+        sl_log_error("%s", error.message);
+        code = code == SL_EXIT_OK ? SL_EXIT_USAGE : code;
+    }
+    sl_interrupt_stop_listening();
+    clear(&verification);
+    sl_log_close_file();
+    return code;
+}

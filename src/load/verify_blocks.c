@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sources against the cluster, block by block.
+ *
+ * Each thread draws blocks as a load's workers do, parses one whole, and reads what the cluster has
+ * in the block's place: all ids that records beginning in its text could have. The places of all
+ * blocks are noted; what lies between them is left to verify_rest.c, so that no id is looked at
+ * twice, and none not at all. Two blocks of an archive may share a MiB, one member ending in it and
+ * the next beginning; any other block has its MiB to itself.
+ *
+ * Threads share nothing per document. Findings of a block are kept until the block has been read to
+ * its end, since a read that breaks off is begun again, and told then. Sums are relaxed atomics: each
+ * stands alone, and they are read when the threads have been joined. */
+#include "verification.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <shardload/clock.h>
+#include <shardload/hash.h>
+#include <shardload/log.h>
+
+#include "worker.h"
+
+typedef struct sl_checker {
+    sl_verification *verification;
+    sl_load *load;
+    unsigned index;
+    pthread_t thread;
+    bool started;
+    sl_worker_counters *counters;
+    sl_reader *reader;
+    mongoc_client_t *client;
+    uint8_t *bytes; /* the block's documents: `room`, and SL_SLACK more */
+    size_t room;
+    sl_sink sink;
+    int64_t stage_since;
+    sl_error error;
+
+    /* Of the comparison in hand. */
+    size_t source;
+    sl_comparison comparison;
+    uint64_t found, found_hash;
+    uint64_t findings[3];
+    sl_problem *problems;
+    size_t problem_count, problem_room;
+} sl_checker;
+
+static void spent(sl_checker *checker, sl_stage stage) {
+    int64_t now = sl_clock_ns();
+    atomic_fetch_add_explicit(&checker->counters->stage_ns[stage], now - checker->stage_since,
+                              memory_order_relaxed);
+    checker->stage_since = now;
+}
+
+/* ---- the parser's side ---- */
+
+static bool on_full(sl_sink *sink, size_t need) {
+    sl_checker *checker = sink->context;
+    size_t used = (size_t)(sink->cursor - checker->bytes);
+    size_t room = checker->room * 2 > used + need ? checker->room * 2 : used + need;
+    uint8_t *bytes = realloc(checker->bytes, room + SL_SLACK);
+    if (!bytes)
+        return sl_error_memory(&checker->error, "parsing a block");
+    checker->bytes = bytes;
+    checker->room = room;
+    sink->cursor = bytes + used;
+    sink->limit = bytes + room;
+    return true;
+}
+
+static void on_reject(sl_sink *sink, const sl_reject *reject) {
+    (void)sink, (void)reject; /* counted; the load has told of it */
+}
+
+static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {
+    sl_load *load = checker->load;
+    const sl_load_source *source = &load->sources[block->source];
+    const sl_dialect *dialect;
+    checker->sink = (sl_sink){.cursor = checker->bytes,
+                              .limit = checker->bytes + checker->room,
+                              .documents_limit = UINT32_MAX,
+                              .full = on_full,
+                              .reject = on_reject,
+                              .context = checker};
+    if (!sl_sources_dialect(load, block, &dialect, &checker->error))
+        return false;
+    if (!dialect || block->text.length == 0)
+        return true;
+    sl_block view = {.text = block->text,
+                     .offset = block->offset,
+                     .id_base = sl_document_id(source->number, block->offset) &
+                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
+    return source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &checker->sink,
+                                 counts);
+}
+
+static uint64_t hash_of(const uint8_t *at, const uint8_t *end) {
+    uint64_t sum = 0;
+    for (size_t length; at < end; at += length) {
+        length = sl_expected_length(at);
+        sum += sl_hash(at, length);
+    }
+    return sum;
+}
+
+/* ---- the cluster's side ---- */
+
+/* The ids that are the block's own. */
+static sl_interval place_of(const sl_load *load, const sl_source_block *block) {
+    int64_t id = sl_document_id(load->sources[block->source].number, block->offset);
+    int64_t base = id & ~(int64_t)(SL_BLOCK_BYTES - 1);
+    uint64_t end = (block->offset & (SL_BLOCK_BYTES - 1)) + block->text.length;
+    return (sl_interval){
+        .minimum = block->member_start ? id : base,
+        .maximum = base + (int64_t)(end < SL_BLOCK_BYTES ? end : SL_BLOCK_BYTES),
+    };
+}
+
+static void forget_findings(sl_checker *checker) {
+    for (size_t i = 0; i < checker->problem_count; i++)
+        sl_problem_clear(&checker->problems[i]);
+    checker->problem_count = 0;
+    checker->found = checker->found_hash = 0;
+    memset(checker->findings, 0, sizeof checker->findings);
+    sl_compare_clear(&checker->comparison);
+}
+
+static void on_found(void *context, const bson_t *found) {
+    sl_checker *checker = context;
+    checker->found++;
+    checker->found_hash += sl_hash(bson_get_data(found), found->len);
+    sl_compare_found(&checker->comparison, found);
+}
+
+static void on_finding(void *context, sl_finding finding, const uint8_t *expected,
+                       const bson_t *found) {
+    sl_checker *checker = context;
+    if (checker->problem_count == checker->problem_room) {
+        size_t room = checker->problem_room ? checker->problem_room * 2 : 64;
+        sl_problem *problems = realloc(checker->problems, room * sizeof *problems);
+        if (!problems) {
+            sl_error_memory(&checker->error, "keeping problems");
+            return;
+        }
+        checker->problems = problems;
+        checker->problem_room = room;
+    }
+    sl_problem *made = &checker->problems[checker->problem_count++];
+    *made = sl_problem_of(checker->load, finding, checker->source, expected, found);
+    if (finding == SL_EXTRA)
+        made->detail = bson_strdup("not what the source holds there");
+    checker->findings[finding]++;
+}
+
+static bool keep_on(void *context) {
+    const sl_load *load = context;
+    return !atomic_load(&load->stop);
+}
+
+/* Reads the interval, from the start again as long as it fails for reasons that pass. */
+static bool compare(sl_checker *checker, sl_interval place) {
+    const sl_load *load = checker->load;
+    for (unsigned attempt = 0;; attempt++) {
+        forget_findings(checker);
+        checker->comparison = (sl_comparison){.expected = checker->bytes,
+                                              .end = checker->sink.cursor,
+                                              .report = on_finding,
+                                              .context = checker};
+        switch (sl_scan_range(checker->client, &load->target, place.minimum, place.maximum,
+                              on_found, checker, &checker->error)) {
+        case SL_SCAN_DONE:
+            checker->error = (sl_error){0};
+            sl_compare_end(&checker->comparison);
+            return !checker->error.code;
+        case SL_SCAN_FAILED:
+            return false;
+        case SL_SCAN_AGAIN:
+            if (attempt == 0)
+                sl_log_warning("%s; trying again", checker->error.message);
+            if (!sl_backoff(attempt, keep_on, checker->load))
+                return false;
+        }
+    }
+}
+
+static void book_findings(sl_checker *checker, const sl_source_block *block,
+                          sl_range_account *account) {
+    for (size_t i = 0; i < checker->problem_count; i++) {
+        checker->problems[i].member = block->member;
+        sl_problems_add(checker->verification->problems, &checker->problems[i]);
+    }
+    atomic_fetch_add(&account->found, checker->found);
+    atomic_fetch_add(&account->found_hash, checker->found_hash);
+    atomic_fetch_add(&account->missing, checker->findings[SL_MISSING]);
+    atomic_fetch_add(&account->different, checker->findings[SL_DIFFERENT]);
+    atomic_fetch_add(&account->extra, checker->findings[SL_EXTRA]);
+    forget_findings(checker);
+}
+
+static bool check_block(sl_checker *checker, const sl_source_block *block) {
+    sl_verification *verification = checker->verification;
+    sl_load *load = checker->load;
+    sl_parse_counts counts = {0};
+    sl_interval place = place_of(load, block);
+    sl_range_account *account = sl_verification_account(
+        verification, sl_document_id(load->sources[block->source].number, block->offset));
+    checker->source = block->source;
+    if (!parse(checker, block, &counts))
+        return false;
+    size_t bson_bytes = (size_t)(checker->sink.cursor - checker->bytes);
+    atomic_fetch_add(&account->expected, counts.documents);
+    atomic_fetch_add(&account->expected_hash, hash_of(checker->bytes, checker->sink.cursor));
+    atomic_fetch_add(&load->sources[block->source].accepted, counts.documents);
+    spent(checker, STAGE_PARSING);
+    if (verification->content && place.minimum < place.maximum) {
+        if (!compare(checker, place))
+            return false;
+        book_findings(checker, block, account);
+        if (!sl_verification_cover(verification, place))
+            return sl_error_memory(&checker->error, "noting what was compared");
+        spent(checker, STAGE_SENDING);
+    }
+    sl_count(&checker->counters->text_bytes, block->text.length);
+    sl_count(&checker->counters->records, counts.records);
+    sl_count(&checker->counters->already_there, counts.documents);
+    sl_count(&checker->counters->parser_rejects, counts.rejects);
+    sl_count(&checker->counters->bson_bytes, bson_bytes);
+    if (load->by_range)
+        atomic_fetch_add(&load->shard_documents[sl_shard_map_owner(load->map, place.minimum)],
+                         counts.documents);
+    sl_parse_counts_add(&load->parsed[checker->index], &counts);
+    return true;
+}
+
+/* ---- the threads ---- */
+
+static void *check(void *context) {
+    sl_checker *checker = context;
+    sl_load *load = checker->load;
+    sl_source_block block;
+    bool ok = true;
+    checker->stage_since = sl_clock_ns();
+    while (ok && !atomic_load_explicit(&load->stop, memory_order_relaxed)) {
+        int64_t inflating = sl_reader_spent(checker->reader)->inflating;
+        sl_read_result result = sl_reader_next(checker->reader, &block, &checker->error);
+        inflating = sl_reader_spent(checker->reader)->inflating - inflating;
+        spent(checker, STAGE_READING);
+        atomic_fetch_sub(&checker->counters->stage_ns[STAGE_READING], inflating);
+        atomic_fetch_add(&checker->counters->stage_ns[STAGE_INFLATING], inflating);
+        if (result == SL_READ_END)
+            break;
+        ok = result == SL_READ_BLOCK && check_block(checker, &block);
+    }
+    if (!ok && checker->error.code)
+        sl_load_fail(load, &checker->error);
+    atomic_fetch_sub(&load->working, 1);
+    return NULL;
+}
+
+static bool checker_init(sl_checker *checker, sl_verification *verification, unsigned index,
+                         sl_error *error) {
+    sl_load *load = verification->load;
+    *checker = (sl_checker){.verification = verification,
+                            .load = load,
+                            .index = index,
+                            .counters = &load->counters[index],
+                            .room = SL_BLOCK_BYTES};
+    checker->bytes = malloc(checker->room + SL_SLACK);
+    if (!checker->bytes)
+        return sl_error_memory(error, "starting threads");
+    if (verification->content)
+        checker->client = sl_connection_borrow(load->connection);
+    return sl_reader_create(load->set, &checker->reader, error);
+}
+
+static void checker_clear(sl_checker *checker) {
+    forget_findings(checker);
+    free(checker->problems);
+    free(checker->bytes);
+    if (checker->client)
+        sl_connection_return(checker->load->connection, checker->client);
+    sl_reader_destroy(checker->reader);
+}
+
+bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
+                      sl_error *error) {
+    sl_load *load = verification->load;
+    unsigned threads = load->config->threads, made = 0;
+    sl_checker *checkers = calloc(threads, sizeof *checkers);
+    bool ok = checkers || sl_error_memory(error, "starting threads");
+    for (; ok && made < threads; made++)
+        ok = checker_init(&checkers[made], verification, made, error);
+    if (ok) {
+        atomic_store(&load->working, threads);
+        for (unsigned i = 0; i < threads; i++) {
+            int code = pthread_create(&checkers[i].thread, NULL, check, &checkers[i]);
+            checkers[i].started = code == 0;
+            if (code != 0) {
+                sl_error why;
+                sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
+                             threads, strerror(code));
+                sl_load_fail(load, &why);
+                atomic_fetch_sub(&load->working, 1);
+            }
+        }
+        while (atomic_load(&load->working) > 0) {
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+            tick(context);
+        }
+        for (unsigned i = 0; i < threads; i++) {
+            if (checkers[i].started)
+                pthread_join(checkers[i].thread, NULL);
+        }
+        if (load->failure.code) {
+            *error = load->failure;
+            ok = false;
+        }
+    }
+    for (unsigned i = 0; i < made; i++)
+        checker_clear(&checkers[i]);
+    free(checkers);
+    return ok;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a verification has found: a row per range on the screen, and a section of the record. */
+#include "verification.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#define ROWS_SHOWN 40
+#define NAME_ROOM 80
+
+typedef struct sl_figures {
+    uint64_t expected, found, missing, different, extra;
+    uint64_t expected_hash, found_hash;
+} sl_figures;
+
+static sl_figures figures_of(sl_range_account *account) {
+    return (sl_figures){
+        atomic_load(&account->expected),      atomic_load(&account->found),
+        atomic_load(&account->missing),       atomic_load(&account->different),
+        atomic_load(&account->extra),         atomic_load(&account->expected_hash),
+        atomic_load(&account->found_hash),
+    };
+}
+
+static void add(sl_figures *sum, const sl_figures *more) {
+    sum->expected += more->expected;
+    sum->found += more->found;
+    sum->missing += more->missing;
+    sum->different += more->different;
+    sum->extra += more->extra;
+    sum->expected_hash += more->expected_hash;
+    sum->found_hash += more->found_hash;
+}
+
+static bool is_equal(const sl_figures *figures) {
+    return figures->missing + figures->different + figures->extra == 0;
+}
+
+static const char *shard_of(const sl_load *load, const sl_range *range) {
+    if (!load->by_range)
+        return load->topology->count == 1 ? load->topology->shards[0].name : "all";
+    sl_range whole = *range;
+    whole.shard = sl_shard_map_owner(load->map, range->minimum);
+    return sl_range_is_placed(load->map, &whole) ? load->topology->shards[whole.shard].name
+                                                 : "several";
+}
+
+/* "year.txt", "year.txt 0-127" (stripes), "a.gz to z.gz". */
+static const char *name_of(const sl_load *load, const sl_range *range, char out[NAME_ROOM]) {
+    const char *names[2] = {"?", "?"};
+    uint32_t numbers[2] = {sl_document_id_source(range->minimum),
+                           sl_document_id_source(range->maximum - 1)};
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        for (int k = 0; k < 2; k++) {
+            if (load->sources[i].skipped || load->sources[i].number != numbers[k])
+                continue;
+            const char *path = sl_source_set_at(load->set, i)->path;
+            const char *slash = strrchr(path, '/');
+            names[k] = slash && slash[1] ? slash + 1 : path;
+        }
+    }
+    uint32_t from = (uint32_t)(range->minimum >> 32) & 0xFF;
+    uint32_t to = (uint32_t)((range->maximum - 1) >> 32) & 0xFF;
+    if (numbers[0] != numbers[1])
+        snprintf(out, NAME_ROOM, "%.16s to %.16s", names[0], names[1]);
+    else if (from == 0 && to == SL_STRIPES - 1)
+        snprintf(out, NAME_ROOM, "%.36s", names[0]);
+    else
+        snprintf(out, NAME_ROOM, "%.28s %u-%u", names[0], from, to);
+    return out;
+}
+
+static void print_row(const sl_verification *verification, const char *name, const char *shard,
+                      const sl_figures *figures) {
+    char columns[5][SL_HUMAN_ROOM], shown[NAME_ROOM];
+    sl_text_printable(sl_text_of(name), shown, sizeof shown);
+    sl_human_count(figures->expected, columns[0]);
+    sl_human_count(figures->found, columns[1]);
+    sl_human_count(figures->missing, columns[2]);
+    sl_human_count(figures->extra, columns[3]);
+    if (verification->content)
+        sl_human_count(figures->different, columns[4]);
+    else
+        strcpy(columns[4], "-");
+    sl_log_info("  %-36s %-10s %14s %14s %11s %11s %11s", shown, shard, columns[0], columns[1],
+                columns[2], columns[3], columns[4]);
+}
+
+static void append_figures(bson_t *document, const sl_verification *verification,
+                           const sl_figures *figures) {
+    char hash[20];
+    BSON_APPEND_INT64(document, "expected", (int64_t)figures->expected);
+    BSON_APPEND_INT64(document, "found", (int64_t)figures->found);
+    BSON_APPEND_INT64(document, "missing", (int64_t)figures->missing);
+    BSON_APPEND_INT64(document, "extra", (int64_t)figures->extra);
+    if (verification->content)
+        BSON_APPEND_INT64(document, "different", (int64_t)figures->different);
+    snprintf(hash, sizeof hash, "%016" PRIx64, figures->expected_hash);
+    BSON_APPEND_UTF8(document, "expectedHash", hash);
+    snprintf(hash, sizeof hash, "%016" PRIx64, figures->found_hash);
+    if (verification->content)
+        BSON_APPEND_UTF8(document, "foundHash", hash);
+}
+
+/* One row of each range; of many, only of those that are not equal. Returns their sum. */
+static sl_figures report_ranges(sl_verification *verification, bson_t *section) {
+    const sl_load *load = verification->load;
+    bson_t ranges, item;
+    sl_figures sum = {0};
+    size_t shown = 0;
+    BSON_APPEND_ARRAY_BEGIN(section, "ranges", &ranges);
+    for (size_t i = 0; i < load->range_count; i++) {
+        const sl_range *range = &load->ranges[i];
+        sl_figures figures = figures_of(&verification->ranges[i]);
+        char room[16], name[NAME_ROOM];
+        const char *key, *shard = shard_of(load, range);
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&ranges, key, &item);
+        BSON_APPEND_INT64(&item, "minimum", range->minimum);
+        BSON_APPEND_INT64(&item, "maximum", range->maximum);
+        BSON_APPEND_UTF8(&item, "shard", shard);
+        append_figures(&item, verification, &figures);
+        bson_append_document_end(&ranges, &item);
+        add(&sum, &figures);
+        if ((load->range_count <= ROWS_SHOWN || !is_equal(&figures)) && shown < ROWS_SHOWN) {
+            print_row(verification, name_of(load, range, name), shard, &figures);
+            shown++;
+        }
+    }
+    bson_append_array_end(section, &ranges);
+    if (shown < load->range_count)
+        sl_log_info("  ... and %zu more ranges%s", load->range_count - shown,
+                    shown < ROWS_SHOWN ? ", all equal" : "");
+    return sum;
+}
+
+bool sl_verify_report(sl_verification *verification) {
+    const sl_load *load = verification->load;
+    bson_t section;
+    bson_t *record = sl_run_record_document(load->record);
+    uint64_t rejects = 0;
+    for (unsigned i = 0; i < load->config->threads; i++)
+        rejects += load->parsed[i].rejects;
+    sl_log_info("%s", "");
+    sl_log_info("  %-36s %-10s %14s %14s %11s %11s %11s", "range (stripes)", "shard", "expected",
+                "found", "missing", "extra", "different");
+    BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
+    BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
+    sl_figures sum = report_ranges(verification, &section);
+    sl_figures outside = figures_of(&verification->ranges[load->range_count]);
+    add(&sum, &outside);
+    if (outside.found > 0)
+        print_row(verification, "under other ids", "", &outside);
+    print_row(verification, "together", "", &sum);
+    append_figures(&section, verification, &sum);
+    BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);
+    BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
+    BSON_APPEND_INT64(&section, "otherSources",
+                      (int64_t)(verification->registered_count - load->active));
+    BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
+    bson_append_document_end(record, &section);
+
+    char human[SL_HUMAN_ROOM];
+    sl_log_info("%s", "");
+    if (verification->content)
+        sl_log_info("  hash of the sources %016" PRIx64 ", of the cluster %016" PRIx64,
+                    sum.expected_hash, sum.found_hash);
+    else
+        sl_log_info("  counted only: whether documents are what the source says was not looked at "
+                    "(--content does)");
+    if (rejects > 0)
+        sl_log_info("  %s records are no documents, and not expected: the parser rejects them",
+                    sl_human_count(rejects, human));
+    if (verification->registered_count > load->active)
+        sl_log_info("  %s other sources of the collection were not named, and not looked at",
+                    sl_human_count(verification->registered_count - load->active, human));
+    if (sum.missing > 0)
+        sl_log_info("  documents that the server refused when they were loaded are among the "
+                    "missing");
+    return is_equal(&sum);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the cluster holds where the sources give nothing: behind their ends, between their blocks,
+ * under numbers that the registry does not know, under ids of other types.
+ *
+ * All numbers are cut into what has been compared (or, where only counts are wanted, the ranges that
+ * were counted), what belongs to other sources of the registry, and the gaps between. Each gap is one
+ * find, mostly an empty one: about 256 for a large source, one for a small one. */
+#include "verification.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <shardload/clock.h>
+#include <shardload/hash.h>
+#include <shardload/log.h>
+
+#include "interrupt.h"
+
+sl_range_account *sl_verification_account(sl_verification *verification, int64_t id) {
+    const sl_load *load = verification->load;
+    size_t range = sl_load_range_of(load, id);
+    bool inside = id >= load->ranges[range].minimum && id < load->ranges[range].maximum;
+    return &verification->ranges[inside ? range : load->range_count];
+}
+
+bool sl_verification_cover(sl_verification *verification, sl_interval interval) {
+    bool ok = true;
+    pthread_mutex_lock(&verification->lock);
+    if (verification->covered_count == verification->covered_room) {
+        size_t room = verification->covered_room ? verification->covered_room * 2 : 256;
+        sl_interval *covered = realloc(verification->covered, room * sizeof *covered);
+        ok = covered != NULL;
+        if (ok) {
+            verification->covered = covered;
+            verification->covered_room = room;
+        }
+    }
+    if (ok)
+        verification->covered[verification->covered_count++] = interval;
+    pthread_mutex_unlock(&verification->lock);
+    return ok;
+}
+
+/* Those of the registry's numbers that are not of this verification, and without `content` those
+ * that are, too. */
+static bool cover_sources(sl_verification *verification) {
+    const sl_load *load = verification->load;
+    size_t count = sl_source_set_count(load->set);
+    bool *ours = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *ours);
+    bool ok = ours != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        if (!load->sources[i].skipped)
+            ours[load->sources[i].number] = true;
+    }
+    for (size_t i = 0; ok && i < verification->registered_count; i++) {
+        uint32_t number = verification->registered[i];
+        if (!ours[number] || !verification->content)
+            ok = sl_verification_cover(verification,
+                                       (sl_interval){sl_stripe_first_id(number, 0),
+                                                     sl_stripe_first_id(number, SL_STRIPES)});
+    }
+    free(ours);
+    return ok;
+}
+
+static int by_minimum(const void *a, const void *b) {
+    int64_t x = ((const sl_interval *)a)->minimum, y = ((const sl_interval *)b)->minimum;
+    return (x > y) - (x < y);
+}
+
+typedef struct sl_rest {
+    sl_verification *verification;
+    uint64_t found;
+} sl_rest;
+
+static const char *why_extra(const bson_iter_t *id, bool placed) {
+    if (!BSON_ITER_HOLDS_INT64(id) || bson_iter_int64(id) < 0)
+        return "an _id that no source gives";
+    return placed ? "no record begins there" : "its source is not in the registry";
+}
+
+static void on_extra(void *context, const bson_t *found) {
+    sl_rest *rest = context;
+    sl_verification *verification = rest->verification;
+    const sl_load *load = verification->load;
+    sl_range_account *account = &verification->ranges[load->range_count];
+    sl_problem problem = sl_problem_of(load, SL_EXTRA, 0, NULL, found);
+    bson_iter_t iter;
+    rest->found++;
+    if (bson_iter_init_find(&iter, found, "_id")) {
+        if (BSON_ITER_HOLDS_INT64(&iter))
+            account = sl_verification_account(verification, bson_iter_int64(&iter));
+        problem.detail = bson_strdup(why_extra(&iter, problem.placed));
+    }
+    atomic_fetch_add(&account->found, 1);
+    atomic_fetch_add(&account->extra, 1);
+    if (verification->content)
+        atomic_fetch_add(&account->found_hash, sl_hash(bson_get_data(found), found->len));
+    sl_problems_add(verification->problems, &problem);
+    sl_problem_clear(&problem);
+}
+
+static bool keep_on(void *context) {
+    (void)context;
+    return !sl_interrupt_requested();
+}
+
+/* All that the filter lets through is extra. A read that has told of some is not begun again: they
+ * would count twice. */
+static bool scan(sl_verification *verification, mongoc_client_t *client, const bson_t *filter,
+                 sl_error *error) {
+    sl_rest rest = {.verification = verification};
+    sl_scan_result result;
+    unsigned attempt = 0;
+    do {
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+        result = sl_scan(client, &verification->load->target, filter, !verification->content,
+                         on_extra, &rest, error);
+    } while (result == SL_SCAN_AGAIN && rest.found == 0 && sl_backoff(attempt++, keep_on, NULL));
+    return result == SL_SCAN_DONE;
+}
+
+/* Numbers from `*low` on and below `*high`, fractions too. NULL: no bound. */
+static bool scan_gap(sl_verification *verification, mongoc_client_t *client, const int64_t *low,
+                     const int64_t *high, sl_error *error) {
+    bson_t filter = BSON_INITIALIZER, bounds;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &bounds);
+    if (low)
+        BSON_APPEND_INT64(&bounds, "$gte", *low);
+    else
+        BSON_APPEND_DOUBLE(&bounds, "$gte", -INFINITY);
+    if (high)
+        BSON_APPEND_INT64(&bounds, "$lt", *high);
+    bson_append_document_end(&filter, &bounds);
+    bool ok = scan(verification, client, &filter, error);
+    bson_destroy(&filter);
+    return ok;
+}
+
+/* Ids that are no numbers, or NaN, which is neither above nor below any. By type, because a
+ * comparison sees one type only. */
+static bool scan_other_types(sl_verification *verification, mongoc_client_t *client,
+                             sl_error *error) {
+    static const int32_t types[] = {-1, 2, 3, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 17, 127};
+    bson_t filter = BSON_INITIALIZER, any, one, id, list;
+    BSON_APPEND_ARRAY_BEGIN(&filter, "$or", &any);
+    BSON_APPEND_DOCUMENT_BEGIN(&any, "0", &one);
+    BSON_APPEND_DOCUMENT_BEGIN(&one, "_id", &id);
+    BSON_APPEND_ARRAY_BEGIN(&id, "$type", &list);
+    for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_INT32(&list, key, types[i]);
+    }
+    bson_append_array_end(&id, &list);
+    bson_append_document_end(&one, &id);
+    bson_append_document_end(&any, &one);
+    BCON_APPEND(&any, "1", "{", "_id", BCON_DOUBLE((double)NAN), "}");
+    bson_append_array_end(&filter, &any);
+    bool ok = scan(verification, client, &filter, error);
+    bson_destroy(&filter);
+    return ok;
+}
+
+bool sl_verify_rest(sl_verification *verification, sl_error *error) {
+    sl_load *load = verification->load;
+    if (!cover_sources(verification))
+        return sl_error_memory(error, "looking between the sources");
+    const sl_interval *covered = verification->covered;
+    size_t count = verification->covered_count;
+    qsort(verification->covered, count, sizeof *verification->covered, by_minimum);
+    mongoc_client_t *client = sl_connection_borrow(load->connection);
+    int64_t told = sl_clock_ns();
+    const int64_t *low = NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        if (sl_seconds_since(told) > 3) {
+            sl_log_info("looking between the blocks: %.0f %%", 100.0 * (double)i / (double)count);
+            told = sl_clock_ns();
+        }
+        if (!low || *low < covered[i].minimum)
+            ok = scan_gap(verification, client, low, &covered[i].minimum, error);
+        if (!low || *low < covered[i].maximum)
+            low = &covered[i].maximum;
+    }
+    ok = ok && scan_gap(verification, client, low, NULL, error) &&
+         scan_other_types(verification, client, error);
+    sl_connection_return(load->connection, client);
+    return ok;
+}
+
+bool sl_verify_ranges(sl_verification *verification, sl_error *error) {
+    sl_load *load = verification->load;
+    int64_t told = sl_clock_ns();
+    for (size_t i = 0; i < load->range_count; i++) {
+        const sl_range *range = &load->ranges[i];
+        sl_range_account *account = &verification->ranges[i];
+        uint64_t expected = atomic_load(&account->expected), found;
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+        if (!sl_count_range(load->connection, &load->target, range->minimum, range->maximum, &found,
+                            error))
+            return false;
+        if (sl_seconds_since(told) > 3) {
+            sl_log_info("counting: %zu of %zu ranges", i, load->range_count);
+            told = sl_clock_ns();
+        }
+        atomic_store(&account->found, found);
+        atomic_store(&account->missing, found < expected ? expected - found : 0);
+        atomic_store(&account->extra, found > expected ? found - expected : 0);
+    }
+    return true;
+}

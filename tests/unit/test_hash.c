@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hash of documents. Its values are kept in reports and compared years later: if they changed,
+ * two equal collections would look different. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <shardload/hash.h>
+
+static uint64_t hash_of(const char *text) {
+    return sl_hash((const uint8_t *)text, strlen(text));
+}
+
+static void it_is_what_it_was(void **state) {
+    (void)state;
+    assert_true(hash_of("") == UINT64_C(0x1674c442a5b4d68c));
+    assert_true(hash_of("a") == UINT64_C(0xe28fc20d11def0aa));
+    assert_true(hash_of("The quick brown fox jumps over the lazy dog") == UINT64_C(0x72833786032a8174));
+}
+
+static void every_bit_and_the_length_count(void **state) {
+    (void)state;
+    uint8_t bytes[100] = {0};
+    for (size_t length = 1; length <= sizeof bytes; length++) {
+        uint64_t before = sl_hash(bytes, length);
+        assert_true(before != sl_hash(bytes, length - 1)); /* though all of it is zero */
+        for (size_t bit = 0; bit < length * 8; bit++) {
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            assert_true(sl_hash(bytes, length) != before);
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+    }
+}
+
+/* Documents of a collection differ in a few bits. Their hashes must differ in half of theirs, so
+ * that errors do not cancel each other in a sum. */
+static void a_small_change_is_a_large_one(void **state) {
+    (void)state;
+    uint8_t bytes[64];
+    unsigned changed[64] = {0}, tries = 0;
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37);
+    uint64_t before = sl_hash(bytes, sizeof bytes);
+    for (; tries < sizeof bytes * 8; tries++) {
+        bytes[tries / 8] ^= (uint8_t)(1 << tries % 8);
+        uint64_t difference = before ^ sl_hash(bytes, sizeof bytes);
+        bytes[tries / 8] ^= (uint8_t)(1 << tries % 8);
+        for (unsigned bit = 0; bit < 64; bit++)
+            changed[bit] += difference >> bit & 1;
+    }
+    for (unsigned bit = 0; bit < 64; bit++)
+        assert_in_range(changed[bit], tries / 3, tries * 2 / 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_what_it_was),
+        cmocka_unit_test(every_bit_and_the_length_count),
+        cmocka_unit_test(a_small_change_is_a_large_one),
+    };
+    return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
+}
