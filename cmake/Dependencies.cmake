@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds the libraries through pkg-config and names the Debian package of each that is missing.
-# Makes the targets deps::mongoc deps::bson deps::yaml deps::zlib deps::archive deps::cmocka.
+# Makes the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::zlib deps::archive deps::cmocka.
 find_package(PkgConfig)
 if(NOT PKG_CONFIG_FOUND)
     message(FATAL_ERROR "pkg-config is missing. On Debian: apt-get install pkg-config")
@@ -29,6 +29,7 @@ endfunction()
 
 shardload_find(mongoc libmongoc-dev mongoc2 libmongoc-1.0)
 shardload_find(bson libbson-dev bson2 libbson-1.0)
+shardload_find(openssl libssl-dev openssl)
 shardload_find(yaml libyaml-dev yaml-0.1)
 shardload_find(zlib zlib1g-dev zlib)
 shardload_find(archive libarchive-dev libarchive)

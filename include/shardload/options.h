@@ -27,6 +27,12 @@ typedef enum sl_option_kind {
     SL_OPTION_CHOICE,  /* one of the words in choices */
 } sl_option_kind;
 
+typedef enum sl_option_secrecy {
+    SL_OPEN,
+    SL_CREDENTIALS, /* a connection string, which may hold a password */
+    SL_SECRET,      /* a password; given without a value, or an empty one, it is asked for */
+} sl_option_secrecy;
+
 typedef struct sl_option_row {
     const char *name; /* long name without --; NULL ends a table */
     char letter;      /* short name, or 0 */
@@ -39,7 +45,7 @@ typedef struct sl_option_row {
     unsigned commands;    /* bit mask of the commands that take it */
     const char *group;    /* heading in --help */
     const char *help;     /* one or two sentences */
-    bool secret;          /* its value may hold credentials */
+    sl_option_secrecy secret;
     /* What else must be true of a value, or NULL: false with the problem in words, to follow the
      * option's name. */
     bool (*check)(const char *text, char *problem, size_t room);
@@ -72,7 +78,8 @@ typedef enum sl_options_result {
     SL_OPTIONS_FAILED, /* error is set (SL_EXIT_USAGE), one line per wrong option */
 } sl_options_result;
 
-/* Every program's commands also take --help, --version and --config FILE. */
+/* Every program's commands also take --help, --version and --config FILE. Secrets are overwritten in
+ * `words`, so that others do not see them in the list of processes. */
 sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
                                    sl_options **options, sl_error *error);
 void sl_options_destroy(sl_options *options); /* NULL is fine */

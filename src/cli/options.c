@@ -14,6 +14,7 @@
 #include <shardload/text.h>
 
 #include "options_internal.h"
+#include "secrets.h"
 
 /* ---- collecting what is wrong ---- */
 
@@ -80,7 +81,7 @@ static bool word_in(const char *choices, const char *word) {
 static bool keep_text(sl_option_value *into, const char *text, bool append) {
     if (!append) {
         for (size_t i = 0; i < into->count; i++)
-            free(into->texts[i]);
+            sl_secret_free(into->texts[i]);
         into->count = 0;
     }
     char **texts = realloc(into->texts, (into->count + 1) * sizeof *texts);
@@ -274,11 +275,26 @@ static void take_environment(sl_options *options) {
     }
 }
 
+/* What others may read of a secret among the words of the command line. */
+static void scrub(char *text, sl_option_secrecy secret) {
+    size_t length = strlen(text);
+    char *shown = secret == SL_CREDENTIALS ? sl_redact_uri(text) : NULL;
+    if (secret == SL_OPEN || length == 0)
+        return;
+    explicit_bzero(text, length);
+    memccpy(text, shown ? shown : "*", '\0', length);
+    free(shown);
+}
+
+static bool is_connection_string(const char *word) {
+    return strncmp(word, "mongodb://", 10) == 0 || strncmp(word, "mongodb+srv://", 14) == 0;
+}
+
 /* Values of the command line are kept aside until the weaker sources have been taken, because the
  * configuration file's name is itself an option. */
 typedef struct given {
     size_t row;
-    const char *text;
+    char *text;
     const char *word; /* as written, for messages */
 } given;
 
@@ -286,7 +302,12 @@ static void read_words(sl_options *options, int count, char **words, given *out,
     const sl_program *program = options->program;
     bool only_arguments = false;
     for (int i = 2; i < count; i++) {
-        const char *word = words[i];
+        char *word = words[i];
+        if (is_connection_string(word)) {
+            scrub(word, SL_CREDENTIALS);
+            complain(options, "%s: a connection string belongs to --uri", word);
+            continue;
+        }
         if (only_arguments || word[0] != '-' || word[1] == '\0') {
             options->arguments[options->argument_count++] = word;
             continue;
@@ -296,7 +317,7 @@ static void read_words(sl_options *options, int count, char **words, given *out,
             continue;
         }
         size_t index = SIZE_MAX;
-        const char *text = NULL;
+        char *text = NULL;
         if (word[1] == '-') {
             size_t length = strcspn(word + 2, "=");
             if (word[2 + length] == '=')
@@ -333,12 +354,16 @@ static void read_words(sl_options *options, int count, char **words, given *out,
         if (!sl_options_applies(options, index)) {
             complain(options, "--%s does not belong to %s %s", row->name, program->name,
                      options->command->name);
-            if (row->kind != SL_OPTION_FLAG && !text)
-                i++; /* its value, so that it is not taken for a source */
+            if (row->kind != SL_OPTION_FLAG && !text && i + 1 < count)
+                text = words[++i]; /* its value, so that it is not taken for a source */
+            if (text)
+                scrub(text, row->secret);
             continue;
         }
         if (!text && row->kind == SL_OPTION_FLAG)
             text = "true";
+        if (!text && row->secret == SL_SECRET && i + 1 >= count)
+            text = "";
         if (!text) {
             if (i + 1 >= count) {
                 complain(options, "--%s needs a value (%s)", row->name, row->argument);
@@ -417,6 +442,7 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
         char where[160];
         snprintf(where, sizeof where, "--%s", program->rows[values[i].row].name);
         take(options, values[i].row, values[i].text, FROM_COMMAND_LINE, where);
+        scrub(values[i].text, program->rows[values[i].row].secret);
     }
     if (!command->takes_arguments && options->argument_count > 0)
         complain(options, "%s %s takes no arguments, but there is \"%s\"", program->name,
@@ -444,7 +470,7 @@ void sl_options_destroy(sl_options *options) {
         return;
     for (size_t i = 0; options->values && i < options->rows; i++) {
         for (size_t k = 0; k < options->values[i].count; k++)
-            free(options->values[i].texts[k]);
+            sl_secret_free(options->values[i].texts[k]);
         free(options->values[i].texts);
     }
     free(options->values);

@@ -14,6 +14,9 @@
 #include <shardload/options.h>
 #include <shardload/text.h>
 
+#include "connection_string.h"
+#include "secrets.h"
+
 enum { LOAD = 1, INSPECT = 2, VERIFY = 4 };
 
 #define SKEW_MAX 10
@@ -96,7 +99,7 @@ static bool check_skew(const char *text, char *problem, size_t room) {
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD | VERIFY, "Target",
      "Connection string of the cluster: name all its routers. Also a replica set or a lone mongod.",
-     true, NULL},
+     SL_CREDENTIALS, NULL},
     {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target", "Database.", false, check_database},
     {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target", "Collection.",
      false, check_collection},
@@ -108,6 +111,8 @@ static const sl_option_row rows[] = {
     {"sink", 0, SL_OPTION_STRING, "WHERE", "cluster", NULL, 0, 0, LOAD, "Target",
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
      "bson:- for standard output).", false, check_sink},
+
+    SL_CONNECTION_ROWS(LOAD | VERIFY),
 
     {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited|ycsb",
      0, 0,
@@ -207,6 +212,7 @@ typedef struct load_setup {
     bson_t **indexes;
     const char **paths;
     char *schema_text;
+    char *uri;
 } load_setup;
 
 static void setup_clear(load_setup *setup) {
@@ -217,6 +223,7 @@ static void setup_clear(load_setup *setup) {
     free(setup->indexes);
     free(setup->paths);
     free(setup->schema_text);
+    sl_secret_free(setup->uri);
 }
 
 static void record_option(void *context, const char *name, const char *value, const char *origin) {
@@ -326,13 +333,14 @@ static bool set_up_source(load_setup *setup, const sl_options *options, sl_error
 
 static void set_up_target(load_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
-    config->uri = sl_option_string(options, "uri");
     config->database = sl_option_string(options, "db");
     config->collection = sl_option_string(options, "collection");
     if (!config->database)
         add_problem(error, "--db is missing: which database?");
     if (!config->collection)
         add_problem(error, "--collection is missing: which collection?");
+    if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
+        config->uri = setup->uri;
 }
 
 static void set_up_sink(load_setup *setup, const sl_options *options, sl_error *error) {

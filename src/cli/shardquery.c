@@ -17,6 +17,9 @@
 #include <shardload/json.h>
 #include <shardload/text.h>
 
+#include "connection_string.h"
+#include "secrets.h"
+
 enum { RUN = 1, COMPARE = 2, LIST = 4 };
 
 /* A run of suites. */
@@ -159,15 +162,14 @@ static bool write_report(const session *s, bool complete, sl_error *error) {
     if (!path)
         return true;
     const sl_server *server = sl_connection_server(s->connection);
-    char *uri = sl_redact_uri(sl_option_string(s->options, "uri"));
     bson_t report = BSON_INITIALIZER;
     bson_t part;
-    bool ok = uri && BSON_APPEND_UTF8(&report, "program", "shardquery") &&
+    bool ok = BSON_APPEND_UTF8(&report, "program", "shardquery") &&
               BSON_APPEND_UTF8(&report, "version", SHARDLOAD_VERSION) &&
               BSON_APPEND_DATE_TIME(&report, "date", sl_wall_clock_ms()) &&
               BSON_APPEND_BOOL(&report, "complete", complete) &&
               BSON_APPEND_DOCUMENT_BEGIN(&report, "server", &part) &&
-              BSON_APPEND_UTF8(&part, "uri", uri) &&
+              BSON_APPEND_UTF8(&part, "uri", sl_connection_display_uri(s->connection)) &&
               BSON_APPEND_UTF8(&part, "deployment", sl_deployment_name(server->deployment)) &&
               BSON_APPEND_UTF8(&part, "version", server->version) &&
               bson_append_document_end(&report, &part) &&
@@ -179,7 +181,6 @@ static bool write_report(const session *s, bool complete, sl_error *error) {
     ok = ok ? sl_json_write_file(path, &report, error)
             : sl_error_set(error, SL_EXIT_USAGE, "%s: the report does not fit into 2 GiB", path);
     bson_destroy(&report);
-    free(uri);
     return ok;
 }
 
@@ -286,9 +287,11 @@ done:
 static int run(const sl_options *options) {
     sl_error error = {0};
     session s = {.options = options, .queries = bson_new()};
+    char *uri = NULL;
     bool ok = open_suites(&s, &error) && check_selection(&s, &error) &&
-              check_namespaces(&s, &error) && open_answers(&s, &error) && sl_connection_open(sl_option_string(options, "uri"), "shardquery", 1, &s.connection,
-                                 &error) &&
+              check_namespaces(&s, &error) && open_answers(&s, &error) &&
+              sl_connection_string(options, &uri, &error) &&
+              sl_connection_open(uri, "shardquery", 1, &s.connection, &error) &&
               write_report(&s, false, &error);
     for (size_t i = 0; ok && i < s.suite_count; i++) {
         if (i > 0)
@@ -301,6 +304,7 @@ static int run(const sl_options *options) {
                : s.wrong  ? SL_EXIT_VERIFICATION
                           : SL_EXIT_OK;
     sl_connection_close(s.connection);
+    sl_secret_free(uri);
     bson_destroy(s.answers_file);
     bson_destroy(s.queries);
     for (size_t i = 0; i < s.suite_count; i++)
@@ -385,7 +389,7 @@ static const sl_command commands[] = {
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, RUN, "Collection",
-     "Connection string of the server or the routers.", true, NULL},
+     "Connection string of the server or the routers.", SL_CREDENTIALS, NULL},
     {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, RUN, "Collection",
      "Database; wins over the suite's.", false, NULL},
     {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, RUN, "Collection",
@@ -395,6 +399,8 @@ static const sl_option_row rows[] = {
      "Which members to read from: primary, primaryPreferred, secondary, secondaryPreferred or "
      "nearest. Wins over the query's and the URI's.",
      false, NULL},
+    SL_CONNECTION_ROWS(RUN),
+
     {"query", 0, SL_OPTION_LIST, "NAME", NULL, NULL, 0, 0, RUN, "Measuring",
      "Run only this query; may be given several times.", false, NULL},
     {"repeat", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, SL_REPEAT_MAX, RUN, "Measuring",

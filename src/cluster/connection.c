@@ -9,6 +9,9 @@
 
 #include <shardload/text.h>
 
+#include "internal.h"
+#include "tls.h"
+
 struct sl_connection {
     mongoc_uri_t *uri;
     mongoc_client_pool_t *pool;
@@ -30,6 +33,14 @@ static void start_driver(void) {
         mongoc_init();
         mongoc_log_set_handler(NULL, NULL);
     }
+}
+
+/* The server does not take the user: nothing that time heals. */
+static bool is_refused_user(const bson_error_t *driver_error) {
+    return (driver_error->domain == MONGOC_ERROR_CLIENT &&
+            driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
+           (driver_error->domain == MONGOC_ERROR_SERVER &&
+            driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
 }
 
 /* Driver messages carry parts that mean nothing to a user; the table says what to take out. */
@@ -58,6 +69,9 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
         {"libmongoc ", "driver "},
     };
     char text[sizeof driver_error->message * 2];
+    if (driver_error->code == SL_CODE_UNAUTHORIZED &&
+        sl_privilege_in_words(driver_error->message, text, sizeof text))
+        return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", doing, text);
     snprintf(text, sizeof text, "%s", driver_error->message);
     for (size_t i = 0; i < sizeof rewrites / sizeof rewrites[0]; i++) {
         size_t from = strlen(rewrites[i].from);
@@ -75,10 +89,8 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
     const char *advice = "";
     if (driver_error->domain == MONGOC_ERROR_SERVER_SELECTION)
         advice = "; is the server running, and is --uri right?";
-    else if (driver_error->code == 18 || driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)
-        advice = "; check user name, password and authSource in the URI";
-    else if (driver_error->code == 13)
-        advice = "; the user lacks a privilege for this";
+    else if (is_refused_user(driver_error))
+        advice = "; check user name, password and authentication database";
     return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
 }
 
@@ -94,8 +106,10 @@ static bool run_command(sl_connection *connection, const char *doing, const char
     bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
     sl_connection_return(connection, client);
     if (server_code)
-        *server_code =
-            ok || driver_error.domain != MONGOC_ERROR_SERVER ? 0 : (int32_t)driver_error.code;
+        *server_code = ok                                             ? 0
+                       : is_refused_user(&driver_error)               ? SL_CODE_AUTHENTICATION_FAILED
+                       : driver_error.domain == MONGOC_ERROR_SERVER ? (int32_t)driver_error.code
+                                                                      : 0;
     if (!ok)
         sl_error_from_driver(error, doing, &driver_error);
     if (reply == &own_reply)
@@ -157,12 +171,37 @@ static void string_of(const bson_t *reply, const char *key, char *out, size_t ro
         snprintf(out, room, "%s", bson_iter_utf8(&iter, NULL));
 }
 
+/* The first command of a connection has been refused because of the user: says which one. */
+static void name_refused_user(const sl_connection *connection, sl_error *error) {
+    const mongoc_uri_t *uri = connection->uri;
+    const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
+    const char *user = mongoc_uri_get_username(uri);
+    char subject[300];
+    if (mechanism && strcasecmp(mechanism, "MONGODB-X509") == 0) {
+        sl_tls_subject(uri, subject, sizeof subject);
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "the server knows no user of this client certificate: it would be \"%s\" in "
+                     "database $external",
+                     user ? user : subject);
+    } else {
+        const char *source = mongoc_uri_get_auth_source(uri);
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "the server refuses user \"%s\" of database %s%s%s: wrong password, or no such "
+                     "user there (--authenticationDatabase)",
+                     user ? user : "", source ? source : "admin", mechanism ? " with " : "",
+                     mechanism ? mechanism : "");
+    }
+}
+
 static bool describe_server(sl_connection *connection, sl_error *error) {
     sl_server *server = &connection->server;
     bson_t reply;
     bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
-    bool ok = run_command(connection, "connecting", "admin", hello, &reply, NULL, error);
+    int32_t code;
+    bool ok = run_command(connection, "connecting", "admin", hello, &reply, &code, error);
     bson_destroy(hello);
+    if (code == SL_CODE_AUTHENTICATION_FAILED)
+        name_refused_user(connection, error);
     if (ok) {
         char message[32];
         string_of(&reply, "msg", message, sizeof message);
@@ -224,6 +263,10 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
         mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
 
+    if (!sl_preflight(made->uri, error)) {
+        sl_error_prefix(error, "cannot use %s", made->display_uri);
+        goto fail;
+    }
     made->pool = mongoc_client_pool_new_with_error(made->uri, &driver_error);
     if (!made->pool) {
         sl_error_from_driver(error, "connecting", &driver_error);

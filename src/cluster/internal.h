@@ -6,6 +6,19 @@
 
 #include <shardload/cluster.h>
 
+/* ---- preflight.c ---- */
+
+/* Says a hello to the servers of the URI, in plain text or through TLS as it asks for. False with
+ * the error set when the client's own certificates cannot be used, or when none of the servers is
+ * fine and at least one of them has something against the connection that time will not heal. */
+bool sl_preflight(const mongoc_uri_t *uri, sl_error *error);
+
+/* ---- privileges.c ---- */
+
+/* Puts a server's message of error 13, Unauthorized, into words: which privilege is missing on what,
+ * and what for. False when the message is of another form. */
+bool sl_privilege_in_words(const char *message, char *out, size_t room);
+
 /* ---- command.c ---- */
 
 /* A namespace has at most 255 bytes; ours may be longer and is then refused by the server. */
@@ -13,6 +26,8 @@
 
 /* Server error codes that are an answer rather than a failure. */
 enum {
+    SL_CODE_UNAUTHORIZED = 13,
+    SL_CODE_AUTHENTICATION_FAILED = 18,
     SL_CODE_ALREADY_INITIALIZED = 23,
     SL_CODE_NAMESPACE_NOT_FOUND = 26,
     SL_CODE_NAMESPACE_EXISTS = 48,

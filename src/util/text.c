@@ -227,26 +227,28 @@ char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]) {
     return out;
 }
 
-/* Query options whose value is a secret. */
+/* The beginnings of the names of query options whose value is a secret. */
 static const char *const secret_options[] = {
-    "tlsCertificateKeyFilePassword", "sslClientCertificateKeyPassword", "authMechanismProperties"};
+    "tlsCertificateKeyFilePassword", "sslClientCertificateKeyPassword", "authMechanismProperties",
+    "password"};
+
+static bool is_secret_option(const char *name) {
+    for (size_t i = 0; i < sizeof secret_options / sizeof secret_options[0]; i++) {
+        if (strncasecmp(name, secret_options[i], strlen(secret_options[i])) == 0)
+            return true;
+    }
+    return false;
+}
 
 char *sl_redact_uri(const char *uri) {
-    char *copy = malloc(strlen(uri) + sizeof "***@" + 1);
+    char *copy = malloc(2 * strlen(uri) + sizeof "***@");
     if (!copy)
         return NULL;
     const char *rest = strstr(uri, "://");
     rest = rest ? rest + 3 : uri; /* somebody forgot the scheme: still no password */
-    /* The last @ before the path: a careless password may hold an unescaped one. */
-    size_t authority = strcspn(rest, "/?");
-    const char *at = NULL;
-    for (size_t i = 0; i < authority; i++) {
-        if (rest[i] == '@')
-            at = rest + i;
-    }
-    /* A careless password may also hold an unescaped slash; then any later @ ends the secret. */
-    if (!at)
-        at = strrchr(rest, '@');
+    /* A careless password may hold an unescaped @, slash or question mark: the last @ of all ends
+     * the secret, even where that hides some of what is none. */
+    const char *at = strrchr(rest, '@');
     size_t used = (size_t)(rest - uri);
     memcpy(copy, uri, used);
     if (at) {
@@ -254,15 +256,24 @@ char *sl_redact_uri(const char *uri) {
         used += 3;
         rest = at;
     }
-    strcpy(copy + used, rest);
-    for (size_t i = 0; i < sizeof secret_options / sizeof secret_options[0]; i++) {
-        char *option = strcasestr(copy, secret_options[i]);
-        char *value = option ? strchr(option, '=') : NULL;
-        if (!value)
-            continue;
-        value++;
-        size_t length = strcspn(value, "&");
-        memset(value, '*', length);
+    /* What is left, but of each secret option only its name. */
+    while (*rest) {
+        size_t length = strcspn(rest, "?&;") + 1;
+        if (rest[length - 1] == '\0')
+            length--;
+        size_t name = strcspn(rest, "=");
+        if (name < length && is_secret_option(rest)) {
+            memcpy(copy + used, rest, name + 1);
+            memcpy(copy + used + name + 1, "***", 3);
+            used += name + 4;
+            if (rest[length - 1] == '&' || rest[length - 1] == ';')
+                copy[used++] = rest[length - 1];
+        } else {
+            memcpy(copy + used, rest, length);
+            used += length;
+        }
+        rest += length;
     }
+    copy[used] = '\0';
     return copy;
 }

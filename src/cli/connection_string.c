@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection string, put together. It is taken apart only as far as needed: the driver judges
+ * it, and what cannot be read as one is handed over as it is. */
+#include "connection_string.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+#include "options_internal.h"
+#include "secrets.h"
+
+/* Parts of the text of --uri. */
+typedef struct parts {
+    sl_text scheme;   /* "mongodb://" */
+    sl_text user;     /* as written, that is, percent-encoded */
+    sl_text password; /* after the colon; data is NULL when there is no colon */
+    sl_text hosts;
+    sl_text path;     /* "/db", or empty */
+    sl_text query;    /* without the question mark */
+} parts;
+
+static bool take_apart(const char *uri, parts *p) {
+    *p = (parts){.scheme = {.bytes = uri}};
+    const char *rest = strstr(uri, "://");
+    if (!rest)
+        return false;
+    rest += 3;
+    p->scheme.length = (size_t)(rest - uri);
+    size_t authority = strcspn(rest, "/?");
+    const char *at = memrchr(rest, '@', authority);
+    p->hosts = (sl_text){rest, authority};
+    if (at) {
+        size_t length = (size_t)(at - rest);
+        const char *colon = memchr(rest, ':', length);
+        p->user = (sl_text){rest, colon ? (size_t)(colon - rest) : length};
+        if (colon)
+            p->password = (sl_text){colon + 1, (size_t)(at - colon - 1)};
+        p->hosts = (sl_text){at + 1, authority - length - 1};
+    }
+    rest += authority;
+    p->path = (sl_text){rest, strcspn(rest, "?")};
+    rest += p->path.length;
+    if (*rest)
+        p->query = (sl_text){rest + 1, strlen(rest + 1)};
+    return true;
+}
+
+/* The text being made. It has room for everything from the start: no copy is left behind. */
+typedef struct writer {
+    char *text;
+    size_t used;
+} writer;
+
+static void put(writer *w, const char *text, size_t length) {
+    if (length > 0)
+        memcpy(w->text + w->used, text, length);
+    w->used += length;
+    w->text[w->used] = '\0';
+}
+
+static void put_encoded(writer *w, const char *text) {
+    for (; *text; text++) {
+        char code[4] = {*text};
+        if (!isalnum((unsigned char)*text) && !strchr("-._~", *text))
+            snprintf(code, sizeof code, "%%%02X", (unsigned char)*text);
+        put(w, code, strlen(code));
+    }
+}
+
+/* Options later in the string win over earlier ones. */
+static void put_option(writer *w, const char *name, const char *value) {
+    if (!value)
+        return;
+    char last = w->text[w->used - 1];
+    if (last != '?' && last != '&')
+        put(w, "&", 1);
+    put(w, name, strlen(name));
+    put(w, "=", 1);
+    put_encoded(w, value);
+}
+
+static sl_option_origin origin(const sl_options *options, const char *name) {
+    return options->values[sl_options_row(options, name, strlen(name))].from;
+}
+
+/* Does the mechanism want a password? Without a name it is SCRAM. */
+static bool wants_password(const sl_options *options, const parts *p) {
+    static const char name[] = "authMechanism=";
+    const char *given = sl_option_string(options, "authenticationMechanism");
+    const char *found = p->query.length ? strcasestr(p->query.bytes, name) : NULL;
+    if (!given && found)
+        given = found + strlen(name);
+    return !given || strncasecmp(given, "SCRAM", 5) == 0 || strncasecmp(given, "PLAIN", 5) == 0;
+}
+
+/* The password for `user` of the options; `secret` stays empty when the URI has it or none is
+ * wanted. */
+static bool find_password(const sl_options *options, const parts *p, char secret[SL_SECRET_ROOM],
+                          sl_error *error) {
+    const char *user = sl_option_string(options, "username");
+    const char *given = sl_option_string(options, "password");
+    const char *file = sl_option_string(options, "password-file");
+    if (given && file) {
+        if (origin(options, "password") == origin(options, "password-file"))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "give --password or --password-file, not both");
+        if (origin(options, "password") > origin(options, "password-file"))
+            file = NULL;
+        else
+            given = NULL;
+    }
+    if (!user && p->user.length == 0) {
+        const char *name = file ? "password-file" : "password";
+        return !(given || file) || origin(options, name) == FROM_ENVIRONMENT ||
+               sl_error_set(error, SL_EXIT_USAGE, "--%s without --username: whose is it?", name);
+    }
+    if (file)
+        return sl_secret_read_file(file, secret, error);
+    if (given && *given) {
+        if (strlen(given) >= SL_SECRET_ROOM)
+            return sl_error_set(error, SL_EXIT_USAGE, "--password: longer than %d bytes",
+                                SL_SECRET_ROOM - 1);
+        strcpy(secret, given);
+        return true;
+    }
+    if (!given && (!wants_password(options, p) || (!user && p->password.bytes)))
+        return true;
+    char whose[400];
+    snprintf(whose, sizeof whose, "%.*s at %.*s",
+             user ? (int)strlen(user) : (int)p->user.length, user ? user : p->user.bytes,
+             (int)p->hosts.length, p->hosts.bytes);
+    return sl_secret_ask(whose, secret, error);
+}
+
+static bool find_key_password(const sl_options *options, char secret[SL_SECRET_ROOM],
+                              sl_error *error) {
+    static const char name[] = "tlsCertificateKeyFilePassword";
+    const char *given = sl_option_string(options, name);
+    if (given && strlen(given) >= SL_SECRET_ROOM)
+        return sl_error_set(error, SL_EXIT_USAGE, "--%s: longer than %d bytes", name,
+                            SL_SECRET_ROOM - 1);
+    if (given && *given)
+        strcpy(secret, given);
+    return !given || *given ||
+           sl_secret_ask("the client certificate's key", secret, error);
+}
+
+/* A configuration file with a secret in it is for its owner alone. */
+static void look_at_config_file(const sl_options *options, const parts *p) {
+    bool holds = (p->password.length > 0 && origin(options, "uri") == FROM_CONFIG) ||
+                 origin(options, "password") == FROM_CONFIG ||
+                 origin(options, "tlsCertificateKeyFilePassword") == FROM_CONFIG;
+    if (holds)
+        sl_secret_warn_of_readers(options->config_path);
+}
+
+static void put_together(writer *w, const sl_options *options, const parts *p,
+                         const char *password, const char *key_password) {
+    static const struct {
+        const char *option;
+        const char *name; /* in a URI */
+    } texts[] = {
+        {"authenticationDatabase", "authSource"},
+        {"authenticationMechanism", "authMechanism"},
+        {"tlsCAFile", "tlsCAFile"},
+        {"tlsCertificateKeyFile", "tlsCertificateKeyFile"},
+    };
+    const char *user = sl_option_string(options, "username");
+    put(w, p->scheme.bytes, p->scheme.length);
+    if (user)
+        put_encoded(w, user);
+    else
+        put(w, p->user.bytes, p->user.length);
+    if (*password) {
+        put(w, ":", 1);
+        put_encoded(w, password);
+    } else if (!user && p->password.bytes) {
+        put(w, ":", 1);
+        put(w, p->password.bytes, p->password.length);
+    }
+    if (user || p->user.length)
+        put(w, "@", 1);
+    put(w, p->hosts.bytes, p->hosts.length);
+    put(w, p->path.length ? p->path.bytes : "/", p->path.length ? p->path.length : 1);
+    put(w, "?", 1);
+    put(w, p->query.bytes, p->query.length);
+    bool tls = sl_option_flag(options, "tls") || *key_password;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *value = sl_option_string(options, texts[i].option);
+        put_option(w, texts[i].name, value);
+        tls = tls || (value && strncmp(texts[i].name, "tls", 3) == 0);
+    }
+    bool any_name = sl_option_flag(options, "tlsAllowInvalidHostnames");
+    put_option(w, "tlsCertificateKeyFilePassword", *key_password ? key_password : NULL);
+    put_option(w, "tlsAllowInvalidHostnames", any_name ? "true" : NULL);
+    put_option(w, "tls", tls || any_name ? "true" : NULL);
+    if (w->text[w->used - 1] == '?') /* nothing was asked for: as it was */
+        w->text[--w->used] = '\0';
+}
+
+bool sl_connection_string(const sl_options *options, char **uri, sl_error *error) {
+    static const char *const taken[] = {"uri", "username", "authenticationDatabase", "tlsCAFile",
+                                        "tlsCertificateKeyFile"};
+    char password[SL_SECRET_ROOM] = "", key_password[SL_SECRET_ROOM] = "";
+    parts p;
+    *uri = NULL;
+    if (!take_apart(sl_option_string(options, "uri"), &p)) {
+        *uri = strdup(sl_option_string(options, "uri"));
+        return *uri || sl_error_memory(error, "connecting");
+    }
+    look_at_config_file(options, &p);
+    bool ok = find_password(options, &p, password, error) &&
+              find_key_password(options, key_password, error);
+    if (ok && (p.password.length || *password || *key_password))
+        sl_secret_guard_process();
+    if (ok) {
+        size_t room = 512 + 3 * (strlen(password) + strlen(key_password));
+        for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+            const char *value = sl_option_string(options, taken[i]);
+            room += value ? 3 * strlen(value) : 0;
+        }
+        writer w = {.text = calloc(1, room)};
+        ok = w.text != NULL || sl_error_memory(error, "connecting");
+        if (ok)
+            put_together(&w, options, &p, password, key_password);
+        *uri = w.text;
+    }
+    explicit_bzero(password, sizeof password);
+    explicit_bzero(key_password, sizeof key_password);
+    return ok;
+}

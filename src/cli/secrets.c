@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Secrets: how they come in without being seen, and go without being left behind. */
+#include "secrets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <shardload/log.h>
+
+/* ---- the terminal ---- */
+
+/* A signal that ends the program must find the terminal's echo back on: it is noted, the terminal
+ * put right, and then sent again to be what it was. */
+static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { DEADLY = sizeof deadly / sizeof deadly[0] };
+
+static volatile sig_atomic_t signalled;
+
+static void note_signal(int number) {
+    signalled = number;
+}
+
+/* Reads a line into `secret`, without its end. False when it did not fit or there was none. */
+static bool read_line(int terminal, char secret[SL_SECRET_ROOM]) {
+    size_t used = 0;
+    for (;;) {
+        char byte;
+        ssize_t got = read(terminal, &byte, 1);
+        if (got < 0 && errno == EINTR && !signalled)
+            continue;
+        if (got <= 0 || used + 1 == SL_SECRET_ROOM)
+            return false;
+        if (byte == '\n')
+            break;
+        secret[used++] = byte;
+    }
+    secret[used] = '\0';
+    return used > 0;
+}
+
+bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *error) {
+    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    struct termios shown;
+    if (terminal < 0 || tcgetattr(terminal, &shown) != 0) {
+        if (terminal >= 0)
+            close(terminal);
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "the password of %s is needed, and there is no terminal to ask for it; "
+                            "docs/security.md lists the other ways to give it",
+                            whose);
+    }
+    struct sigaction before[DEADLY], note = {.sa_handler = note_signal}; /* read is interrupted */
+    signalled = 0;
+    for (int i = 0; i < DEADLY; i++)
+        sigaction(deadly[i], &note, &before[i]);
+    struct termios hidden = shown;
+    hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
+    bool ok = tcsetattr(terminal, TCSAFLUSH, &hidden) == 0 &&
+              dprintf(terminal, "Password of %s: ", whose) >= 0 && read_line(terminal, secret);
+    tcsetattr(terminal, TCSAFLUSH, &shown);
+    dprintf(terminal, "\n");
+    close(terminal);
+    for (int i = 0; i < DEADLY; i++)
+        sigaction(deadly[i], &before[i], NULL);
+    if (signalled)
+        raise(signalled);
+    if (ok)
+        return true;
+    explicit_bzero(secret, SL_SECRET_ROOM);
+    return sl_error_set(error, SL_EXIT_USAGE, "no password was given");
+}
+
+/* ---- files ---- */
+
+void sl_secret_warn_of_readers(const char *path) {
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISREG(about.st_mode) && (about.st_mode & 077))
+        sl_log_warning("%s holds a password and can be read by others; chmod 600 it", path);
+}
+
+bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error *error) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (file < 0)
+        return sl_error_set(error, SL_EXIT_USAGE, "--password-file %s: %s", path, strerror(errno));
+    sl_secret_warn_of_readers(path);
+    size_t used = 0;
+    ssize_t got;
+    while ((got = read(file, secret + used, SL_SECRET_ROOM - used)) != 0) {
+        if (got < 0 && errno != EINTR)
+            break;
+        used += got > 0 ? (size_t)got : 0;
+        if (used == SL_SECRET_ROOM || memchr(secret, '\n', used))
+            break;
+    }
+    int why = errno;
+    close(file);
+    size_t length = used;
+    const char *end = memchr(secret, '\n', used);
+    if (end)
+        length = (size_t)(end - secret);
+    if (length > 0 && secret[length - 1] == '\r')
+        length--;
+    bool fits = length < SL_SECRET_ROOM && !memchr(secret, '\0', length);
+    if (got >= 0 && fits && length > 0) {
+        explicit_bzero(secret + length, SL_SECRET_ROOM - length);
+        return true;
+    }
+    explicit_bzero(secret, SL_SECRET_ROOM);
+    return sl_error_set(error, SL_EXIT_USAGE, "--password-file %s: %s", path,
+                        got < 0 ? strerror(why)
+                        : fits  ? "its first line is empty"
+                                : "its first line is no password: too long, or with a NUL byte");
+}
+
+/* ---- memory ---- */
+
+void sl_secret_guard_process(void) {
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+void sl_secret_free(char *text) {
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}

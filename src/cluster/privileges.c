@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Missing privileges in words. The server repeats the whole command that it refused; a user wants to
+ * know which privilege is missing, on what, and what it is for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+static const struct {
+    const char *command;
+    const char *actions;
+    const char *purpose;
+} needs[] = {
+    {"insert", "insert", "to load documents"},
+    {"update", "update", "to keep the registry of sources"},
+    {"find", "find", "to see what is there already"},
+    {"aggregate", "find", "to count documents and to run queries"},
+    {"getMore", "find", "to read"},
+    {"explain", "find", "to explain queries"},
+    {"findAndModify", "find, insert, update and remove", "to keep the registry of sources"},
+    {"listCollections", "listCollections", "to see how the collection was made"},
+    {"create", "createCollection", "to make the collection"},
+    {"drop", "dropCollection", "for --drop"},
+    {"createIndexes", "createIndex", "to build indexes"},
+    {"enableSharding", "enableSharding", "to make the database"},
+    {"shardCollection", "enableSharding", "to shard the collection"},
+    {"split", "splitChunk", "to split ranges before they are filled"},
+    {"moveChunk", "moveChunk", "to give each shard its ranges"},
+    {"balancerStatus", "find", "to see whether the balancer is on"},
+    {"balancerStop", "update", "to stop the balancer"},
+    {"balancerStart", "update", "to put the balancer back"},
+};
+
+/* The word after `from`, up to one of `ends`, into `out`. */
+static const char *word_after(const char *from, const char *ends, char *out, size_t room) {
+    size_t length = strcspn(from, ends);
+    snprintf(out, room, "%.*s", (int)length, from);
+    return from + length;
+}
+
+bool sl_privilege_in_words(const char *message, char *out, size_t room) {
+    static const char begin[] = "not authorized on ", middle[] = " to execute command { ";
+    char database[128], command[64], value[300] = "", resource[450];
+    if (strstr(message, "requires authentication")) {
+        snprintf(out, room, "the server wants to know who you are; give --username, or a client "
+                            "certificate with --authenticationMechanism MONGODB-X509");
+        return true;
+    }
+    const char *at = strstr(message, begin);
+    const char *rest = at ? strstr(at, middle) : NULL;
+    if (!rest)
+        return false;
+    word_after(at + strlen(begin), " ", database, sizeof database);
+    rest = word_after(rest + strlen(middle), ":", command, sizeof command);
+    if (strncmp(rest, ": \"", 3) == 0)
+        word_after(rest + 3, "\"", value, sizeof value);
+
+    const char *actions = command, *purpose = NULL;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if (strcmp(command, needs[i].command) == 0) {
+            actions = needs[i].actions;
+            purpose = needs[i].purpose;
+        }
+    }
+    if (strcmp(command, "aggregate") == 0 && strstr(rest, "$collStats")) {
+        actions = "collStats";
+        purpose = "to show sizes and counts";
+    }
+    if (strcmp(database, "shardload") == 0)
+        purpose = "to remember how the balancer was";
+    if (strncmp(command, "balancer", 8) == 0)
+        snprintf(resource, sizeof resource, "config.settings");
+    else if (strcmp(command, "listCollections") == 0)
+        snprintf(resource, sizeof resource, "database %s", database);
+    else if (strcmp(command, "enableSharding") == 0)
+        snprintf(resource, sizeof resource, "database %s", value);
+    else if (strcmp(database, "admin") == 0 && strchr(value, '.'))
+        snprintf(resource, sizeof resource, "%s", value);
+    else
+        snprintf(resource, sizeof resource, "%s%s%s", database, value[0] ? "." : "", value);
+    snprintf(out, room, "the user lacks the privilege %s on %s%s%s; docs/security.md lists the roles",
+             actions, resource, purpose ? ", which is needed " : "", purpose ? purpose : "");
+    return true;
+}

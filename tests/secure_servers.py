@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates and servers for the tests of secure connections: an authority of the tests' own, made
+with the openssl program, and real servers that ask for TLS and users."""
+import os
+import pathlib
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import unittest
+
+import support
+
+LOCALCLUSTER = support.TREE / "tools" / "localcluster"
+
+
+def need_openssl():
+    if not shutil.which("openssl"):
+        raise unittest.SkipTest("the openssl program is not installed")
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *map(str, words)], check=True, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+class Authority:
+    """Signs certificates. Files that hold a certificate and its key are called NAME.pem."""
+
+    def __init__(self, folder, name):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(mode=0o700, parents=True)
+        self.certificate = self.folder / "ca.pem"
+        (self.folder / "index.txt").touch()
+        (self.folder / "ca.conf").write_text(
+            "[ca]\ndefault_ca = own\n[own]\n"
+            f"database = {self.folder}/index.txt\nnew_certs_dir = {self.folder}\n"
+            "default_md = sha256\npolicy = any\nrand_serial = yes\nunique_subject = no\n"
+            "[any]\norganizationName = optional\ncommonName = supplied\n")
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                "-nodes", "-days", 30, "-subj", f"/O={name}/CN={name}",
+                "-keyout", self.folder / "ca.key", "-out", self.certificate)
+
+    def issue(self, name, subject, alternative_names=None, expired=False, password=None):
+        """A key and a certificate for it, in one file; `password` encrypts the key."""
+        key, request, signed = (self.folder / f"{name}.{end}" for end in ("key", "csr", "crt"))
+        hidden = ["-passout", f"pass:{password}"] if password else ["-nodes"]
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", *hidden,
+                "-subj", subject, "-keyout", key, "-out", request)
+        when = ["-startdate", "20010101000000Z",
+                "-enddate", "20020101000000Z"] if expired else ["-days", 30]
+        extensions = self.folder / f"{name}.ext"
+        extensions.write_text(f"subjectAltName = {alternative_names}\n"
+                              if alternative_names else "basicConstraints = CA:FALSE\n")
+        openssl("ca", "-batch", "-notext", "-config", self.folder / "ca.conf", "-cert",
+                self.certificate, "-keyfile", self.folder / "ca.key", *when,
+                "-extfile", extensions, "-in", request, "-out", signed)
+        both = self.folder / f"{name}.pem"
+        both.write_bytes(signed.read_bytes() + key.read_bytes())
+        return both
+
+
+class Server:
+    """One mongod, or a replica set, started by tools/localcluster with options of its own."""
+
+    def __init__(self, folder, shape, options):
+        self.folder = pathlib.Path(folder)
+        result = subprocess.run(
+            [LOCALCLUSTER, "up", "--dir", self.folder, *shape,
+             *(f"--mongod-option={option}" for option in options)],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise AssertionError(f"the server did not start: {result.stderr}")
+        self.uri = result.stdout.strip()
+        self.hosts = self.uri.split("//")[1].split("/")[0]
+        self.port = int(self.hosts.split(",")[0].split(":")[1])
+
+    def down(self):
+        subprocess.run([LOCALCLUSTER, "down", "--dir", self.folder], check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+
+
+class Impostor:
+    """Listens with a certificate that no mongod would start with, and goes no further than TLS."""
+
+    def __init__(self, certificate):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+        def serve():
+            while True:
+                try:
+                    connection, _ = self.listener.accept()
+                except OSError:
+                    return
+                try:
+                    with context.wrap_socket(connection, server_side=True) as secured:
+                        secured.recv(1)
+                except OSError:
+                    connection.close()
+
+        self.thread = threading.Thread(target=serve, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+
+
+def folder_of_tests(case):
+    """A folder for a whole class of tests, removed after it."""
+    import tempfile
+    folder = tempfile.mkdtemp(prefix="shardload-secure-")
+    case.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+    os.chmod(folder, 0o700)
+    return pathlib.Path(folder)
