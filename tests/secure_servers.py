@@ -119,3 +119,16 @@ def folder_of_tests(case):
     case.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
     os.chmod(folder, 0o700)
     return pathlib.Path(folder)
+
+
+ROOT_PASSWORD = "for the tests alone"
+
+
+def first_user(uri, **tls):
+    """A server with users and none yet lets one be made from its own machine."""
+    with support.pymongo.MongoClient(uri, **tls) as client:
+        client.admin.command("createUser", "root", pwd=ROOT_PASSWORD, roles=["root"])
+
+
+def as_root(uri, **tls):
+    return support.pymongo.MongoClient(uri, username="root", password=ROOT_PASSWORD, **tls)

@@ -19,7 +19,7 @@ static const struct {
     {"explain", "find", "to explain queries"},
     {"findAndModify", "find, insert, update and remove", "to keep the registry of sources"},
     {"listCollections", "listCollections", "to see how the collection was made"},
-    {"create", "createCollection", "to make the collection"},
+    {"create", "insert or createCollection", "to make the collection"},
     {"drop", "dropCollection", "for --drop"},
     {"createIndexes", "createIndex", "to build indexes"},
     {"enableSharding", "enableSharding", "to make the database"},

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least privileges: the roles of docs/security.md suffice for what they are said to be for, and
+where one of their privileges is missing, the user reads which one and what for."""
+import copy
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import secure_servers  # noqa: E402
+import support  # noqa: E402
+from support import EXIT_CLUSTER, EXIT_OK, HEADER, ROW, TREE, pymongo  # noqa: E402
+
+DATABASE, COLLECTION = "mot", "tests"
+PASSWORD = "Xyzzy7"
+
+
+def documented_roles():
+    text = (TREE / "docs" / "security.md").read_text(encoding="utf-8")
+    roles = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.S)]
+    return {role["createRole"]: role for role in roles}
+
+
+class Privileges(support.Case):
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+        support.program("shardload")
+        folder = secure_servers.folder_of_tests(cls)
+        cls.server = secure_servers.Server(folder / "server", ["--standalone", "--cache", "0.25"],
+                                           ["--auth"])
+        cls.addClassCleanup(cls.server.down)
+        secure_servers.first_user(cls.server.uri)
+        cls.root = secure_servers.as_root(cls.server.uri)
+        cls.addClassCleanup(cls.root.close)
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.file("t.txt", f"{HEADER}\n{ROW.format(id=1)}\n")
+        self.start_anew()
+
+    def start_anew(self, *collections):
+        """No users but root, no roles, and of the database these empty collections."""
+        self.root.drop_database(DATABASE)
+        for user in self.root.admin.command("usersInfo")["users"]:
+            if user["user"] != "root":
+                self.root.admin.command("dropUser", user["user"])
+        self.root.admin.command("dropAllRolesFromDatabase")
+        for collection in collections:
+            self.root[DATABASE].create_collection(collection)
+
+    def allow(self, *roles):
+        """Makes these roles, and a user that has the last one of them."""
+        for role in roles:
+            self.root.admin.command(role)
+        name = "user of " + roles[-1]["createRole"]
+        self.root.admin.command("createUser", name, pwd=PASSWORD,
+                                roles=[roles[-1]["createRole"]])
+        return ["--uri", self.server.uri, "-u", name, "-p", PASSWORD, "-d", DATABASE,
+                "-c", COLLECTION]
+
+    def each_one_missing(self, role):
+        """Copies of the role, each without one of its privileges."""
+        for p, privilege in enumerate(role["privileges"]):
+            for action in privilege["actions"]:
+                less = copy.deepcopy(role)
+                actions = less["privileges"][p]["actions"]
+                actions.remove(action)
+                if not actions:
+                    del less["privileges"][p]
+                resource = privilege["resource"]
+                where = ".".join(filter(None, (resource["db"], resource["collection"])))
+                yield less, action, where
+
+    def assert_named(self, outcome, action, where):
+        """One line says which privilege is missing. (Of collStats a load says so on the side.)"""
+        (line,) = [line for line in outcome.err.splitlines() if "lacks the privilege" in line and
+                   (action == "collStats" or "collStats" not in line)]
+        self.assertRegex(line, rf"lacks the privilege [a-zA-Z, ]*\b{action}\b.* on (database )?"
+                               rf"{re.escape(where)}, which is needed .+; docs/security.md")
+
+    def load_args(self, who, *words):
+        return ["load", *who, "--work-dir", f"work-{next(self._counter)}", "--progress", "none",
+                *words, self.source]
+
+    def test_loading_needs_the_documented_role_and_no_more(self):
+        self.start_anew(COLLECTION)
+        outcome = self.shardload(*self.load_args(self.allow(documented_roles()["shardloadLoad"])))
+        self.assertEqual(self.root[DATABASE][COLLECTION].count_documents({}), 1)
+        self.assert_named(outcome, "collStats", "mot.tests")
+
+    def test_every_privilege_of_loading_is_missed_by_name(self):
+        for less, action, where in self.each_one_missing(documented_roles()["shardloadLoad"]):
+            with self.subTest(action=action, where=where):
+                self.start_anew(COLLECTION)
+                outcome = self.shardload(*self.load_args(self.allow(less)), code=EXIT_CLUSTER)
+                self.assert_named(outcome, action, where)
+
+    def test_making_and_dropping_need_the_documented_role(self):
+        roles = documented_roles()
+        who = self.allow(roles["shardloadLoad"], roles["shardloadPrepare"])
+        for _ in range(2):
+            outcome = self.shardload(*self.load_args(
+                who, "--drop", "--clustered", "--compressor", "zlib", "--index", '{"v": 1}'))
+            self.assertNotIn("privilege", outcome.err)
+        self.assertIn("v_1", self.root[DATABASE][COLLECTION].index_information())
+
+    def test_every_privilege_of_making_and_dropping_is_missed_by_name(self):
+        roles = documented_roles()
+        words = {"dropCollection": ["--drop"], "createIndex": ["--index", '{"v": 1}'],
+                 "collStats": ["--compressor", "zlib"]}
+        for less, action, where in self.each_one_missing(roles["shardloadPrepare"]):
+            with self.subTest(action=action, where=where):
+                self.start_anew(COLLECTION, COLLECTION + ".sources")
+                who = self.allow(roles["shardloadLoad"], less)
+                outcome = self.shardload(*self.load_args(who, *words[action]), code=EXIT_CLUSTER)
+                self.assert_named(outcome, action, where)
+
+    def test_the_server_accepts_the_role_for_sharded_clusters(self):
+        roles = documented_roles()
+        self.allow(*(roles[name] for name in
+                     ("shardloadLoad", "shardloadPrepare", "shardloadSharded")))
+
+    def test_queries_need_the_documented_role(self):
+        role = documented_roles()["shardquery"]
+        document = {"_id": 1, "y": "NT", "r": "P", "k": "FORD"}
+        self.root[DATABASE][COLLECTION].insert_one(document)
+        words = ["run", "--repeat", "1", "--query", "makes", "--explain"]
+        outcome = self.run_program("shardquery", *words, *self.allow(role), "mot")
+        self.assertEqual((outcome.code, outcome.err), (EXIT_OK, ""))
+        for less, action, where in self.each_one_missing(role):
+            with self.subTest(action=action):
+                self.start_anew()
+                self.root[DATABASE][COLLECTION].insert_one(document)
+                outcome = self.run_program("shardquery", *words, *self.allow(less), "mot")
+                self.assertEqual(outcome.code, EXIT_OK if action == "collStats" else EXIT_CLUSTER)
+                self.assert_named(outcome, action, where)
+
+    def test_nobody_is_told_to_say_who_he_is(self):
+        outcome = self.shardload(*self.load_args(
+            ["--uri", self.server.uri, "-d", DATABASE, "-c", COLLECTION]), code=EXIT_CLUSTER)
+        self.assertIn("the server wants to know who you are; give --username", outcome.err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
