@@ -17,24 +17,46 @@
 
 /* ---- the terminal ---- */
 
-/* A signal that ends the program must find the terminal's echo back on: it is noted, the terminal
- * put right, and then sent again to be what it was. */
+/* A signal that ends the program must not leave the terminal without its echo: the handler puts it
+ * back (tcsetattr is safe there), and the signal, raised anew, does then what it would have done. */
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { DEADLY = sizeof deadly / sizeof deadly[0] };
 
-static volatile sig_atomic_t signalled;
+static struct {
+    int file;
+    struct termios shown; /* how it was */
+} terminal;
 
-static void note_signal(int number) {
-    signalled = number;
+static void put_terminal_back(int number) {
+    tcsetattr(terminal.file, TCSANOW, &terminal.shown);
+    raise(number); /* SA_RESETHAND: by now with its usual effect */
+}
+
+static void hide_input(struct sigaction before[DEADLY]) {
+    const struct sigaction act = {.sa_handler = put_terminal_back, .sa_flags = (int)SA_RESETHAND};
+    for (int i = 0; i < DEADLY; i++) {
+        sigaction(deadly[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(deadly[i], &act, NULL);
+    }
+    struct termios hidden = terminal.shown;
+    hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
+    tcsetattr(terminal.file, TCSAFLUSH, &hidden);
+}
+
+static void show_input(const struct sigaction before[DEADLY]) {
+    tcsetattr(terminal.file, TCSANOW, &terminal.shown);
+    for (int i = 0; i < DEADLY; i++)
+        sigaction(deadly[i], &before[i], NULL);
 }
 
 /* Reads a line into `secret`, without its end. False when it did not fit or there was none. */
-static bool read_line(int terminal, char secret[SL_SECRET_ROOM]) {
+static bool read_line(char secret[SL_SECRET_ROOM]) {
     size_t used = 0;
     for (;;) {
         char byte;
-        ssize_t got = read(terminal, &byte, 1);
-        if (got < 0 && errno == EINTR && !signalled)
+        ssize_t got = read(terminal.file, &byte, 1);
+        if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0 || used + 1 == SL_SECRET_ROOM)
             return false;
@@ -47,31 +69,21 @@ static bool read_line(int terminal, char secret[SL_SECRET_ROOM]) {
 }
 
 bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *error) {
-    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
-    struct termios shown;
-    if (terminal < 0 || tcgetattr(terminal, &shown) != 0) {
-        if (terminal >= 0)
-            close(terminal);
+    terminal.file = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    if (terminal.file < 0 || tcgetattr(terminal.file, &terminal.shown) != 0) {
+        if (terminal.file >= 0)
+            close(terminal.file);
         return sl_error_set(error, SL_EXIT_USAGE,
                             "the password of %s is needed, and there is no terminal to ask for it; "
                             "docs/security.md lists the other ways to give it",
                             whose);
     }
-    struct sigaction before[DEADLY], note = {.sa_handler = note_signal}; /* read is interrupted */
-    signalled = 0;
-    for (int i = 0; i < DEADLY; i++)
-        sigaction(deadly[i], &note, &before[i]);
-    struct termios hidden = shown;
-    hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
-    bool ok = tcsetattr(terminal, TCSAFLUSH, &hidden) == 0 &&
-              dprintf(terminal, "Password of %s: ", whose) >= 0 && read_line(terminal, secret);
-    tcsetattr(terminal, TCSAFLUSH, &shown);
-    dprintf(terminal, "\n");
-    close(terminal);
-    for (int i = 0; i < DEADLY; i++)
-        sigaction(deadly[i], &before[i], NULL);
-    if (signalled)
-        raise(signalled);
+    struct sigaction before[DEADLY];
+    hide_input(before);
+    bool ok = dprintf(terminal.file, "Password of %s: ", whose) >= 0 && read_line(secret);
+    show_input(before);
+    dprintf(terminal.file, "\n");
+    close(terminal.file);
     if (ok)
         return true;
     explicit_bzero(secret, SL_SECRET_ROOM);

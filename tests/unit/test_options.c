@@ -25,6 +25,8 @@ static const sl_option_row rows[] = {
     {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL},
     {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL},
     {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL},
+    {"password", 'p', SL_OPTION_STRING, "WORD", NULL, NULL, 0, 0, EAT, "B", "Secret.", SL_SECRET,
+     NULL},
     {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false, NULL},
     {0},
 };
@@ -44,10 +46,12 @@ static const sl_program program = {"meal", "1.0", "a meal", "MEAL", commands, ro
 
 static sl_error error;
 
+static char *words[32]; /* of the last line that was parsed */
+static int count;
+
 static sl_options *parse(const char *line) {
     static char copy[1024];
-    char *words[32];
-    int count = 0;
+    count = 0;
     snprintf(copy, sizeof copy, "meal %s", line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         words[count++] = word;
@@ -179,10 +183,40 @@ static void what_is_recorded_holds_no_secret(void **state) {
     sl_options *options = parse("eat --uri mongodb://ann:secret@host/ soup");
     unsigned seen = 0;
     sl_options_each(options, check_shown, &seen);
-    assert_int_equal(seen, 8);
+    assert_int_equal(seen, 9);
     sl_options_destroy(options);
     assert_null(parse("eat --size secret --uri mongodb://ann:secret@host/ --kind blue"));
     assert_null(strstr(error.message, "ann:"));
+}
+
+/* What others see in the list of processes, once the options are read. */
+static void the_command_line_holds_no_secret(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "eat --uri mongodb://ann:secret@host/ --password secret soup",
+        "eat --uri=mongodb://ann:secret@host/ --password=secret -psecret",
+        "eat -p secret --size none",            /* where something else is wrong, */
+        "drink --password secret",              /* where it does not belong, */
+        "eat soup mongodb://ann:secret@host/", /* and where it was not meant to stand */
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        sl_options *options = parse(lines[i]);
+        assert_true(i < 2 ? options != NULL : options == NULL);
+        if (options)
+            assert_string_equal(sl_option_string(options, "password"), "secret");
+        sl_options_destroy(options);
+        for (int k = 0; k < count; k++)
+            assert_null(strstr(words[k], "secret"));
+        assert_null(strstr(error.message, "secret"));
+    }
+}
+
+static void a_password_without_a_value_is_to_be_asked_for(void **state) {
+    (void)state;
+    sl_options *options = parse("eat soup -p");
+    assert_non_null(options);
+    assert_string_equal(sl_option_string(options, "password"), "");
+    sl_options_destroy(options);
 }
 
 int main(void) {
@@ -193,6 +227,8 @@ int main(void) {
         cmocka_unit_test(command_line_over_environment_over_file_over_default),
         cmocka_unit_test(config_mistakes_name_file_and_line),
         cmocka_unit_test(what_is_recorded_holds_no_secret),
+        cmocka_unit_test(the_command_line_holds_no_secret),
+        cmocka_unit_test(a_password_without_a_value_is_to_be_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

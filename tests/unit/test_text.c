@@ -121,6 +121,13 @@ static void passwords_do_not_survive_redaction(void **state) {
         {"ann:secret@a", "***@a"},                              /* the scheme forgotten */
         {"mongodb://a/?tlsCertificateKeyFilePassword=abc&x=1",
          "mongodb://a/?tlsCertificateKeyFilePassword=***&x=1"},
+        {"mongodb://ann:s@cret/two@three?x@a/", "mongodb://***@a/"}, /* all at once */
+        {"mongodb://a/?x=1&TLSCertificateKeyFilePassword=abc", /* any case, and at the end */
+         "mongodb://a/?x=1&TLSCertificateKeyFilePassword=***"},
+        {"mongodb://a/?authMechanismProperties=T:1&tlsCertificateKeyFilePassword=b&tls=true&"
+         "tlsCertificateKeyFilePassword=c",
+         "mongodb://a/?authMechanismProperties=***&tlsCertificateKeyFilePassword=***&tls=true&"
+         "tlsCertificateKeyFilePassword=***"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *shown = sl_redact_uri(rows[i].uri);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Missing privileges in words, from what servers and routers say. If this broke, a user would have to
+ * find out from the text of a command what to ask the administrator for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/cluster/internal.h"
+
+static void refusals_name_the_privilege(void **state) {
+    (void)state;
+    static const struct {
+        const char *message;
+        const char *words;
+    } cases[] = {
+        {"not authorized on mot to execute command { insert: \"t\", ordered: false, $db: \"mot\" }",
+         "insert on mot.t, which is needed to load documents"},
+        {"not authorized on mot to execute command { aggregate: \"t\", pipeline: [ { $collStats: "
+         "{ storageStats: {} } } ] }",
+         "collStats on mot.t, which is needed to show sizes and counts"},
+        {"not authorized on admin to execute command { moveChunk: \"mot.t\", bounds: [] }",
+         "moveChunk on mot.t, which is needed to give each shard its ranges"},
+        {"not authorized on admin to execute command { enableSharding: \"mot\" }",
+         "enableSharding on database mot, which is needed to make the database"},
+        {"not authorized on admin to execute command { balancerStop: 1, maxTimeMS: 60000 }",
+         "update on config.settings, which is needed to stop the balancer"},
+        {"not authorized on config to execute command { find: \"shards\", filter: {} }",
+         "find on config.shards, which is needed to see what is there already"},
+        {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} }",
+         "find, insert, update and remove on shardload.balancer, which is needed to remember how "
+         "the balancer was"},
+        {"not authorized on mot to execute command { mapReduce: \"t\" }", "mapReduce on mot.t; "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char words[600];
+        assert_true(sl_privilege_in_words(cases[i].message, words, sizeof words));
+        assert_non_null(strstr(words, cases[i].words));
+    }
+}
+
+static void other_messages_are_left_alone(void **state) {
+    (void)state;
+    char words[600];
+    assert_false(sl_privilege_in_words("not authorized on mot", words, sizeof words));
+    assert_false(sl_privilege_in_words("", words, sizeof words));
+    assert_true(sl_privilege_in_words("not authorized on a to execute command { x", words,
+                                      sizeof words)); /* cut off */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refusals_name_the_privilege),
+        cmocka_unit_test(other_messages_are_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
