@@ -19,8 +19,8 @@ typedef struct parts {
     sl_text user;     /* as written, that is, percent-encoded */
     sl_text password; /* after the colon; data is NULL when there is no colon */
     sl_text hosts;
-    sl_text path;     /* "/db", or empty */
-    sl_text query;    /* without the question mark */
+    sl_text path;  /* "/db", or empty */
+    sl_text query; /* without the question mark */
 } parts;
 
 static bool take_apart(const char *uri, parts *p) {
@@ -97,13 +97,38 @@ static bool wants_password(const sl_options *options, const parts *p) {
     return !given || strncasecmp(given, "SCRAM", 5) == 0 || strncasecmp(given, "PLAIN", 5) == 0;
 }
 
-/* The password for `user` of the options; `secret` stays empty when the URI has it or none is
- * wanted. */
+/* Takes a password that was given, or asks for it. */
+static bool take_or_ask(const char *given, const char *whose, char secret[SL_SECRET_ROOM],
+                        sl_error *error) {
+    if (!*given)
+        return sl_secret_ask(whose, secret, error);
+    if (strlen(given) >= SL_SECRET_ROOM)
+        return sl_error_set(error, SL_EXIT_USAGE, "the password of %s is longer than %d bytes",
+                            whose, SL_SECRET_ROOM - 1);
+    strcpy(secret, given);
+    return true;
+}
+
+/* Nobody takes a password: none should have been given, unless it lies in the environment for other
+ * commands. */
+static bool none_given(const sl_options *options, const char *given_by, bool anybody,
+                       sl_error *error) {
+    if (!given_by || origin(options, given_by) == FROM_ENVIRONMENT)
+        return true;
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        anybody ? "--%s: this authentication mechanism takes no password"
+                                : "--%s without --username: whose is it?",
+                        given_by);
+}
+
+/* The password of the user; `secret` stays empty when the URI has it or none is wanted. */
 static bool find_password(const sl_options *options, const parts *p, char secret[SL_SECRET_ROOM],
                           sl_error *error) {
     const char *user = sl_option_string(options, "username");
     const char *given = sl_option_string(options, "password");
     const char *file = sl_option_string(options, "password-file");
+    bool anybody = user || p->user.length > 0;
+    bool wanted = wants_password(options, p);
     if (given && file) {
         if (origin(options, "password") == origin(options, "password-file"))
             return sl_error_set(error, SL_EXIT_USAGE,
@@ -113,40 +138,27 @@ static bool find_password(const sl_options *options, const parts *p, char secret
         else
             given = NULL;
     }
-    if (!user && p->user.length == 0) {
-        const char *name = file ? "password-file" : "password";
-        return !(given || file) || origin(options, name) == FROM_ENVIRONMENT ||
-               sl_error_set(error, SL_EXIT_USAGE, "--%s without --username: whose is it?", name);
-    }
+    if (!anybody && wanted && sl_option_given(options, "authenticationMechanism"))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--authenticationMechanism %s without --username: who is it?",
+                            sl_option_string(options, "authenticationMechanism"));
+    if (!anybody || !wanted)
+        return none_given(options, file ? "password-file" : given ? "password" : NULL, anybody,
+                          error);
     if (file)
         return sl_secret_read_file(file, secret, error);
-    if (given && *given) {
-        if (strlen(given) >= SL_SECRET_ROOM)
-            return sl_error_set(error, SL_EXIT_USAGE, "--password: longer than %d bytes",
-                                SL_SECRET_ROOM - 1);
-        strcpy(secret, given);
-        return true;
-    }
-    if (!given && (!wants_password(options, p) || (!user && p->password.bytes)))
+    if (!given && !user && p->password.bytes)
         return true;
     char whose[400];
-    snprintf(whose, sizeof whose, "%.*s at %.*s",
-             user ? (int)strlen(user) : (int)p->user.length, user ? user : p->user.bytes,
-             (int)p->hosts.length, p->hosts.bytes);
-    return sl_secret_ask(whose, secret, error);
+    snprintf(whose, sizeof whose, "%.*s at %.*s", user ? (int)strlen(user) : (int)p->user.length,
+             user ? user : p->user.bytes, (int)p->hosts.length, p->hosts.bytes);
+    return take_or_ask(given ? given : "", whose, secret, error);
 }
 
 static bool find_key_password(const sl_options *options, char secret[SL_SECRET_ROOM],
                               sl_error *error) {
-    static const char name[] = "tlsCertificateKeyFilePassword";
-    const char *given = sl_option_string(options, name);
-    if (given && strlen(given) >= SL_SECRET_ROOM)
-        return sl_error_set(error, SL_EXIT_USAGE, "--%s: longer than %d bytes", name,
-                            SL_SECRET_ROOM - 1);
-    if (given && *given)
-        strcpy(secret, given);
-    return !given || *given ||
-           sl_secret_ask("the client certificate's key", secret, error);
+    const char *given = sl_option_string(options, "tlsCertificateKeyFilePassword");
+    return !given || take_or_ask(given, "the client certificate's key", secret, error);
 }
 
 /* A configuration file with a secret in it is for its owner alone. */
@@ -158,8 +170,8 @@ static void look_at_config_file(const sl_options *options, const parts *p) {
         sl_secret_warn_of_readers(options->config_path);
 }
 
-static void put_together(writer *w, const sl_options *options, const parts *p,
-                         const char *password, const char *key_password) {
+static void put_together(writer *w, const sl_options *options, const parts *p, const char *password,
+                         const char *key_password) {
     static const struct {
         const char *option;
         const char *name; /* in a URI */

@@ -18,7 +18,7 @@
 /* ---- the terminal ---- */
 
 /* A signal that ends the program must not leave the terminal without its echo: the handler puts it
- * back (tcsetattr is safe there), and the signal, raised anew, does then what it would have done. */
+ * back (tcsetattr is safe there), and the signal, raised anew, does what it would have done. */
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { DEADLY = sizeof deadly / sizeof deadly[0] };
 

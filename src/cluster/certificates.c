@@ -146,8 +146,8 @@ void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room) {
     X509 *certificate = file ? PEM_read_X509(file, NULL, NULL, NULL) : NULL;
     BIO *memory = certificate ? BIO_new(BIO_s_mem()) : NULL;
     int length = 0;
-    if (memory && X509_NAME_print_ex(memory, X509_get_subject_name(certificate), 0,
-                                     XN_FLAG_RFC2253) >= 0)
+    if (memory &&
+        X509_NAME_print_ex(memory, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0)
         length = BIO_read(memory, out, (int)room - 1);
     out[length > 0 ? length : 0] = '\0';
     BIO_free(memory);
@@ -201,9 +201,10 @@ bool sl_tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_e
         const char *authority = option(uri, MONGOC_URI_TLSCAFILE);
         switch (result) {
         case X509_V_ERR_CERT_HAS_EXPIRED:
-            return sl_error_set(error, SL_EXIT_CLUSTER,
-                                "the server's certificate expired on %s; the server needs a new one",
-                                date_text(X509_get0_notAfter(certificate), text));
+            return sl_error_set(
+                error, SL_EXIT_CLUSTER,
+                "the server's certificate expired on %s; the server needs a new one",
+                date_text(X509_get0_notAfter(certificate), text));
         case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
         case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:

@@ -171,13 +171,28 @@ static void string_of(const bson_t *reply, const char *key, char *out, size_t ro
         snprintf(out, room, "%s", bson_iter_utf8(&iter, NULL));
 }
 
+static bool by_certificate(const mongoc_uri_t *uri) {
+    const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
+    return mechanism && strcasecmp(mechanism, "MONGODB-X509") == 0;
+}
+
+/* The driver (1.23) ends the program when a user by certificate comes without TLS. */
+static bool check_mechanism(const mongoc_uri_t *uri, sl_error *error) {
+    return !by_certificate(uri) ||
+           (mongoc_uri_get_tls(uri) &&
+            mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL)) ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "MONGODB-X509 takes a client certificate through TLS; name it with "
+                        "--tlsCertificateKeyFile");
+}
+
 /* The first command of a connection has been refused because of the user: says which one. */
 static void name_refused_user(const sl_connection *connection, sl_error *error) {
     const mongoc_uri_t *uri = connection->uri;
     const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
     const char *user = mongoc_uri_get_username(uri);
     char subject[300];
-    if (mechanism && strcasecmp(mechanism, "MONGODB-X509") == 0) {
+    if (by_certificate(uri)) {
         sl_tls_subject(uri, subject, sizeof subject);
         sl_error_set(error, SL_EXIT_CLUSTER,
                      "the server knows no user of this client certificate: it would be \"%s\" in "
@@ -263,7 +278,7 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
         mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
 
-    if (!sl_preflight(made->uri, error)) {
+    if (!check_mechanism(made->uri, error) || !sl_preflight(made->uri, error)) {
         sl_error_prefix(error, "cannot use %s", made->display_uri);
         goto fail;
     }

@@ -4,10 +4,11 @@
  * Some mistakes a server will never get over by being asked again: a certificate of another
  * authority, plain text where it wants TLS. The driver takes them for a server that is not there,
  * tries until its time is up, and then says that none was suitable. Here they are told from one
- * another. Whatever is not such a mistake (nobody listens, no answer in time) is left to the driver,
- * and so is everything when one of the servers is fine.
+ * another. Whatever is not such a mistake (nobody listens, no answer in time) is left to the
+ * driver, and so is everything when one of the servers is fine.
  *
  * Nothing secret is sent: a hello, without a user. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -99,7 +100,7 @@ static answer plain_hello(const mongoc_host_list_t *host) {
     return result;
 }
 
-/* TLS sessions write without MSG_NOSIGNAL. Runs `function` so that SIGPIPE cannot end the program. */
+/* TLS sessions write without MSG_NOSIGNAL: runs `function` with SIGPIPE held back. */
 static bool without_pipe_signal(bool (*function)(void *context), void *context) {
     sigset_t pipe_signal, before;
     sigemptyset(&pipe_signal);
@@ -110,6 +111,11 @@ static bool without_pipe_signal(bool (*function)(void *context), void *context) 
         sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
+}
+
+static bool is_address(const char *host) {
+    struct in6_addr address;
+    return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 }
 
 typedef struct trial {
@@ -124,15 +130,17 @@ typedef struct trial {
  * mongod always, the client's certificate is judged when the handshake is already over. */
 static bool told_off(const mongoc_uri_t *uri, bool after, unsigned long reason, sl_error *error) {
     bool shown = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
-    bool alert = ERR_GET_LIB(reason) == ERR_LIB_SSL && ERR_GET_REASON(reason) > SSL_AD_REASON_OFFSET;
+    bool alert =
+        ERR_GET_LIB(reason) == ERR_LIB_SSL && ERR_GET_REASON(reason) > SSL_AD_REASON_OFFSET;
     if (!after && !alert)
         return false;
     sl_error_set(error, SL_EXIT_CLUSTER, "the server ends the connection%s%s%s; %s",
                  alert ? " (" : "", alert ? ERR_reason_error_string(reason) : "", alert ? ")" : "",
-                 shown ? "it seems not to accept the client certificate: signed by an authority that "
-                         "it does not trust, out of date, or revoked?"
-                       : "it seems to want a client certificate: name one with "
-                         "--tlsCertificateKeyFile");
+                 shown
+                     ? "it seems not to accept the client certificate: signed by an authority that "
+                       "it does not trust, out of date, or revoked?"
+                     : "it seems to want a client certificate: name one with "
+                       "--tlsCertificateKeyFile");
     return true;
 }
 
@@ -147,7 +155,8 @@ static bool try_tls(void *context) {
     ERR_clear_error();
     if (!tls || SSL_set_fd(tls, file) != 1)
         goto done;
-    SSL_set_tlsext_host_name(tls, t->host->host);
+    if (!is_address(t->host->host))
+        SSL_set_tlsext_host_name(tls, t->host->host);
     bool shaken = SSL_connect(tls) == 1;
     unsigned long reason = ERR_peek_last_error();
     if (!t->uri) {

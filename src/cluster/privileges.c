@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Missing privileges in words. The server repeats the whole command that it refused; a user wants to
- * know which privilege is missing, on what, and what it is for. */
+/* Missing privileges in words. The server repeats the whole command that it refused; a user wants
+ * to know which privilege is missing, on what, and what it is for. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +42,9 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
     static const char begin[] = "not authorized on ", middle[] = " to execute command { ";
     char database[128], command[64], value[300] = "", resource[450];
     if (strstr(message, "requires authentication")) {
-        snprintf(out, room, "the server wants to know who you are; give --username, or a client "
-                            "certificate with --authenticationMechanism MONGODB-X509");
+        snprintf(out, room,
+                 "the server wants to know who you are; give --username, or a client "
+                 "certificate with --authenticationMechanism MONGODB-X509");
         return true;
     }
     const char *at = strstr(message, begin);
@@ -78,7 +79,8 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
         snprintf(resource, sizeof resource, "%s", value);
     else
         snprintf(resource, sizeof resource, "%s%s%s", database, value[0] ? "." : "", value);
-    snprintf(out, room, "the user lacks the privilege %s on %s%s%s; docs/security.md lists the roles",
-             actions, resource, purpose ? ", which is needed " : "", purpose ? purpose : "");
+    snprintf(out, room,
+             "the user lacks the privilege %s on %s%s%s; docs/security.md lists the roles", actions,
+             resource, purpose ? ", which is needed " : "", purpose ? purpose : "");
     return true;
 }

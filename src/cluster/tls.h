@@ -23,8 +23,8 @@ SSL_CTX *sl_tls_bare_context(void);
  * URI. What the URI allows to be wrong is not looked at. */
 bool sl_tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_error *error);
 
-/* The subject of the certificate in the file that the URI names, as the server writes it in the name
- * of a user ("CN=loader,O=clients"), into `out`; "" when there is none. */
+/* The subject of the certificate in the file that the URI names, as the server writes it in the
+ * name of a user ("CN=loader,O=clients"), into `out`; "" when there is none. */
 void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room);
 
 #endif

@@ -152,6 +152,13 @@ class Users(SecureCase):
         empty = self.file("empty", "\nsecond line\n")
         for words, part in (
                 ([*uri, "-p", PASSWORD], "--password without --username"),
+                ([*uri, "--authenticationMechanism", "SCRAM-SHA-256"], "without --username"),
+                ([*uri, "--authenticationMechanism", "MONGODB-X509", "-u", "a", "-p", PASSWORD],
+                 "takes no password"),
+                ([*uri, "--authenticationMechanism", "MONGODB-X509"],
+                 "MONGODB-X509 takes a client certificate"),
+                ([*uri, "--authenticationMechanism", "MONGODB-X509", "--tls"],
+                 "MONGODB-X509 takes a client certificate"),
                 ([*uri, "-u", "a", "--password-file", empty], "its first line is empty"),
                 ([*uri, "-u", "a", "--password-file", "nowhere"], "No such file"),
                 ([*uri, "-u", "a", "-p", "x", "--password-file", empty], "not both"),
