@@ -13,6 +13,7 @@
 #include "compare.h"
 
 #define DIFFERENCE_ROOM 400
+#define SAMPLE 16u /* documents that are looked for first */
 
 bool sl_duplicates_init(sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count) {
     *duplicates = (sl_duplicates){.documents = documents, .count = count};
@@ -25,6 +26,7 @@ void sl_duplicates_clear(sl_duplicates *duplicates) {
     for (uint32_t i = 0; duplicates->difference && i < duplicates->count; i++)
         bson_free(duplicates->difference[i]);
     free(duplicates->difference);
+    free(duplicates->missing);
     free(duplicates->marked);
 }
 
@@ -49,6 +51,10 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         duplicates->at++;
     if (!duplicates->marked[duplicates->at])
         return; /* refused for another reason */
+    if (finding == SL_MISSING && duplicates->missing) {
+        duplicates->missing[duplicates->at] = true;
+        return;
+    }
     if (finding == SL_MISSING) {
         duplicates->is_lost = true;
         duplicates->lost = sl_expected_id(expected);
@@ -105,4 +111,46 @@ sl_scan_result sl_duplicates_judge(sl_duplicates *duplicates, mongoc_client_t *c
         i = last;
     }
     return result;
+}
+
+static void on_sample(void *context, const bson_t *found) {
+    (void)found;
+    *(bool *)context = true;
+}
+
+/* Is any of a sample there, from the first document to the last? */
+static sl_scan_result look_for_sample(const sl_duplicates *duplicates, mongoc_client_t *client,
+                                      const sl_target *target, bool *any, sl_error *error) {
+    bson_t filter = BSON_INITIALIZER, id, in;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
+    BSON_APPEND_ARRAY_BEGIN(&id, "$in", &in);
+    uint32_t sample = duplicates->count < SAMPLE ? duplicates->count : SAMPLE;
+    for (uint32_t i = 0; i < sample; i++) {
+        char room[16];
+        const char *key;
+        uint64_t index = sample > 1 ? (uint64_t)i * (duplicates->count - 1) / (sample - 1) : 0;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_INT64(&in, key, sl_expected_id(bytes_of(duplicates, (uint32_t)index)));
+    }
+    bson_append_array_end(&id, &in);
+    bson_append_document_end(&filter, &id);
+    *any = false;
+    sl_scan_result result = sl_scan(client, target, &filter, true, on_sample, any, error);
+    bson_destroy(&filter);
+    return result;
+}
+
+sl_scan_result sl_duplicates_look(sl_duplicates *duplicates, mongoc_client_t *client,
+                                  const sl_target *target, bool *any, sl_error *error) {
+    sl_scan_result result = look_for_sample(duplicates, client, target, any, error);
+    if (result != SL_SCAN_DONE || !*any)
+        return result;
+    duplicates->missing = calloc(duplicates->count, sizeof *duplicates->missing);
+    if (!duplicates->missing) {
+        sl_error_memory(error, "looking for documents");
+        return SL_SCAN_FAILED;
+    }
+    for (uint32_t i = 0; i < duplicates->count; i++)
+        sl_duplicates_mark(duplicates, i);
+    return sl_duplicates_judge(duplicates, client, target, error);
 }

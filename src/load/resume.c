@@ -215,15 +215,25 @@ static bool same_sources(sl_load *load, sl_error *error) {
 
 /* ---- opening ---- */
 
+static void forget(sl_past *past) {
+    bson_destroy(past->begun);
+    bson_destroy(past->target);
+    bson_destroy(past->finished);
+    free(past->entries);
+    memset(past, 0, sizeof *past);
+}
+
 /* What is done with the journal that was found. */
 static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
-    const sl_past *past = load->past;
+    sl_past *past = load->past;
     const char *folder = load->work_directory;
     if (past->no_memory)
         return sl_error_memory(error, "reading the journal");
     if (!load->config->resume) {
-        if (empty || past->finished)
+        if (empty || past->finished) {
+            forget(past);
             return write_begun(load, error);
+        }
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s holds the journal of a load that has not been completed: complete "
                             "it with --resume, or name another folder with --work-dir", folder);
@@ -464,9 +474,6 @@ void sl_resume_close(sl_load *load) {
     sl_journal_close(load->journal);
     if (!load->past)
         return;
-    bson_destroy(load->past->begun);
-    bson_destroy(load->past->target);
-    bson_destroy(load->past->finished);
-    free(load->past->entries);
+    forget(load->past);
     free(load->past);
 }

@@ -32,6 +32,10 @@ struct sl_outlet {
     bson_t *views;         /* one per document of a batch, over the batch's own bytes */
     const bson_t **pointers;
     size_t room;
+    /* What of a batch is sent when part of it is there; NULL until that happens. */
+    const bson_t **chosen;
+    uint32_t *places; /* of each of them in the batch */
+    bool look;        /* before the first attempt: an earlier run may have sent it */
     bson_t *options;
     unsigned seed; /* for the jitter */
 };
@@ -72,6 +76,8 @@ static void writer_outlet_destroy(sl_outlet *outlet) {
     bson_destroy(outlet->options);
     free(outlet->views);
     free(outlet->pointers);
+    free(outlet->chosen);
+    free(outlet->places);
     free(outlet);
 }
 
@@ -82,6 +88,7 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     if (!made)
         return sl_error_memory(error, "starting writers");
     made->load = load;
+    made->look = load->resumed || load->config->again;
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
     made->client = sl_connection_borrow_writer(load->connection);
@@ -98,6 +105,10 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
     if (batch->documents > outlet->room) {
         free(outlet->views);
         free(outlet->pointers);
+        free(outlet->chosen);
+        free(outlet->places);
+        outlet->chosen = NULL;
+        outlet->places = NULL;
         outlet->room = batch->documents;
         outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
         outlet->pointers = malloc(outlet->room * sizeof *outlet->pointers);
@@ -152,11 +163,18 @@ typedef struct write_error {
     bool duplicate_id;
 } write_error;
 
+/* What is sent at once: a batch, or those documents of it that are not there yet. */
+typedef struct sl_parcel {
+    const bson_t **documents;
+    uint32_t count;
+    const uint32_t *places; /* of each in the batch; NULL: it is the batch */
+} sl_parcel;
+
 /* The next of a reply's write errors. */
-static bool next_write_error(bson_iter_t *items, const sl_batch *batch, write_error *found) {
+static bool next_write_error(bson_iter_t *items, const sl_parcel *parcel, write_error *found) {
     while (bson_iter_next(items)) {
         bson_iter_t field;
-        *found = (write_error){.index = batch->documents, .message = ""};
+        *found = (write_error){.index = parcel->count, .message = ""};
         if (bson_iter_recurse(items, &field)) {
             while (bson_iter_next(&field)) {
                 const char *key = bson_iter_key(&field);
@@ -169,30 +187,45 @@ static bool next_write_error(bson_iter_t *items, const sl_batch *batch, write_er
             }
         }
         found->duplicate_id = is_duplicate_id(items, found->code, found->message);
-        if (found->index < batch->documents)
-            return true;
+        if (found->index >= parcel->count)
+            continue;
+        if (parcel->places)
+            found->index = parcel->places[found->index];
+        return true;
     }
     return false;
 }
 
-static void tell_duplicate(const write_error *one, const char *difference, sl_batch_result *result,
-                           refusal_handler refused, void *context) {
+/* Who wants to know what becomes of a batch. */
+typedef struct sl_listener {
+    sl_batch_result *result;
+    refusal_handler refused;
+    void *context;
+} sl_listener;
+
+static void tell(const sl_listener *listener, const write_error *one, sl_fate fate,
+                 const char *reason) {
+    if (fate == FATE_ALREADY_THERE)
+        listener->result->already_there++;
+    else
+        listener->result->rejected++;
+    listener->refused(listener->context, one->index, fate, one->code, reason);
+}
+
+static void tell_duplicate(const sl_listener *listener, const write_error *one,
+                           const char *difference) {
     char reason[500];
-    if (!difference) {
-        result->already_there++;
-        refused(context, one->index, FATE_ALREADY_THERE, one->code, one->message);
-        return;
-    }
-    snprintf(reason, sizeof reason, "another document stands under this _id: %s", difference);
-    result->rejected++;
-    refused(context, one->index, FATE_PLACE_TAKEN, one->code, reason);
+    if (difference)
+        snprintf(reason, sizeof reason, "another document stands under this _id: %s", difference);
+    tell(listener, one, difference ? FATE_PLACE_TAKEN : FATE_ALREADY_THERE,
+         difference ? reason : "");
 }
 
 /* Tells what became of each document that was not inserted. Nothing has been told when it returns
  * anything but SL_SCAN_DONE. */
 static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
-                                        const sl_batch *batch, sl_batch_result *result,
-                                        refusal_handler refused, void *context, sl_error *error) {
+                                        const sl_batch *batch, const sl_parcel *parcel,
+                                        const sl_listener *listener, sl_error *error) {
     bson_iter_t iter, items;
     if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
         return SL_SCAN_DONE;
@@ -200,7 +233,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     write_error one;
     sl_scan_result judged = SL_SCAN_FAILED;
     if (sl_duplicates_init(&duplicates, outlet->pointers, batch->documents)) {
-        for (bson_iter_t walk = items; next_write_error(&walk, batch, &one);) {
+        for (bson_iter_t walk = items; next_write_error(&walk, parcel, &one);) {
             if (one.duplicate_id)
                 sl_duplicates_mark(&duplicates, one.index);
         }
@@ -208,13 +241,11 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
-    while (judged == SL_SCAN_DONE && next_write_error(&items, batch, &one)) {
-        if (one.duplicate_id) {
-            tell_duplicate(&one, duplicates.difference[one.index], result, refused, context);
-        } else {
-            result->rejected++;
-            refused(context, one.index, FATE_REFUSED, one.code, one.message);
-        }
+    while (judged == SL_SCAN_DONE && next_write_error(&items, parcel, &one)) {
+        if (one.duplicate_id)
+            tell_duplicate(listener, &one, duplicates.difference[one.index]);
+        else
+            tell(listener, &one, FATE_REFUSED, one.message);
     }
     sl_duplicates_clear(&duplicates);
     return judged;
@@ -257,12 +288,17 @@ static bool has_transient_write_error(const bson_t *reply) {
     return false;
 }
 
-static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
-                         refusal_handler refused, void *context, sl_error *error) {
+static sl_outcome outcome_of(sl_scan_result result) {
+    return result == SL_SCAN_DONE ? DELIVERED : result == SL_SCAN_AGAIN ? SEND_AGAIN
+                                                                         : UNDELIVERABLE;
+}
+
+static sl_outcome send_parcel(sl_outlet *outlet, const sl_batch *batch, const sl_parcel *parcel,
+                              const sl_listener *listener, sl_error *error) {
     bson_error_t why = {0};
     bson_t reply;
-    bool ok = mongoc_collection_insert_many(outlet->collection, outlet->pointers,
-                                            batch->documents, outlet->options, &reply, &why);
+    bool ok = mongoc_collection_insert_many(outlet->collection, parcel->documents, parcel->count,
+                                            outlet->options, &reply, &why);
     sl_outcome outcome = DELIVERED;
     if (!ok) {
         bson_iter_t iter;
@@ -273,17 +309,9 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_r
         /* All documents have a fate: refused ones are told apart, nothing is left to try. */
         bool final = array_length(&reply, "writeConcernErrors") == 0 &&
                      !has_transient_write_error(&reply);
-        if (final && inserted + refusals == batch->documents) {
-            result->inserted = inserted;
-            switch (take_write_errors(outlet, &reply, batch, result, refused, context, error)) {
-            case SL_SCAN_DONE:
-                break;
-            case SL_SCAN_AGAIN:
-                outcome = SEND_AGAIN;
-                break;
-            case SL_SCAN_FAILED:
-                outcome = UNDELIVERABLE;
-            }
+        if (final && inserted + refusals == parcel->count) {
+            listener->result->inserted = inserted;
+            outcome = outcome_of(take_write_errors(outlet, &reply, batch, parcel, listener, error));
         } else {
             sl_error_from_driver(error, "inserting a batch", &why);
             outcome = is_transient(&why, &reply) || has_transient_write_error(&reply)
@@ -291,9 +319,60 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, sl_batch_r
                           : UNDELIVERABLE;
         }
     } else {
-        result->inserted = batch->documents;
+        listener->result->inserted = parcel->count;
     }
     bson_destroy(&reply);
+    return outcome;
+}
+
+/* Makes a parcel of the documents that are not there. If all are, the last one goes nevertheless:
+ * its refusal is acknowledged with the write concern, and with it what was written before. */
+static bool choose(sl_outlet *outlet, const sl_batch *batch, sl_duplicates *there,
+                   sl_parcel *parcel, sl_error *error) {
+    if (!outlet->chosen) {
+        outlet->chosen = malloc(outlet->room * sizeof *outlet->chosen);
+        outlet->places = malloc(outlet->room * sizeof *outlet->places);
+        if (!outlet->chosen || !outlet->places)
+            return sl_error_memory(error, "sending part of a batch");
+    }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->documents; i++) {
+        bool last_chance = i + 1 == batch->documents && count == 0;
+        if (!there->missing[i] && !last_chance)
+            continue;
+        there->missing[i] = true; /* as far as we know before it is sent */
+        outlet->chosen[count] = outlet->pointers[i];
+        outlet->places[count++] = i;
+    }
+    *parcel = (sl_parcel){outlet->chosen, count, outlet->places};
+    return true;
+}
+
+/* One attempt. Where the batch may have been sent before, what is there already is found first, and
+ * told when the rest has been acknowledged. */
+static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, bool look,
+                            const sl_listener *listener, sl_error *error) {
+    sl_parcel parcel = {outlet->pointers, batch->documents, NULL};
+    if (!look)
+        return send_parcel(outlet, batch, &parcel, listener, error);
+    sl_duplicates there;
+    sl_outcome outcome = UNDELIVERABLE;
+    bool any = false;
+    if (sl_duplicates_init(&there, outlet->pointers, batch->documents))
+        outcome = outcome_of(sl_duplicates_look(&there, outlet->client, &outlet->load->target,
+                                                &any, error));
+    else
+        sl_error_memory(error, "looking for documents");
+    if (outcome == DELIVERED && any && !choose(outlet, batch, &there, &parcel, error))
+        outcome = UNDELIVERABLE;
+    if (outcome == DELIVERED)
+        outcome = send_parcel(outlet, batch, &parcel, listener, error);
+    for (uint32_t i = 0; outcome == DELIVERED && any && i < batch->documents; i++) {
+        write_error one = {.index = i, .code = DUPLICATE_KEY};
+        if (!there.missing[i])
+            tell_duplicate(listener, &one, there.difference[i]);
+    }
+    sl_duplicates_clear(&there);
     return outcome;
 }
 
@@ -310,9 +389,10 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
     if (!view_documents(outlet, batch, error))
         return false;
     int64_t start = sl_clock_ns();
+    const sl_listener listener = {result, refused, context};
     for (unsigned attempt = 0;; attempt++) {
         *result = (sl_batch_result){.retries = attempt};
-        switch (send_once(outlet, batch, result, refused, context, error)) {
+        switch (send_once(outlet, batch, outlet->look || attempt > 0, &listener, error)) {
         case DELIVERED:
             error->code = SL_EXIT_OK;
             return true;
