@@ -17,7 +17,7 @@
 #include "connection_string.h"
 #include "secrets.h"
 
-enum { LOAD = 1, INSPECT = 2, VERIFY = 4 };
+enum { LOAD = 1, INSPECT = 2, VERIFY = 4, READING = LOAD | INSPECT | VERIFY };
 
 #define SKEW_MAX 10
 #define MADE_UP "Made-up records"
@@ -97,12 +97,13 @@ static bool check_skew(const char *text, char *problem, size_t room) {
 }
 
 static const sl_option_row rows[] = {
-    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD | VERIFY, "Target",
-     "Connection string of the cluster: name all its routers. Also a replica set or a lone mongod.",
-     SL_CREDENTIALS, NULL},
-    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target", "Database.", false, check_database},
-    {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target", "Collection.",
-     false, check_collection},
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, LOAD | VERIFY,
+     "Target", "Connection string of the cluster: name all its routers. Also a replica set or a lone "
+     "mongod.", SL_CREDENTIALS, NULL},
+    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target", "Database.",
+     false, check_database},
+    {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, LOAD | VERIFY, "Target",
+     "Collection.", false, check_collection},
     {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
      "Drop the collection first.", false, NULL},
     {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
@@ -115,41 +116,40 @@ static const sl_option_row rows[] = {
     SL_CONNECTION_ROWS(LOAD | VERIFY),
 
     {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited|ycsb",
-     0, 0,
-     LOAD | INSPECT | VERIFY, "Source",
+     0, 0, READING, "Source",
      "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite, isd-csv: NOAA weather records, "
      "packed, simplified or as global-hourly tables. delimited: any file with a header or a "
      "--schema. ycsb: no file; --records are made up.", false, NULL},
-    {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | INSPECT | VERIFY, "Source",
+    {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, READING, "Source",
      "Columns and their types for --format delimited, or other key names for isd, in YAML.", false,
      NULL},
-    {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, LOAD | INSPECT | VERIFY, "Source",
+    {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, READING, "Source",
      "Keys of the documents: short (m) or as published (test_mileage).", false, NULL},
-    {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, LOAD | INSPECT | VERIFY,
+    {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, READING,
      "Source", "What text that is not UTF-8 means: with utf-8 its record is rejected, with latin-1 "
      "it is read as windows-1252, which contains Latin-1.", false, NULL},
-    {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | INSPECT | VERIFY, "Source",
+    {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, READING, "Source",
      "Cut blanks at both ends of every field.", false, NULL},
-    {"missing", 0, SL_OPTION_CHOICE, "KIND", "omit", "omit|raw", 0, 0, LOAD | INSPECT | VERIFY, "Source",
+    {"missing", 0, SL_OPTION_CHOICE, "KIND", "omit", "omit|raw", 0, 0, READING, "Source",
      "isd: leave out what is missing, or keep the published numbers that stand for it (999.9).",
      false, NULL},
-    {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, LOAD | INSPECT | VERIFY, "Source",
+    {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, READING, "Source",
      "Of the files found in folders, take only those whose name matches.", false, NULL},
     {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
      "How many documents to show of each source.", false, NULL},
 
-    {"records", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000000000000, LOAD | INSPECT | VERIFY, MADE_UP,
+    {"records", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000000000000, READING, MADE_UP,
      "For --format ycsb: how many records, like 100M. Instead of a SOURCE.", false, NULL},
-    {"field-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT | VERIFY,
+    {"field-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, READING,
      MADE_UP, "Fields of random bytes, f0 and so on.", false, NULL},
     {"field-length", 0, SL_OPTION_BYTES, "SIZE", "100", NULL, 0, SL_BSON_DOCUMENT_MAX,
-     LOAD | INSPECT | VERIFY, MADE_UP, "Bytes of each of them.", false, NULL},
-    {"integer-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, LOAD | INSPECT | VERIFY,
+     READING, MADE_UP, "Bytes of each of them.", false, NULL},
+    {"integer-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, READING,
      MADE_UP, "Integers from 0 to 65535, n0 and so on.", false, NULL},
-    {"skew", 0, SL_OPTION_STRING, "THETA", "0.99", NULL, 0, 0, LOAD | INSPECT | VERIFY, MADE_UP,
+    {"skew", 0, SL_OPTION_STRING, "THETA", "0.99", NULL, 0, 0, READING, MADE_UP,
      "Exponent of Zipf's law for the integers: k is (k+1)^THETA times less frequent than 0. With 0 "
      "all are alike.", false, check_skew},
-    {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, LOAD | INSPECT | VERIFY, MADE_UP,
+    {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, READING, MADE_UP,
      "Another seed makes other records. The same options always make the same.", false, NULL},
 
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, LOAD | VERIFY, "Speed",

@@ -7,6 +7,7 @@
  * the expected document, changed. */
 #include "compare.h"
 
+#include <math.h>
 #include <string.h>
 
 size_t sl_expected_length(const uint8_t *document) {
@@ -33,7 +34,7 @@ static bool id_of(const bson_t *document, int64_t *id) {
     if (!BSON_ITER_HOLDS_DOUBLE(&iter))
         return false;
     double value = bson_iter_double(&iter);
-    if (!(value >= -0x1p63 && value < 0x1p63))
+    if (isnan(value) || value < (double)INT64_MIN || value >= -(double)INT64_MIN)
         return false;
     *id = (int64_t)value;
     return (double)*id == value;

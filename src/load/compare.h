@@ -47,8 +47,8 @@ size_t sl_expected_length(const uint8_t *document);
 /* ---- difference.c ---- */
 
 /* Says into `out` (cut when it is longer) in what fields a document that was found differs from the
- * one expected: "m is 49829, not 49828; s is missing; x is too many". Fields within fields are named
- * with dots. Returns out. */
+ * one expected: "m is 49829, not 49828; s is missing; x is too many". Fields within fields are
+ * named with dots. Returns out. */
 char *sl_difference(const uint8_t *expected, const bson_t *found, char *out, size_t room);
 
 #endif

@@ -230,6 +230,15 @@ bool sl_ranges_lay_out(sl_load *load, sl_error *error);
  * a second meanwhile. */
 bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error);
 
+/* For the threads of a load or a verification, whose number is in load->working: one has ended. */
+void sl_worker_ended(sl_load *load);
+/* Waits for a twentieth of a second, or until all have ended; then returns false. */
+bool sl_workers_working(sl_load *load);
+
+/* The locks and conditions of a load, which begins as all zero. */
+void sl_load_init_locks(sl_load *load);
+void sl_load_destroy_locks(sl_load *load);
+
 /* verify_counts.c */
 bool sl_verify_counts(sl_load *load, sl_error *error);
 

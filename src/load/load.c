@@ -332,6 +332,26 @@ static bool run_phases(sl_load *load, sl_error *error) {
 
 /* ---- the whole ---- */
 
+void sl_load_init_locks(sl_load *load) {
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&load->all_ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&load->working_lock, NULL);
+    pthread_mutex_init(&load->failure_lock, NULL);
+    pthread_mutex_init(&load->members_lock, NULL);
+    pthread_cond_init(&load->members_known, NULL);
+}
+
+void sl_load_destroy_locks(sl_load *load) {
+    pthread_cond_destroy(&load->all_ended);
+    pthread_mutex_destroy(&load->working_lock);
+    pthread_mutex_destroy(&load->failure_lock);
+    pthread_mutex_destroy(&load->members_lock);
+    pthread_cond_destroy(&load->members_known);
+}
+
 static void load_clear(sl_load *load) {
     sl_rejects_close(load->rejects, NULL, NULL);
     sl_resume_close(load);
@@ -347,11 +367,7 @@ static void load_clear(sl_load *load) {
     free(load->counters);
     free(load->latencies);
     free(load->parsed);
-    pthread_cond_destroy(&load->all_ended);
-    pthread_mutex_destroy(&load->working_lock);
-    pthread_mutex_destroy(&load->failure_lock);
-    pthread_mutex_destroy(&load->members_lock);
-    pthread_cond_destroy(&load->members_known);
+    sl_load_destroy_locks(load);
 }
 
 static const sl_destination *const sinks[] = {&sink_cluster, &sink_null, &sink_bson};
@@ -360,15 +376,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_error error = {0};
     sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1,
                     .report = config->report};
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&load.all_ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    pthread_mutex_init(&load.working_lock, NULL);
-    pthread_mutex_init(&load.failure_lock, NULL);
-    pthread_mutex_init(&load.members_lock, NULL);
-    pthread_cond_init(&load.members_known, NULL);
+    sl_load_init_locks(&load);
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
     ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);

@@ -88,22 +88,29 @@ bool sl_problems_open(const char *directory, const sl_source_set *set, uint64_t 
 }
 
 void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
+    const char *unit = ", byte ";
     char place[1200] = "", offset[32] = "", id[300], detail[DETAIL_ROOM] = "", path[1100];
     sl_text_printable(sl_text_of(problem->id ? problem->id : ""), id, sizeof id);
     if (problem->detail)
         sl_text_printable(sl_text_of(problem->detail), detail, sizeof detail);
     if (problem->placed) {
-        snprintf(path, sizeof path, "%s%s%s", sl_source_set_at(problems->set, problem->source)->path,
-                 problem->member ? ": " : "", problem->member ? problem->member : "");
+        const sl_source *source = sl_source_set_at(problems->set, problem->source);
+        snprintf(path, sizeof path, "%s%s%s", source->path, problem->member ? ": " : "",
+                 problem->member ? problem->member : "");
         sl_text_printable(sl_text_of(path), place, sizeof place);
-        snprintf(offset, sizeof offset, "%llu", (unsigned long long)problem->offset);
+        bool made_up = source->kind == SL_SOURCE_MADE_UP; /* it has records, not bytes */
+        if (made_up)
+            unit = ", record ";
+        snprintf(offset, sizeof offset, "%llu",
+                 (unsigned long long)(made_up ? problem->offset / SL_MADE_UP_BYTES
+                                              : problem->offset));
     }
     pthread_mutex_lock(&problems->lock);
     if (problems->table)
         fprintf(problems->table, "%s\t%s\t%s\t%s\t%s\n", names[problem->finding], place, offset, id,
                 detail);
     if (problems->told++ < problems->shown_max) {
-        sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? ", byte " : "", offset,
+        sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? unit : "", offset,
                        problem->placed ? ", " : "", id, names[problem->finding],
                        *detail ? ": " : "", detail);
     } else if (problems->told == problems->shown_max + 1) {

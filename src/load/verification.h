@@ -16,7 +16,7 @@ typedef struct sl_problem {
     bool placed;       /* has an _id that is a place in one of the sources: `source`, `offset` */
     size_t source;     /* index into the set */
     const char *member; /* of an archive, or NULL */
-    uint64_t offset;   /* in the source's uncompressed stream */
+    uint64_t offset;   /* in the source's uncompressed stream; of made-up records, as for ids */
     char *id;          /* as JSON */
     char *detail;      /* in words, or NULL */
 } sl_problem;
@@ -31,8 +31,8 @@ sl_problem sl_problem_of(const sl_load *load, sl_finding finding, size_t likely,
 
 typedef struct sl_problems sl_problems;
 
-/* Problems go to problems.tsv in `directory` (NULL: to no file), and the first `shown_max` of them to
- * the log. */
+/* Problems go to problems.tsv in `directory` (NULL: to no file), and the first `shown_max` of them
+ * to the log. */
 bool sl_problems_open(const char *directory, const sl_source_set *set, uint64_t shown_max,
                       sl_problems **problems, sl_error *error);
 /* Any thread. */

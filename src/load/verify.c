@@ -164,18 +164,14 @@ static void clear(sl_verification *verification) {
     free(verification->registered);
     free(verification->covered);
     pthread_mutex_destroy(&verification->lock);
-    pthread_mutex_destroy(&load->failure_lock);
-    pthread_mutex_destroy(&load->members_lock);
-    pthread_cond_destroy(&load->members_known);
+    sl_load_destroy_locks(load);
 }
 
 sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t problems_shown) {
     sl_error error = {0};
     sl_load load = {.config = config, .shards = 1, .report = config->report};
     sl_verification verification = {.load = &load, .content = content};
-    pthread_mutex_init(&load.failure_lock, NULL);
-    pthread_mutex_init(&load.members_lock, NULL);
-    pthread_cond_init(&load.members_known, NULL);
+    sl_load_init_locks(&load);
     pthread_mutex_init(&verification.lock, NULL);
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sources against the cluster, block by block.
  *
- * Each thread draws blocks as a load's workers do, parses one whole, and reads what the cluster has
+ * Each thread draws blocks as a load's workers do, parses one, and reads what the cluster has
  * in the block's place: all ids that records beginning in its text could have. The places of all
  * blocks are noted; what lies between them is left to verify_rest.c, so that no id is looked at
  * twice, and none not at all. Two blocks of an archive may share a MiB, one member ending in it and
  * the next beginning; any other block has its MiB to itself.
  *
  * Threads share nothing per document. Findings of a block are kept until the block has been read to
- * its end, since a read that breaks off is begun again, and told then. Sums are relaxed atomics: each
+ * its end, since a read that breaks off is begun again, and told then. Sums are atomics: each
  * stands alone, and they are read when the threads have been joined. */
 #include "verification.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <shardload/clock.h>
 #include <shardload/hash.h>
 #include <shardload/log.h>
 
 #include "worker.h"
+
+#define SLICE_BYTES ((size_t)16 << 20) /* of documents at once; a block of text makes fewer, mostly */
 
 typedef struct sl_checker {
     sl_verification *verification;
@@ -37,8 +38,12 @@ typedef struct sl_checker {
     int64_t stage_since;
     sl_error error;
 
+    /* Of the block in hand. */
+    const sl_source_block *block;
+    sl_range_account *account;
+    sl_interval place; /* what is left of it */
+
     /* Of the comparison in hand. */
-    size_t source;
     sl_comparison comparison;
     uint64_t found, found_hash;
     uint64_t findings[3];
@@ -55,9 +60,30 @@ static void spent(sl_checker *checker, sl_stage stage) {
 
 /* ---- the parser's side ---- */
 
+static int64_t last_id(const uint8_t *at, const uint8_t *end) {
+    int64_t id = 0;
+    for (; at < end; at += sl_expected_length(at))
+        id = sl_expected_id(at);
+    return id;
+}
+
+static bool check_documents(sl_checker *checker, int64_t maximum);
+
+/* Most blocks are parsed whole; one of large documents is compared in slices, each with the ids up
+ * to its last document. */
 static bool on_full(sl_sink *sink, size_t need) {
     sl_checker *checker = sink->context;
     size_t used = (size_t)(sink->cursor - checker->bytes);
+    if (used > 0 && used + need > SLICE_BYTES) {
+        if (!check_documents(checker, last_id(checker->bytes, sink->cursor) + 1))
+            return false;
+        used = 0;
+        sink->cursor = checker->bytes;
+    }
+    if (need <= checker->room - used) {
+        sink->limit = checker->bytes + checker->room;
+        return true;
+    }
     size_t room = checker->room * 2 > used + need ? checker->room * 2 : used + need;
     uint8_t *bytes = realloc(checker->bytes, room + SL_SLACK);
     if (!bytes)
@@ -147,7 +173,7 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         checker->problem_room = room;
     }
     sl_problem *made = &checker->problems[checker->problem_count++];
-    *made = sl_problem_of(checker->load, finding, checker->source, expected, found);
+    *made = sl_problem_of(checker->load, finding, checker->block->source, expected, found);
     if (finding == SL_EXTRA)
         made->detail = bson_strdup("not what the source holds there");
     checker->findings[finding]++;
@@ -184,10 +210,10 @@ static bool compare(sl_checker *checker, sl_interval place) {
     }
 }
 
-static void book_findings(sl_checker *checker, const sl_source_block *block,
-                          sl_range_account *account) {
+static void book_findings(sl_checker *checker) {
+    sl_range_account *account = checker->account;
     for (size_t i = 0; i < checker->problem_count; i++) {
-        checker->problems[i].member = block->member;
+        checker->problems[i].member = checker->block->member;
         sl_problems_add(checker->verification->problems, &checker->problems[i]);
     }
     atomic_fetch_add(&account->found, checker->found);
@@ -198,36 +224,42 @@ static void book_findings(sl_checker *checker, const sl_source_block *block,
     forget_findings(checker);
 }
 
-static bool check_block(sl_checker *checker, const sl_source_block *block) {
+/* The documents parsed so far, against the ids from where the last slice ended up to `maximum`. */
+static bool check_documents(sl_checker *checker, int64_t maximum) {
     sl_verification *verification = checker->verification;
+    const uint8_t *end = checker->sink.cursor;
+    sl_interval slice = {checker->place.minimum, maximum};
+    sl_count(&checker->counters->bson_bytes, (uint64_t)(end - checker->bytes));
+    atomic_fetch_add(&checker->account->expected_hash, hash_of(checker->bytes, end));
+    spent(checker, STAGE_PARSING);
+    if (!verification->content || slice.minimum >= slice.maximum)
+        return true;
+    if (!compare(checker, slice))
+        return false;
+    book_findings(checker);
+    checker->place.minimum = maximum;
+    spent(checker, STAGE_SENDING);
+    return sl_verification_cover(verification, slice) ||
+           sl_error_memory(&checker->error, "noting what was compared");
+}
+
+static bool check_block(sl_checker *checker, const sl_source_block *block) {
     sl_load *load = checker->load;
     sl_parse_counts counts = {0};
-    sl_interval place = place_of(load, block);
-    sl_range_account *account = sl_verification_account(
-        verification, sl_document_id(load->sources[block->source].number, block->offset));
-    checker->source = block->source;
-    if (!parse(checker, block, &counts))
+    int64_t id = sl_document_id(load->sources[block->source].number, block->offset);
+    checker->block = block;
+    checker->place = place_of(load, block);
+    checker->account = sl_verification_account(checker->verification, id);
+    if (!parse(checker, block, &counts) || !check_documents(checker, checker->place.maximum))
         return false;
-    size_t bson_bytes = (size_t)(checker->sink.cursor - checker->bytes);
-    atomic_fetch_add(&account->expected, counts.documents);
-    atomic_fetch_add(&account->expected_hash, hash_of(checker->bytes, checker->sink.cursor));
+    atomic_fetch_add(&checker->account->expected, counts.documents);
     atomic_fetch_add(&load->sources[block->source].accepted, counts.documents);
-    spent(checker, STAGE_PARSING);
-    if (verification->content && place.minimum < place.maximum) {
-        if (!compare(checker, place))
-            return false;
-        book_findings(checker, block, account);
-        if (!sl_verification_cover(verification, place))
-            return sl_error_memory(&checker->error, "noting what was compared");
-        spent(checker, STAGE_SENDING);
-    }
     sl_count(&checker->counters->text_bytes, block->text.length);
     sl_count(&checker->counters->records, counts.records);
     sl_count(&checker->counters->already_there, counts.documents);
     sl_count(&checker->counters->parser_rejects, counts.rejects);
-    sl_count(&checker->counters->bson_bytes, bson_bytes);
     if (load->by_range)
-        atomic_fetch_add(&load->shard_documents[sl_shard_map_owner(load->map, place.minimum)],
+        atomic_fetch_add(&load->shard_documents[sl_shard_map_owner(load->map, id)],
                          counts.documents);
     sl_parse_counts_add(&load->parsed[checker->index], &counts);
     return true;
@@ -254,7 +286,7 @@ static void *check(void *context) {
     }
     if (!ok && checker->error.code)
         sl_load_fail(load, &checker->error);
-    atomic_fetch_sub(&load->working, 1);
+    sl_worker_ended(load);
     return NULL;
 }
 
@@ -288,11 +320,13 @@ bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context)
     sl_load *load = verification->load;
     unsigned threads = load->config->threads, made = 0;
     sl_checker *checkers = calloc(threads, sizeof *checkers);
-    bool ok = checkers || sl_error_memory(error, "starting threads");
+    bool ok = checkers != NULL;
+    if (!ok)
+        sl_error_memory(error, "starting threads");
     for (; ok && made < threads; made++)
         ok = checker_init(&checkers[made], verification, made, error);
     if (ok) {
-        atomic_store(&load->working, threads);
+        load->working = threads;
         for (unsigned i = 0; i < threads; i++) {
             int code = pthread_create(&checkers[i].thread, NULL, check, &checkers[i]);
             checkers[i].started = code == 0;
@@ -301,13 +335,11 @@ bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context)
                 sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
                              threads, strerror(code));
                 sl_load_fail(load, &why);
-                atomic_fetch_sub(&load->working, 1);
+                sl_worker_ended(load);
             }
         }
-        while (atomic_load(&load->working) > 0) {
-            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        while (sl_workers_working(load))
             tick(context);
-        }
         for (unsigned i = 0; i < threads; i++) {
             if (checkers[i].started)
                 pthread_join(checkers[i].thread, NULL);

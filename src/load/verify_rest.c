@@ -2,9 +2,9 @@
 /* What the cluster holds where the sources give nothing: behind their ends, between their blocks,
  * under numbers that the registry does not know, under ids of other types.
  *
- * All numbers are cut into what has been compared (or, where only counts are wanted, the ranges that
- * were counted), what belongs to other sources of the registry, and the gaps between. Each gap is one
- * find, mostly an empty one: about 256 for a large source, one for a small one. */
+ * All numbers are cut into what has been compared (or, where only counts are wanted, the ranges
+ * that were counted), what belongs to other sources of the registry, and the gaps between. Each gap
+ * is one find, mostly an empty one: about 256 for a large source, one for a small one. */
 #include "verification.h"
 
 #include <math.h>
@@ -29,11 +29,11 @@ bool sl_verification_cover(sl_verification *verification, sl_interval interval) 
     if (verification->covered_count == verification->covered_room) {
         size_t room = verification->covered_room ? verification->covered_room * 2 : 256;
         sl_interval *covered = realloc(verification->covered, room * sizeof *covered);
-        ok = covered != NULL;
-        if (ok) {
+        if (covered) {
             verification->covered = covered;
             verification->covered_room = room;
         }
+        ok = covered != NULL;
     }
     if (ok)
         verification->covered[verification->covered_count++] = interval;

@@ -171,15 +171,14 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
 
 /* ---- the thread ---- */
 
-static void ended(sl_load *load) {
+void sl_worker_ended(sl_load *load) {
     pthread_mutex_lock(&load->working_lock);
     if (--load->working == 0)
         pthread_cond_signal(&load->all_ended);
     pthread_mutex_unlock(&load->working_lock);
 }
 
-/* Waits for a twentieth of a second, or until all workers have ended; then returns false. */
-static bool still_working(sl_load *load) {
+bool sl_workers_working(sl_load *load) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += 50000000;
@@ -218,7 +217,7 @@ static void *work(void *context) {
     ok = ok && sl_deliver_rest(worker);
     if (!ok && worker->error.code)
         sl_load_fail(load, &worker->error);
-    ended(load);
+    sl_worker_ended(load);
     return NULL;
 }
 
@@ -259,10 +258,10 @@ bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, s
                 sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
                              threads, strerror(code));
                 sl_load_fail(load, &why);
-                ended(load);
+                sl_worker_ended(load);
             }
         }
-        while (still_working(load))
+        while (sl_workers_working(load))
             tick(context);
         for (unsigned i = 0; i < threads; i++) {
             if (workers[i].started)

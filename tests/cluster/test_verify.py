@@ -90,6 +90,23 @@ class AnyServer:
                                "offset": str(place), "_id": str(gone), "detail": ""})
         self.assertIn(f"{path}: month-7.csv, byte {place}, _id {gone}: missing", outcome.err)
 
+    def test_made_up_records_larger_than_a_slice(self):
+        # A block of them has 33 MB, and is compared in parts: none may be left out or seen twice.
+        options = ["--format", "ycsb", "--records", 6000, "--field-length", 1000]
+        self.load(*options)
+        self.assert_equal_to(documents=6000, options=options)
+        ids = [entry["_id"] for entry in self.database.t.find({}, {"_id": 1}).sort("_id", 1)]
+        for place in (0, 1990, 4095):
+            self.database.t.delete_one({"_id": ids[place]})
+            self.database.t.insert_one({"_id": bson.int64.Int64(ids[place] + 1)})
+        outcome, _, problems = self.verify("--content", *options, code=support.EXIT_VERIFICATION)
+        self.assertEqual([row["problem"] for row in problems], ["missing", "extra"] * 3)
+        self.assertEqual([int(row["_id"]) for row in problems],
+                         [ids[place] + more for place in (0, 1990, 4095) for more in (0, 1)])
+        self.assertEqual([row["offset"] for row in problems if row["problem"] == "missing"],
+                         ["0", "1990", "4095"])
+        self.assertIn(f", record 1990, _id {ids[1990]}: missing", outcome.err)
+
     # What was done by hand is found
 
     def spoil(self):

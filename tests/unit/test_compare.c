@@ -82,8 +82,8 @@ static void each_finding_is_told_by_its_id(void **state) {
     assert_string_equal(compare(THREE, "[]"), "missing 1 missing 2 missing 3 ");
     assert_string_equal(compare("[]", THREE), "extra 1 extra 2 extra 3 ");
     assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(3) "\"m\": 3}]"), "missing 2 ");
-    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 7}, " ID(3) "\"m\": 3},"
-                                       ID(4) "\"m\": 4}]"),
+    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 7}, "
+                                       ID(3) "\"m\": 3}, " ID(4) "\"m\": 4}]"),
                         "different 2 extra 4 ");
     /* The same value of another type, and the same fields in another order, are other bytes. */
     assert_string_equal(compare("[" ID(1) "\"m\": 1}]", "[" ID(1) "\"m\": 1.0}]"), "different 1 ");

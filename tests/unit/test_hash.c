@@ -19,7 +19,8 @@ static void it_is_what_it_was(void **state) {
     (void)state;
     assert_true(hash_of("") == UINT64_C(0x1674c442a5b4d68c));
     assert_true(hash_of("a") == UINT64_C(0xe28fc20d11def0aa));
-    assert_true(hash_of("The quick brown fox jumps over the lazy dog") == UINT64_C(0x72833786032a8174));
+    assert_true(hash_of("The quick brown fox jumps over the lazy dog") ==
+                UINT64_C(0x72833786032a8174));
 }
 
 static void every_bit_and_the_length_count(void **state) {
