@@ -97,6 +97,15 @@ class Privileges(support.Case):
                 outcome = self.shardload(*self.load_args(self.allow(less)), code=EXIT_CLUSTER)
                 self.assert_named(outcome, action, where)
 
+    def test_verification_only_reads(self):
+        role = documented_roles()["shardloadLoad"]
+        self.shardload(*self.load_args(self.allow(role)))
+        for privilege in role["privileges"]:
+            privilege["actions"] = [a for a in privilege["actions"] if a == "find"]
+        role["privileges"] = [p for p in role["privileges"] if p["actions"]]
+        who = self.allow({**role, "createRole": "reader"})
+        self.shardload("verify", *who, "--content", self.source)
+
     def test_making_and_dropping_need_the_documented_role(self):
         roles = documented_roles()
         who = self.allow(roles["shardloadLoad"], roles["shardloadPrepare"])
