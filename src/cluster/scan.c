@@ -2,8 +2,8 @@
 /* Scans: documents of the target as they are stored, in the order of their _id.
  *
  * One find, sorted by _id, which an index of every collection gives. By a shard key that is not _id
- * it goes to all shards, and the router merges. Read concern and preference are said each time:
- * what a primary has acknowledged must be seen, whatever the URI asks of other reads. */
+ * it goes to all shards, and the router merges. Read concern and preference are said each time: what
+ * is found must be what an election cannot take back, whatever the URI asks of other reads. */
 #include "internal.h"
 
 /* As many as a reply holds: its 16 MiB are the limit. */
@@ -27,7 +27,7 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
                        void *context, sl_error *error) {
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "batchSize",
                                BCON_INT32(DOCUMENTS_PER_REPLY), "readConcern", "{", "level",
-                               BCON_UTF8("local"), "}");
+                               BCON_UTF8("majority"), "}");
     if (ids_only)
         BCON_APPEND(options, "projection", "{", "_id", BCON_INT32(1), "}");
     mongoc_collection_t *collection =
