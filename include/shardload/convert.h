@@ -16,10 +16,14 @@
 #include <shardload/text.h>
 
 #define SL_DAY_MS INT64_C(86400000)
-#define SL_DAYS_TO_1970 719162 /* days from 0001-01-01 */
 
-/* Day of the year at which each month starts, by [leap year][month 1..12]; 13 ends December. */
-extern const uint16_t sl_month_starts[2][16];
+/* Years 0 to 9999: four times the number of the day before its first, plus the row of its months.
+ */
+extern const int32_t sl_years[10000];
+
+/* Day of the year at which each month starts, in common years, leap years, and the year 0, which
+ * does not exist. Months that do not exist start where they end. */
+extern const uint16_t sl_month_starts[3][101];
 
 static inline uint64_t sl_load_8(const char *bytes) {
     uint64_t word;
@@ -56,17 +60,12 @@ static inline bool sl_convert_digits(const char *field, size_t length, uint64_t 
     return sl_swar_digits(first) && sl_swar_digits(second);
 }
 
-/* The day number of a date that exists; day 0 is 1970-01-01. */
+/* The day number of a date that exists; day 0 is 1970-01-01. Up to year 9999 and month 99. */
 static inline bool sl_civil_days(unsigned year, unsigned month, unsigned day, int64_t *days) {
-    bool leap = (year & (year % 25 == 0 ? 15 : 3)) == 0;
-    if (__builtin_expect(year == 0 || month - 1 >= 12, 0))
-        return false;
-    const uint16_t *starts = sl_month_starts[leap];
-    unsigned before = year - 1;
-    *days = (int64_t)(before * 365 + before / 4 - before / 100 + before / 400 + starts[month] +
-                      day - 1) -
-            SL_DAYS_TO_1970;
-    return day - 1 < (unsigned)(starts[month + 1] - starts[month]);
+    const int32_t entry = sl_years[year];
+    const uint16_t *starts = &sl_month_starts[entry & 3][month];
+    *days = (entry >> 2) + (int32_t)(starts[0] + day);
+    return day - 1 < (unsigned)(starts[1] - starts[0]);
 }
 
 /* The ten bytes YYYY-MM-DD; more may follow. */

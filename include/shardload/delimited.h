@@ -15,32 +15,49 @@
 #ifndef SHARDLOAD_DELIMITED_H
 #define SHARDLOAD_DELIMITED_H
 
+#include <shardload/bson_writer.h>
 #include <shardload/format.h>
 #include <shardload/head.h>
 #include <shardload/schema.h>
+#include <shardload/simd.h>
 
 /* The plan of a delimited format. */
 struct sl_plan {
     sl_format_options options;
+    const sl_simd *simd;
     sl_schema **schemas; /* to choose from; owned */
     size_t schema_count;
 };
 
 typedef enum sl_trim { SL_TRIM_NOTHING, SL_TRIM_END, SL_TRIM_BOTH } sl_trim; /* blanks of fields */
 
+/* How a field is converted; what a step does not take is unusual (record.h). */
+typedef enum sl_step {
+    SL_STEP_TEXT,
+    SL_STEP_CODE,
+    SL_STEP_INT,
+    SL_STEP_DATE,
+    SL_STEP_DATETIME,
+    SL_STEP_UNUSUAL,
+    SL_STEP_END, /* behind the last column */
+} sl_step;
+
+#define SL_SHORT_PREFIX 32 /* bytes of an element's type and key that are copied without asking */
+
 /* What the parser needs of a column for each record. */
 typedef struct sl_converter {
-    const uint8_t *prefix; /* of its BSON element */
+    uint8_t prefix[SL_SHORT_PREFIX]; /* of its BSON element; a longer one makes the step unusual */
     uint32_t prefix_length;
-    uint8_t type; /* sl_type */
-    bool required;
-    bool has_words;      /* some words mean missing */
-    uint64_t fast_limit; /* ints below it need no further check */
+    uint8_t step;         /* sl_step */
+    uint64_t int32_limit; /* whole numbers below it need no further check and are int32 */
+    uint64_t int64_limit; /* and those are int64 */
 } sl_converter;
 
 /* What it needs when something is wrong. */
 typedef struct sl_column {
     const char *published;   /* as the header has it; else the schema's name */
+    const char *key;         /* in the document */
+    sl_bson_type type;       /* there; whole numbers may be larger, codes texts */
     sl_schema_column schema; /* strings borrowed from the plan or the dialect */
 } sl_column;
 
@@ -58,13 +75,12 @@ struct sl_dialect {
                               repeated header would pass for a record; else 0 */
     uint64_t body_offset;  /* where the records start in the source */
     size_t column_count;
-    size_t extra_columns; /* in no schema; loaded as text */
-    size_t spill;         /* column that takes extra delimiters, or SIZE_MAX */
-    size_t fixed_bytes;   /* a document has at most these and its record's length */
-    sl_converter *converters;
+    size_t extra_columns;     /* in no schema; loaded as text */
+    size_t spill;             /* column that takes extra delimiters, or SIZE_MAX */
+    size_t fixed_bytes;       /* a document has at most these and its record's length */
+    sl_converter *converters; /* column_count, and an end */
     sl_column *columns;
     char *names; /* owns the header's names */
-    uint8_t *prefixes;
 };
 
 /* Makes a plan with room for `schema_count` schemas, all NULL. */

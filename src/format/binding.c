@@ -2,6 +2,7 @@
 /* Binding: a schema and a source's header, or its number of fields, become a dialect: a flat list
  * of converters in the source's column order. */
 #include <shardload/bson_writer.h>
+#include <shardload/convert.h>
 #include <shardload/delimited.h>
 
 #include <assert.h>
@@ -10,6 +11,9 @@
 
 bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_count, sl_plan **out,
                               sl_error *error) {
+    const sl_simd *simd;
+    if (!sl_simd_choose(&simd, error))
+        return false;
     sl_plan *plan = calloc(1, sizeof *plan);
     sl_schema **schemas = calloc(schema_count + 1, sizeof(sl_schema *));
     if (!plan || !schemas) {
@@ -18,6 +22,7 @@ bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_co
         return sl_error_memory(error, "reading schemas");
     }
     plan->options = *options;
+    plan->simd = simd;
     plan->schemas = schemas;
     plan->schema_count = schema_count;
     *out = plan;
@@ -40,7 +45,6 @@ void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     free(dialect->converters);
     free(dialect->columns);
     free(dialect->names);
-    free(dialect->prefixes);
     free(dialect);
 }
 
@@ -151,32 +155,71 @@ static sl_bson_type bson_type(sl_type type) {
     return SL_BSON_NULL;
 }
 
+/* Would a fast converter take one of the words that stand for no value? */
+static bool takes_a_word(const sl_schema_column *schema) {
+    for (size_t i = 0; i < schema->missing.count; i++) {
+        char word[64] = {0}; /* with the slack that converters want */
+        size_t length = strlen(schema->missing.words[i]);
+        uint64_t number;
+        int64_t milliseconds;
+        if (length > 32)
+            continue;
+        memcpy(word, schema->missing.words[i], length);
+        if (schema->type == SL_TYPE_INT ? sl_convert_digits(word, length, &number)
+                                        : sl_convert_datetime(word, length, &milliseconds))
+            return true;
+    }
+    return false;
+}
+
+/* How the fast path takes a column. */
+static sl_step step_of(const sl_schema_column *schema) {
+    bool words = schema->missing.count > 0;
+    switch (schema->type) {
+    case SL_TYPE_TEXT:
+        return words ? SL_STEP_UNUSUAL : SL_STEP_TEXT;
+    case SL_TYPE_CODE:
+        return words ? SL_STEP_UNUSUAL : SL_STEP_CODE;
+    case SL_TYPE_INT:
+        return takes_a_word(schema) ? SL_STEP_UNUSUAL : SL_STEP_INT;
+    case SL_TYPE_DATE:
+        return takes_a_word(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATE;
+    case SL_TYPE_DATETIME:
+        return takes_a_word(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATETIME;
+    case SL_TYPE_DOUBLE:
+    case SL_TYPE_FLAG:
+        break;
+    }
+    return SL_STEP_UNUSUAL;
+}
+
 /* Compiles the columns into converters. */
 static bool compile(sl_dialect *d, bool long_names, sl_error *error) {
-    size_t room = 0;
-    for (size_t i = 0; i < d->column_count; i++)
-        room += sl_bson_prefix_room(key_of(&d->columns[i], long_names));
-    d->prefixes = malloc(room);
-    if (!d->prefixes)
-        return sl_error_memory(error, "compiling columns");
-    uint8_t *prefix = d->prefixes;
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
     for (size_t i = 0; i < d->column_count; i++) {
-        const sl_schema_column *schema = &d->columns[i].schema;
-        const char *key = key_of(&d->columns[i], long_names);
+        sl_column *column = &d->columns[i];
+        const sl_schema_column *schema = &column->schema;
         sl_converter *converter = &d->converters[i];
-        converter->prefix = prefix;
-        converter->prefix_length = sl_bson_prefix_make(prefix, bson_type(schema->type), key);
-        converter->type = (uint8_t)schema->type;
-        converter->required = schema->required;
-        converter->has_words = schema->missing.count > 0;
-        if (schema->minimum <= 0 && schema->maximum >= 0)
-            converter->fast_limit = (uint64_t)schema->maximum + 1;
-        prefix += sl_bson_prefix_room(key);
-        d->fixed_bytes += converter->prefix_length + sizeof(int64_t);
+        column->key = key_of(column, long_names);
+        column->type = bson_type(schema->type);
+        size_t length = strlen(column->key) + 2;
+        converter->prefix_length = (uint32_t)length;
+        converter->step = SL_STEP_UNUSUAL;
+        if (length <= SL_SHORT_PREFIX) {
+            sl_bson_put_key(converter->prefix, column->type, column->key);
+            converter->step = (uint8_t)step_of(schema);
+        }
+        if (schema->type == SL_TYPE_CODE)
+            converter->int64_limit = UINT64_MAX;
+        else if (schema->minimum <= 0 && schema->maximum >= 0)
+            converter->int64_limit = (uint64_t)schema->maximum + 1;
+        converter->int32_limit =
+            converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
+        d->fixed_bytes += length + sizeof(int64_t);
         all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE;
     }
+    d->converters[d->column_count].step = SL_STEP_END;
     if (d->fixed_bytes > 65536)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "the columns' names are too long: %zu bytes a "
@@ -226,7 +269,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->column_count = count;
     d->header_length = names ? first->header_bytes : 0;
     d->body_offset = names ? first->end : first->text_start;
-    d->converters = calloc(count, sizeof *d->converters);
+    d->converters = calloc(count + 1, sizeof *d->converters);
     d->columns = calloc(count, sizeof *d->columns);
     d->names = malloc(first->line.length + count + 1);
     d->header = malloc(d->header_length + 1);
@@ -241,7 +284,8 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
             goto fail;
     } else {
         for (size_t i = 0; i < count; i++)
-            d->columns[i] = (sl_column){schema->columns[i].name, schema->columns[i]};
+            d->columns[i] =
+                (sl_column){.published = schema->columns[i].name, .schema = schema->columns[i]};
     }
     if (!check_keys(d, plan->options.long_names, error) ||
         !compile(d, plan->options.long_names, error))

@@ -199,7 +199,7 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
     const sl_converter *converter = &dialect->converters[column];
     if (is_missing(schema, field))
         return schema->required ? NULL : out;
-    uint8_t *to = sl_bson_put_prefix(out, converter->prefix, converter->prefix_length);
+    uint8_t *to = sl_bson_put_key(out, dialect->columns[column].type, dialect->columns[column].key);
     int64_t whole;
     uint64_t digits;
     double value;
@@ -212,6 +212,9 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
     case SL_TYPE_TEXT:
         return sl_put_careful_text(dialect, field, quoted, to, transcoded);
     case SL_TYPE_INT:
+        if (sl_convert_digits(field.bytes, field.length, &digits) &&
+            digits < converter->int64_limit)
+            return put_int(out, to, (int64_t)digits);
         return unusual_int(schema, field, &whole) ? put_int(out, to, whole) : NULL;
     case SL_TYPE_DOUBLE:
         return sl_convert_double(field.bytes, field.length, &value) ? sl_bson_put_double(to, value)
@@ -220,8 +223,11 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
         *to = is_word(field, schema->yes);
         return *to || is_word(field, schema->no) ? to + 1 : NULL;
     case SL_TYPE_DATE:
+        return sl_convert_date(field.bytes, field.length, &whole) ? sl_bson_put_int64(to, whole)
+                                                                  : NULL;
     case SL_TYPE_DATETIME:
-        break; /* their converters take all there are */
+        return sl_convert_datetime(field.bytes, field.length, &whole) ? sl_bson_put_int64(to, whole)
+                                                                      : NULL;
     }
     return NULL;
 }
@@ -276,4 +282,22 @@ void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *rej
     parser->counts.records++;
     parser->counts.rejects++;
     parser->sink->reject(parser->sink, reject);
+}
+
+void sl_record_refuse(sl_parser *parser, const sl_record *record) {
+    sl_reject reject = {0};
+    if (sl_record_is_header(parser, record)) {
+        parser->counts.headers++;
+        return;
+    }
+    sl_record_explain(parser, record, &reject);
+    sl_record_reject(parser, record, &reject);
+}
+
+void sl_record_refuse_size(sl_parser *parser, const sl_record *record) {
+    sl_reject reject = {0};
+    snprintf(reject.reason, sizeof reject.reason,
+             "a record of %u bytes is larger than a document may be (16 MiB)",
+             record->end - record->start);
+    sl_record_reject(parser, record, &reject);
 }

@@ -31,6 +31,7 @@ static inline sl_text sl_field_trim(sl_text field, sl_trim trim) {
 }
 
 typedef struct sl_parser {
+    const struct sl_simd *simd;
     const sl_dialect *dialect;
     const sl_block *block;
     sl_sink *sink;
@@ -60,6 +61,12 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
 
 /* Says why record->failed was refused. */
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject);
+
+/* A record with a field that was refused: rejected, unless it is a repeated header. */
+void sl_record_refuse(sl_parser *parser, const sl_record *record);
+
+/* Rejects a record that may become too large for a document. */
+void sl_record_refuse_size(sl_parser *parser, const sl_record *record);
 
 /* Hands the reject over and counts it. */
 void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *reject);

@@ -10,6 +10,7 @@
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
+#include <shardload/simd.h>
 #include <shardload/text.h>
 
 #include "progress.h"
@@ -19,10 +20,13 @@
 void sl_record_start(sl_load *load) {
     bson_t *record = sl_run_record_document(load->record);
     bson_t section;
+    const sl_simd *simd;
     struct utsname host;
     BSON_APPEND_UTF8(record, "program", "shardload");
     BSON_APPEND_UTF8(record, "version", load->config->program_version);
     BSON_APPEND_UTF8(record, "driver", MONGOC_VERSION_S);
+    if (sl_simd_choose(&simd, &(sl_error){0}))
+        BSON_APPEND_UTF8(record, "instructions", sl_simd_name(simd));
     BSON_APPEND_DATE_TIME(record, "startedAt", sl_wall_clock_ms());
     if (uname(&host) == 0) {
         BSON_APPEND_DOCUMENT_BEGIN(record, "client", &section);

@@ -96,12 +96,18 @@ bool sl_text_to_seconds(sl_text text, double *seconds) {
     return true;
 }
 
+static bool eight_are_ascii(const unsigned char *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return (word & 0x8080808080808080u) == 0;
+}
+
 bool sl_utf8_valid(const char *bytes, size_t length, size_t *where) {
     const unsigned char *p = (const unsigned char *)bytes;
     size_t i = 0;
     while (i < length) {
         if (p[i] < 0x80) {
-            i++;
+            i += length - i >= 8 && eight_are_ascii(p + i) ? 8 : 1;
             continue;
         }
         /* Lead byte -> number of continuation bytes and the range of the first of them, which is

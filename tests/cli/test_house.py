@@ -30,7 +30,7 @@ HEADERS = {
     "isd": "format",
     "json": "report", "load": "load",
     "log": "util", "md5": "util", "options": "cli", "query": "query", "run_record": "report",
-    "schema": "format", "source": "source", "text": "util", "ycsb": "format",
+    "schema": "format", "simd": "format", "source": "source", "text": "util", "ycsb": "format",
 }
 
 # The only places that speak to the driver (BSON as data is no driver).

@@ -2,6 +2,7 @@
 /* Delimited text: a user would notice a mistake here as values in the wrong column, records lost at
  * block ends, or one bad line that takes others with it. */
 #include "parse_text.h"
+#include "simd_rows.h"
 
 static const char three_columns[] = "name: three\n"
                                     "columns:\n"
@@ -93,6 +94,104 @@ static void a_schema_gives_types(void **state) {
                                         "\"c\" : \"4A\", \"f\" : false }");
     assert_string_equal(json_at(&p, 2), "{ }");
     forget(&p);
+}
+
+/* Words for "no value" that look like values, and keys that are too long for the fast path. */
+static void missing_words_and_long_keys(void **state) {
+    (void)state;
+    parsed p = parse_with_schema("name: all\n"
+                                 "columns:\n"
+                                 "  - {name: a_key_that_takes_more_than_32_bytes, type: int}\n"
+                                 "  - {name: n, type: int, missing: [\"999\", \"-1\"]}\n"
+                                 "  - {name: d, type: date, missing: [\"1971-01-01\"]}\n"
+                                 "  - {name: t, type: datetime, missing: [\"1971-01-01\"]}\n",
+                                 "a_key_that_takes_more_than_32_bytes,n,d,t\n"
+                                 "3000000000,998,1971-01-02,1971-01-02\n"
+                                 "-7,999,1971-01-01,1971-01-01\n"
+                                 "7,-1,,\n");
+    assert_int_equal(p.documents, 3);
+    assert_string_equal(json_at(&p, 0), "{ \"a_key_that_takes_more_than_32_bytes\" : 3000000000, "
+                                        "\"n\" : 998, "
+                                        "\"d\" : { \"$date\" : \"1971-01-02T00:00:00Z\" }, "
+                                        "\"t\" : { \"$date\" : \"1971-01-02T00:00:00Z\" } }");
+    assert_string_equal(json_at(&p, 1), "{ \"a_key_that_takes_more_than_32_bytes\" : -7 }");
+    assert_string_equal(json_at(&p, 2), "{ \"a_key_that_takes_more_than_32_bytes\" : 7 }");
+    forget(&p);
+}
+
+/* A stretch of text is checked for UTF-8 as a whole: one bad field must not spoil its neighbours,
+ * nor a good one hide it, wherever the stretch ends. */
+static void one_bad_field_among_many_good_ones(void **state) {
+    (void)state;
+    static char text[60000];
+    for (unsigned bad = 0; bad < 900; bad += 67) {
+        size_t length = (size_t)snprintf(text, sizeof text, "a,b\n");
+        for (unsigned i = 0; i < 900; i++)
+            length += (size_t)snprintf(text + length, sizeof text - length,
+                                       i == bad ? "\xC5\xBBUK,\xE9t\xC3\n"
+                                                : "\xC5\xBBUK %u,\xE2\x82\xAC \xF0\x9F\x9A\x97\n",
+                                       i);
+        parsed p = parse_delimited(text);
+        assert_int_equal(p.documents, 899);
+        assert_int_equal(p.reject_count, 1);
+        assert_int_equal(p.rejects[0].line, bad + 1);
+        assert_contains(p.rejects[0].reason, "byte 0xe9 at offset 0");
+        assert_string_equal(json_at(&p, 898), "{ \"a\" : \"\xC5\xBBUK 899\", \"b\" : "
+                                              "\"\xE2\x82\xAC \xF0\x9F\x9A\x97\" }");
+        forget(&p);
+    }
+}
+
+/* Numbers and dates, right and wrong by one byte: all versions must take and refuse the same, with
+ * the plain one as the measure, which test_convert.c holds against the calendar. */
+static void each_version_converts_alike(void **state) {
+    (void)state;
+    uint32_t random = 4711;
+    for (unsigned round = 0; round < 300; round++) {
+        char text[60 * 40 + 16];
+        size_t length = (size_t)snprintf(text, sizeof text, "i,c,d\n");
+        for (unsigned line = 0; line < 60; line++) {
+            char fields[3][16];
+            for (unsigned f = 0; f < 2; f++) {
+                random = random * 1664525 + 1013904223;
+                unsigned digits = 1 + (random >> 8) % 11;
+                for (unsigned i = 0; i < digits; i++)
+                    fields[f][i] =
+                        (char)('0' + ((random = random * 1664525 + 1013904223) >> 20) % 10);
+                fields[f][digits] = '\0';
+            }
+            random = random * 1664525 + 1013904223;
+            snprintf(fields[2], sizeof fields[2], "%04u-%02u-%02u", (random >> 16) % 10000,
+                     (random >> 8) % 14, (random >> 4) % 33);
+            if (line % 4 == 0) {
+                char *field = fields[random % 3];
+                static const char wrong[] = "/:;-+ .\x01\x7F\x80\xB0\xB5\xFF"
+                                            "0A";
+                field[(random >> 10) % strlen(field)] = wrong[(random >> 20) % (sizeof wrong - 1)];
+            }
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s,%s,%s\n", fields[0],
+                                       fields[1], fields[2]);
+        }
+        parsed all[8] = {0};
+        size_t count = 0;
+        for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd)) {
+            all[count++] = parse_with_schema("name: x\ncolumns:\n  - {name: i, type: int}\n"
+                                             "  - {name: c, type: code}\n"
+                                             "  - {name: d, type: date}\n",
+                                             text);
+        }
+        const parsed *plain = &all[count - 1];
+        for (size_t k = 0; k < count; k++) {
+            assert_int_equal(all[k].documents, plain->documents);
+            assert_int_equal(all[k].length, plain->length);
+            assert_memory_equal(all[k].bytes, plain->bytes, plain->length);
+            assert_int_equal(all[k].reject_count, plain->reject_count);
+            for (size_t i = 0; i < plain->reject_count; i++)
+                assert_string_equal(all[k].rejects[i].reason, plain->rejects[i].reason);
+        }
+        while (count > 0)
+            forget(&all[--count]);
+    }
 }
 
 static void every_type_refuses_what_it_must(void **state) {
@@ -391,6 +490,9 @@ int main(void) {
         cmocka_unit_test(every_delimiter),
         cmocka_unit_test(what_is_no_table_is_refused),
         cmocka_unit_test(a_schema_gives_types),
+        cmocka_unit_test(missing_words_and_long_keys),
+        cmocka_unit_test(one_bad_field_among_many_good_ones),
+        cmocka_unit_test(each_version_converts_alike),
         cmocka_unit_test(every_type_refuses_what_it_must),
         cmocka_unit_test(headerless_text_needs_a_schema),
         cmocka_unit_test(columns_come_in_any_order_and_some_may_lack),
@@ -405,5 +507,5 @@ int main(void) {
         cmocka_unit_test(a_record_too_large_is_refused),
         cmocka_unit_test(other_bytes_than_utf8),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
 }

@@ -2,6 +2,7 @@
 /* MOT data: every published dialect, the dirt that is known in it, and what is refused. A user
  * would notice a mistake as columns shifted by one, models cut at a quote, or good rows lost. */
 #include "parse_text.h"
+#include "simd_rows.h"
 
 #define NAMES                                                                                      \
     "test_id", "vehicle_id", "test_date", "test_class_id", "test_type", "test_result",             \
@@ -403,5 +404,5 @@ int main(void) {
         cmocka_unit_test(items_and_lookups),
         cmocka_unit_test(what_is_not_mot_data),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
 }

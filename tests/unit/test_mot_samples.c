@@ -2,6 +2,7 @@
 /* The real samples: what is published must load as it stands, nothing lost. They are looked for in
  * $SHARDLOAD_SAMPLES/mot, else beside the source tree. */
 #include "parse_text.h"
+#include "simd_rows.h"
 
 #include <dirent.h>
 
@@ -80,5 +81,5 @@ static void every_sample_loads_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_sample_loads_whole)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
 }

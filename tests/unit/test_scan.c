@@ -2,76 +2,97 @@
 /* The structural scan: every version of it must find what a plain loop finds. A user would notice a
  * miss as two fields in one, on one kind of processor only. */
 #include "parse_text.h"
+#include "simd_rows.h"
 
-#include "../../src/format/scan.h"
+#include "../../src/format/kernels.h"
 
-/* The portable version beside the one this machine uses. */
-#undef SHARDLOAD_SCAN_H
-#define SL_SCAN_PORTABLE
-#define sl_scan portable_scan
-#define sl_scan_64 portable_scan_64
-#define sl_scan_count portable_scan_count
-#define sl_scan_zero_bytes portable_scan_zero_bytes
-#include "../../src/format/scan.h"
-#undef sl_scan
-#undef sl_scan_64
-#undef sl_scan_count
+static sl_marks marks;
 
-static void check(const char *bytes, char delimiter, bool quotes) {
-    uint64_t marks = 0, lines = 0;
-    bool plain = true, quoted = false;
-    for (unsigned i = 0; i < 64; i++) {
+/* Positions, lines and flags of bytes[start..stop). What the flags say of the up to 63 bytes behind
+ * may differ, so that there nothing but `x` stands. */
+static void check(const sl_simd *simd, const char *bytes, uint32_t start, uint32_t stop,
+                  char delimiter, bool quotes) {
+    bool high = false, odd = false, quoted = false;
+    uint32_t count = 0, lines = 0;
+    simd->find_marks(&marks, bytes, start, stop, delimiter, quotes);
+    for (uint32_t i = start; i < stop; i++) {
         uint8_t byte = (uint8_t)bytes[i];
-        uint64_t bit = UINT64_C(1) << i;
-        lines |= byte == '\n' ? bit : 0;
-        marks |= byte == '\n' || byte == (uint8_t)delimiter || (quotes && byte == '"') ? bit : 0;
-        plain &= byte != 0 && byte < 0x80 && !(quotes && byte == '\\');
+        if (byte == '\n' || byte == (uint8_t)delimiter || (quotes && byte == '"'))
+            assert_int_equal(marks.marks[++count], i);
+        if (byte == '\n')
+            assert_int_equal(marks.lines[lines++], i);
+        high |= byte >= 0x80;
+        odd |= byte == 0 || (quotes && byte == '\\');
         quoted |= quotes && byte == '"';
     }
-    sl_scan scan = sl_scan_64(bytes, delimiter, quotes);
-    assert_true(scan.marks == marks && scan.lines == lines);
-    assert_true(scan.plain == plain && scan.quoted == quoted);
-    assert_int_equal(sl_scan_count(marks), __builtin_popcountll(marks));
-    portable_scan portable = portable_scan_64(bytes, delimiter, quotes);
-    assert_true(portable.marks == marks && portable.lines == lines);
-    assert_true(portable.plain == plain && portable.quoted == quoted);
-    assert_int_equal(portable_scan_count(marks), __builtin_popcountll(marks));
+    assert_int_equal(marks.mark_count, count);
+    assert_int_equal(marks.line_count, lines);
+    assert_true(marks.high == high && marks.odd == odd && marks.quoted == quoted);
 }
 
 static void every_byte_in_every_place(void **state) {
     (void)state;
-    char bytes[64];
+    char bytes[192];
     memset(bytes, 'x', sizeof bytes);
-    for (unsigned at = 0; at < 64; at++) {
-        for (unsigned byte = 0; byte < 256; byte++) {
-            bytes[at] = (char)byte;
-            check(bytes, ',', false);
-            check(bytes, ',', true);
-            check(bytes, '|', false);
+    for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd)) {
+        for (unsigned at = 0; at < 64; at++) {
+            for (unsigned byte = 0; byte < 256; byte++) {
+                bytes[at] = (char)byte;
+                check(simd, bytes, 0, 64, ',', false);
+                check(simd, bytes, 0, 64, ',', true);
+                check(simd, bytes, 0, at + 1, '|', false);
+            }
+            bytes[at] = 'x';
         }
-        bytes[at] = 'x';
     }
 }
 
-/* Neighbours of one another's values, where a carry from byte to byte would show. */
+/* Neighbours of one another's values, where a carry from byte to byte would show, and more marks in
+ * 64 bytes than are stored at once. */
 static void crowds(void **state) {
     (void)state;
-    static const char crowd[] = "\0\x01\x80\x7F\xFF\n\x0B\x09,-+|}{\"!#\\[]x";
+    static const char crowd[] = "\0\x01\x80\x7F\xFF\n\x0B\x09,-+|}{\"!#\\[]x,,,,,,||||||\n";
+    static char bytes[SL_STRETCH_BYTES + 256];
     uint32_t random = 12345;
-    for (unsigned round = 0; round < 20000; round++) {
-        char bytes[64];
-        for (unsigned i = 0; i < 64; i++) {
+    for (unsigned round = 0; round < 3000; round++) {
+        memset(bytes, 'x', sizeof bytes);
+        uint32_t start = round % 70;
+        uint32_t stop = start + 1 + (round < 100 ? SL_STRETCH_BYTES - 1 : round % 300);
+        size_t kinds = round % 7 == 0 ? 3 : 0; /* or nothing but marks */
+        for (unsigned i = start; i < stop; i++) {
             random = random * 1664525 + 1013904223;
-            bytes[i] = crowd[(random >> 16) % (sizeof crowd - 1)];
+            bytes[i] =
+                kinds ? ",\n|"[(random >> 16) % kinds] : crowd[(random >> 16) % (sizeof crowd - 1)];
         }
-        check(bytes, round % 2 ? ',' : '|', round % 3 == 0);
+        for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd))
+            check(simd, bytes, start, stop, round % 2 ? ',' : '|', round % 3 == 0);
     }
+}
+
+/* Somebody who compares processors must not be told of one version and get another. */
+static void the_environment_chooses(void **state) {
+    (void)state;
+    const sl_simd *chosen = NULL;
+    sl_error error = {0};
+    for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd)) {
+        assert_true(sl_simd_choose(&chosen, &error));
+        assert_ptr_equal(chosen, simd);
+    }
+    assert_true(sl_simd_choose(&chosen, &error)); /* by itself: the best */
+    assert_ptr_equal(chosen, next_simd(NULL));
+    setenv("SHARDLOAD_SIMD", "mmx", 1);
+    assert_false(sl_simd_choose(&chosen, &error));
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+    assert_non_null(strstr(error.message, "SHARDLOAD_SIMD=mmx"));
+    assert_non_null(strstr(error.message, "portable"));
+    unsetenv("SHARDLOAD_SIMD");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_in_every_place),
         cmocka_unit_test(crowds),
+        cmocka_unit_test(the_environment_chooses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

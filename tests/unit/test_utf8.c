@@ -2,8 +2,11 @@
 /* UTF-8: a user would notice a wrong answer as text that the server refuses, or good records in the
  * reject file. */
 #include "parse_text.h"
+#include "simd_rows.h"
 
 #include <shardload/convert.h>
+
+#include "../../src/format/kernels.h"
 
 /* What the definition says, without a table: decode, then ask whether it was the shortest form. */
 static bool valid_by_definition(const uint8_t *p, size_t length) {
@@ -38,6 +41,74 @@ static void every_pair_and_many_longer(void **state) {
                 assert_int_equal(sl_utf8_valid((char *)text, length, NULL),
                                  valid_by_definition(text, length));
         }
+    }
+}
+
+/* Every version for instruction sets must say what the definition says: of all that one to four
+ * bytes can be, with the values between which something changes, in every place of a vector. */
+static void each_version_agrees_with_the_definition(void **state) {
+    (void)state;
+    static const uint8_t bounds[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
+                                     0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
+                                     0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF8, 0xFF};
+    enum { N = sizeof bounds };
+    uint8_t text[128];
+    for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd)) {
+        for (unsigned i = 0; i < N * N * N * N; i++) {
+            unsigned at = i % 70;
+            memset(text, 'a', sizeof text);
+            text[at] = bounds[i % N];
+            text[at + 1] = bounds[i / N % N];
+            text[at + 2] = bounds[i / N / N % N];
+            text[at + 3] = bounds[i / N / N / N];
+            bool within = valid_by_definition(text + at, 5),
+                 last = valid_by_definition(text + at, 4);
+            assert_int_equal(simd->utf8_valid((char *)text, sizeof text), within);
+            assert_int_equal(simd->utf8_valid((char *)text, at + 4), last);
+        }
+        for (unsigned pair = 0; pair < 65536; pair++) {
+            for (unsigned at = 29; at < 35; at += 1 + pair % 3) {
+                memset(text, 'a', sizeof text);
+                text[at] = (uint8_t)(pair >> 8);
+                text[at + 1] = (uint8_t)pair;
+                assert_int_equal(simd->utf8_valid((char *)text, 64), valid_by_definition(text, 64));
+            }
+        }
+    }
+}
+
+/* Text as people write it, of every length, with one byte of it changed. */
+static void each_version_agrees_on_mixed_text(void **state) {
+    (void)state;
+    static const char *const words[] = {"a",
+                                        "Motor ",
+                                        "\xC3\xA9",
+                                        "\xE2\x82\xAC",
+                                        "\xED\x9F\xBF",
+                                        "\xEE\x80\x80",
+                                        "\xF0\x9F\x9A\x97",
+                                        "\xF4\x8F\xBF\xBF",
+                                        "plain text that goes on for more than a vector; "};
+    uint32_t random = 99;
+    for (unsigned round = 0; round < 20000; round++) {
+        char text[400];
+        size_t length = 0, room = 1 + round % 200;
+        while (length < room) {
+            random = random * 1664525 + 1013904223;
+            const char *word = words[(random >> 16) % (sizeof words / sizeof words[0])];
+            memcpy(text + length, word, strlen(word));
+            length += strlen(word);
+        }
+        if (round % 3) {
+            random = random * 1664525 + 1013904223;
+            text[(random >> 8) % length] = (char)(random >> 24);
+        }
+        if (round % 5 == 0)
+            length = room; /* perhaps within a character */
+        bool valid = valid_by_definition((uint8_t *)text, length);
+        assert_int_equal(sl_utf8_valid(text, length, NULL), valid);
+        for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd))
+            assert_int_equal(simd->utf8_valid(text, length), valid);
     }
 }
 
@@ -92,6 +163,8 @@ static void windows_1252_becomes_utf8(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair_and_many_longer),
+        cmocka_unit_test(each_version_agrees_with_the_definition),
+        cmocka_unit_test(each_version_agrees_on_mixed_text),
         cmocka_unit_test(the_first_bad_byte_is_named),
         cmocka_unit_test(plain_means_ascii_without_nul),
         cmocka_unit_test(windows_1252_becomes_utf8),

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The delimited loop's converters in plain C: those that all have. */
+#ifndef SHARDLOAD_CONVERT_SCALAR_H
+#define SHARDLOAD_CONVERT_SCALAR_H
+
+#include <shardload/convert.h>
+
+#define convert_digits sl_convert_digits
+#define convert_date sl_convert_date
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The delimited loop with AVX2. */
+#if defined(__x86_64__)
+#include "convert_sse41.h"
+#include "scan_avx2.h"
+#include "utf8_avx2.h"
+
+#include "delimited_loop.h"
+
+static bool supported(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
+extern const sl_simd sl_simd_avx2;
+const sl_simd sl_simd_avx2 = {.name = "avx2", .supported = supported, SL_KERNELS};
+
+#endif

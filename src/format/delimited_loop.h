@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The delimited loop: marks found in a stretch of text, and converters run over the fields between
+ * them. Compiled once for each instruction set, with its scan_*.h, utf8_*.h and convert_*.h
+ * included before; defines the set's row. */
+#include <stdio.h>
+
+#include <shardload/document_id.h>
+
+#include "kernels.h"
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+_Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
+
+/* ---- marks ---- */
+
+static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
+                               char delimiter, bool quotes) {
+    const uint64_t last = UINT64_C(1) << 63; /* so that no zeros are counted in a zero */
+    uint32_t *marks = m->marks + 1, *lines = m->lines;
+    bool high = false, odd = false, quoted = false;
+    for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
+        sl_scan scan = sl_scan_64(text + at, delimiter, quotes);
+        if (unlikely(stop - at < SL_SCAN_BYTES)) {
+            uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
+            scan.marks &= within;
+            scan.lines &= within;
+        }
+        high |= scan.high;
+        odd |= scan.odd;
+        quoted |= scan.quoted;
+        marks = sl_scan_positions(marks, scan.marks, at);
+        do {
+            *lines = at + (uint32_t)__builtin_ctzll(scan.lines | last);
+            lines += scan.lines != 0;
+            scan.lines &= scan.lines - 1;
+        } while (unlikely(scan.lines != 0));
+    }
+    m->high = high;
+    m->odd = odd;
+    m->quoted = quoted;
+    m->mark_count = (uint32_t)(marks - m->marks) - 1;
+    m->line_count = (uint32_t)(lines - m->lines);
+}
+
+static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
+                       char delimiter, bool quotes) {
+    if (quotes) /* two copies, each without the question */
+        find(marks, text, start, stop, delimiter, true);
+    else
+        find(marks, text, start, stop, delimiter, false);
+}
+
+/* ---- documents ---- */
+
+/* How a record is read; a constant where speed matters. */
+typedef struct read_way {
+    bool careful; /* texts may have bytes above 0x7F that are not UTF-8, NULs or escapes */
+    bool quotes;  /* a field need not begin behind the one before */
+    bool trims;
+} read_way;
+
+/* Does the field behind this mark stand in quotes? */
+static inline bool is_quoted(const sl_dialect *d, const char *text, uint32_t before) {
+    return d->quotes && before != UINT32_MAX && text[before] == '"';
+}
+
+static ALWAYS_INLINE const char *field_begin(const char *text, uint32_t before) {
+    return text + (uint32_t)(before + 1);
+}
+
+/* Writes the record's document. NULL when a field is refused: record->failed says which. */
+static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text, sl_record *record,
+                                           int64_t id, uint8_t *start, read_way way) {
+    const uint32_t *before = record->before, *after = record->after;
+    const sl_converter *converter = d->converters;
+    const char *next = field_begin(text, *before);
+    uint8_t *out = sl_bson_begin_with_id(start, id);
+    for (; converter->step != SL_STEP_END; converter++, before++, after++) {
+        const char *begin = way.quotes ? field_begin(text, *before) : next;
+        const char *end = text + *after;
+        size_t length = (size_t)(end - begin);
+        next = end + 1;
+        if (way.trims) {
+            sl_text field = sl_field_trim((sl_text){begin, length}, d->trim);
+            begin = field.bytes;
+            length = field.length;
+        }
+        uint8_t *to = out + converter->prefix_length;
+        memcpy(out, converter->prefix, SL_SHORT_PREFIX);
+        uint64_t number;
+        int64_t milliseconds;
+        switch ((sl_step)converter->step) {
+        case SL_STEP_CODE:
+        case SL_STEP_INT:
+            if (likely(convert_digits(begin, length, &number))) {
+                if (likely(number < converter->int32_limit)) {
+                    out = sl_bson_put_int32(to, (int32_t)number);
+                    continue;
+                }
+                if (likely(number < converter->int64_limit)) {
+                    *out = SL_BSON_INT64;
+                    out = sl_bson_put_int64(to, (int64_t)number);
+                    continue;
+                }
+            }
+            if (converter->step == SL_STEP_INT)
+                break;
+            *out = SL_BSON_TEXT;
+            /* fall through */
+        case SL_STEP_TEXT:
+            if (unlikely(length == 0))
+                break;
+            if (way.careful) {
+                to = sl_put_careful_text(d, (sl_text){begin, length},
+                                         way.quotes && is_quoted(d, text, *before), to,
+                                         &record->transcoded);
+                if (unlikely(!to))
+                    goto refused;
+                out = to;
+                continue;
+            }
+            out = sl_bson_put_text(to, begin, length);
+            continue;
+        case SL_STEP_DATE:
+            if (unlikely(!convert_date(begin, length, &milliseconds)))
+                break;
+            out = sl_bson_put_int64(to, milliseconds);
+            continue;
+        case SL_STEP_DATETIME:
+            if (unlikely(!sl_convert_datetime(begin, length, &milliseconds)))
+                break;
+            out = sl_bson_put_int64(to, milliseconds);
+            continue;
+        case SL_STEP_UNUSUAL:
+            break;
+        case SL_STEP_END:
+        default:
+            __builtin_unreachable();
+        }
+        out = sl_put_unusual(d, (size_t)(converter - d->converters), (sl_text){begin, length},
+                             way.quotes && is_quoted(d, text, *before), out, &record->transcoded);
+        if (unlikely(!out))
+            goto refused;
+    }
+    return sl_bson_end(start, out);
+refused:
+    record->failed = (size_t)(converter - d->converters);
+    return NULL;
+}
+
+/* Takes a record whose fields are known, of which a document may become `need` bytes. False when
+ * the sink said stop. */
+static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need, read_way way) {
+    const sl_block *block = parser->block;
+    sl_sink *sink = parser->sink;
+    if (unlikely((size_t)(sink->limit - sink->cursor) < need ||
+                 sink->documents >= sink->documents_limit)) {
+        if (!sink->full(sink, need))
+            return false;
+    }
+    int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
+    uint8_t *end = put_document(parser->dialect, block->text.bytes, record, id, sink->cursor, way);
+    if (unlikely(!end)) {
+        sl_record_refuse(parser, record);
+        return true;
+    }
+    sink->cursor = end;
+    sink->documents++;
+    parser->counts.documents++;
+    if (way.careful) {
+        parser->counts.repaired += record->repaired;
+        parser->counts.transcoded += record->transcoded;
+    }
+    return true;
+}
+
+/* How much longer than its text the record's document may become by transcoding. */
+static size_t transcoding_bytes(const sl_parser *parser, const sl_record *record) {
+    if (!parser->dialect->latin1)
+        return 0;
+    size_t high = 0;
+    for (uint32_t at = record->start; at < record->end; at++)
+        high += (uint8_t)parser->block->text.bytes[at] >> 7;
+    return 2 * high;
+}
+
+static bool take_record(sl_parser *parser, sl_record *record) {
+    size_t need = parser->dialect->fixed_bytes + (record->end - record->start) +
+                  transcoding_bytes(parser, record);
+    if (need > SL_BSON_DOCUMENT_MAX) {
+        sl_record_refuse_size(parser, record);
+        return true;
+    }
+    return take(parser, record, need, (read_way){.careful = true, .quotes = true, .trims = true});
+}
+
+/* ---- lines ---- */
+
+/* Is the line the header once more, where only the whole line can tell? */
+static inline bool repeats_header(const sl_dialect *d, const char *text, const sl_record *record) {
+    return d->watched_length == record->end - record->start &&
+           memcmp(text + record->start, d->header, d->watched_length) == 0;
+}
+
+/* Finds the fields of a line with quotes but without escapes, from marks[next] on. False when the
+ * line is anything else. The mark at line_end may stand behind the text's last byte, where no line
+ * feed is: nothing is read there. */
+static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const char *text,
+                                  uint32_t next, const sl_record *record, uint32_t line_end) {
+    const uint32_t *mark = m->marks + next;
+    const size_t count = parser->dialect->column_count;
+    uint32_t at = record->start;
+    for (size_t f = 0; f < count; f++) {
+        if (*mark == at && at != line_end && text[at] == '"') {
+            do {
+                if (*++mark == line_end)
+                    return false;
+            } while (text[*mark] != '"');
+            uint32_t close = *mark++;
+            parser->before[f] = at;
+            parser->after[f] = close;
+            if (text[close - 1] == '\\' ||
+                (*mark == line_end ? close + 1 != record->end
+                                   : close + 1 != *mark || text[*mark] == '"'))
+                return false;
+        } else {
+            while (*mark != line_end && text[*mark] == '"')
+                mark++;
+            parser->before[f] = at - 1;
+            parser->after[f] = *mark == line_end ? record->end : *mark;
+        }
+        if (*mark == line_end)
+            return f + 1 == count;
+        at = *mark++ + 1;
+    }
+    return false;
+}
+
+/* Takes all lines of a stretch that starts at *start, and moves *start behind them. */
+static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t *start,
+                                       read_way way) {
+    const sl_dialect *d = parser->dialect;
+    const char *text = parser->block->text.bytes;
+    const uint32_t columns = (uint32_t)d->column_count;
+    const uint32_t lines_before = (uint32_t)parser->counts.lines;
+    uint32_t next = 1; /* the line's first mark; the line end before the line goes before it */
+    uint32_t i = 0;
+    bool go_on = true;
+    while (i < m->line_count && go_on) {
+        const uint32_t line_end = m->lines[i];
+        sl_record record;
+        record.start = *start;
+        record.end = line_end;
+        record.line = lines_before + i++;
+        *start = line_end + 1;
+        if (likely(record.start != line_end))
+            record.end -= text[line_end - 1] == '\r';
+        bool fits = record.start != record.end;
+        if (way.quotes) {
+            fits = fits && resolve_quotes(parser, m, text, next, &record, line_end);
+            record.before = parser->before;
+            record.after = parser->after;
+        } else {
+            uint32_t *last = m->marks + next + columns - 1;
+            fits = fits && next + columns <= m->mark_count + 1 && *last == line_end;
+            record.before = m->marks + next - 1;
+            record.after = m->marks + next;
+            if (likely(fits)) {
+                m->marks[next - 1] = record.start - 1;
+                *last = record.end;
+                next += columns;
+            }
+        }
+        if (likely(fits && !repeats_header(d, text, &record))) {
+            if (way.careful) {
+                record.transcoded = record.repaired = false;
+                go_on = take_record(parser, &record);
+            } else {
+                go_on = take(parser, &record, d->fixed_bytes + (record.end - record.start), way);
+            }
+        } else {
+            go_on = sl_delimited_take_line(parser, &record);
+        }
+        if (way.quotes || !fits) {
+            while (m->marks[next] != line_end)
+                next++;
+            next++;
+        }
+    }
+    parser->counts.lines += i;
+    return go_on;
+}
+
+static bool take_plain(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    return take_stretch(parser, m, start, (read_way){0});
+}
+
+static bool take_trimmed(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    return take_stretch(parser, m, start, (read_way){.trims = true});
+}
+
+static bool take_quoted(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    return take_stretch(parser, m, start, (read_way){.quotes = true, .trims = true});
+}
+
+static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    return take_stretch(parser, m, start,
+                        (read_way){.careful = true, .quotes = m->quoted, .trims = true});
+}
+
+#define SL_KERNELS                                                                                 \
+    .find_marks = find_marks, .utf8_valid = utf8_valid, .take_plain = take_plain,                  \
+    .take_trimmed = take_trimmed, .take_quoted = take_quoted, .take_careful = take_careful,        \
+    .take_record = take_record

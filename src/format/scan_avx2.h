@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The structural scan with AVX2. */
+#ifndef SHARDLOAD_SCAN_AVX2_H
+#define SHARDLOAD_SCAN_AVX2_H
+
+#include <immintrin.h>
+
+#include "scan.h"
+
+static inline uint64_t sl_scan_mask(__m256i low, __m256i high) {
+    return (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32 |
+           (uint32_t)_mm256_movemask_epi8(low);
+}
+
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+    const __m256i line_feeds = _mm256_set1_epi8('\n');
+    const __m256i delimiters = _mm256_set1_epi8(delimiter);
+    __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)bytes);
+    __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(bytes + 32));
+    __m256i lines_a = _mm256_cmpeq_epi8(a, line_feeds), lines_b = _mm256_cmpeq_epi8(b, line_feeds);
+    __m256i marks_a = _mm256_or_si256(lines_a, _mm256_cmpeq_epi8(a, delimiters));
+    __m256i marks_b = _mm256_or_si256(lines_b, _mm256_cmpeq_epi8(b, delimiters));
+    __m256i odd = _mm256_cmpeq_epi8(_mm256_min_epu8(a, b), _mm256_setzero_si256());
+    sl_scan scan = {.lines = sl_scan_mask(lines_a, lines_b)};
+    if (quotes) {
+        const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
+        __m256i quote_a = _mm256_cmpeq_epi8(a, quote), quote_b = _mm256_cmpeq_epi8(b, quote);
+        marks_a = _mm256_or_si256(marks_a, quote_a);
+        marks_b = _mm256_or_si256(marks_b, quote_b);
+        odd = _mm256_or_si256(
+            odd, _mm256_or_si256(_mm256_cmpeq_epi8(a, backslash), _mm256_cmpeq_epi8(b, backslash)));
+        scan.quoted = _mm256_movemask_epi8(_mm256_or_si256(quote_a, quote_b)) != 0;
+    }
+    scan.marks = sl_scan_mask(marks_a, marks_b);
+    scan.high = _mm256_movemask_epi8(_mm256_or_si256(a, b)) != 0;
+    scan.odd = _mm256_movemask_epi8(odd) != 0;
+    return scan;
+}
+
+static inline uint32_t sl_scan_count(uint64_t mask) {
+    return (uint32_t)__builtin_popcountll(mask);
+}
+
+#include "scan_positions.h"
+
+#endif

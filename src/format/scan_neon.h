@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The structural scan with NEON, which every 64-bit ARM processor has. */
+#ifndef SHARDLOAD_SCAN_NEON_H
+#define SHARDLOAD_SCAN_NEON_H
+
+#include <arm_neon.h>
+
+#include "scan.h"
+
+/* A bit for each byte of four comparisons: each keeps one bit, and adding neighbours three times
+ * brings eight of them into a byte. */
+static inline uint64_t sl_scan_mask(const uint8x16_t equal[4]) {
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t bit = vld1q_u8(bits);
+    uint8x16_t first = vpaddq_u8(vandq_u8(equal[0], bit), vandq_u8(equal[1], bit));
+    uint8x16_t second = vpaddq_u8(vandq_u8(equal[2], bit), vandq_u8(equal[3], bit));
+    uint8x16_t all = vpaddq_u8(first, second);
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(all, all)), 0);
+}
+
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+    uint8x16_t marks[4], lines[4], high = vdupq_n_u8(0), odd = high, quoted = high;
+    for (unsigned i = 0; i < 4; i++) {
+        uint8x16_t part = vld1q_u8((const uint8_t *)bytes + 16 * i);
+        lines[i] = vceqq_u8(part, vdupq_n_u8('\n'));
+        marks[i] = vorrq_u8(lines[i], vceqq_u8(part, vdupq_n_u8((uint8_t)delimiter)));
+        if (quotes) {
+            uint8x16_t here = vceqq_u8(part, vdupq_n_u8('"'));
+            marks[i] = vorrq_u8(marks[i], here);
+            quoted = vorrq_u8(quoted, here);
+            odd = vorrq_u8(odd, vceqq_u8(part, vdupq_n_u8('\\')));
+        }
+        high = vorrq_u8(high, part);
+        odd = vorrq_u8(odd, vceqzq_u8(part));
+    }
+    return (sl_scan){.marks = sl_scan_mask(marks),
+                     .lines = sl_scan_mask(lines),
+                     .high = vmaxvq_u8(high) > 0x7F,
+                     .odd = vmaxvq_u8(odd) != 0,
+                     .quoted = vmaxvq_u8(quoted) != 0};
+}
+
+static inline uint32_t sl_scan_count(uint64_t mask) {
+    return vaddv_u8(vcnt_u8(vcreate_u8(mask)));
+}
+
+#include "scan_positions.h"
+
+#endif

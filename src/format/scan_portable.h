@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The structural scan in plain C, eight bytes to a word. */
+#ifndef SHARDLOAD_SCAN_PORTABLE_H
+#define SHARDLOAD_SCAN_PORTABLE_H
+
+#include "scan.h"
+
+/* A bit for each zero byte of the word. */
+static inline uint64_t sl_scan_zero_bytes(uint64_t word) {
+    const uint64_t low = 0x7F7F7F7F7F7F7F7Fu;
+    uint64_t zero = ~(((word & low) + low) | word | low);
+    return (zero >> 7) * 0x0102040810204080u >> 56;
+}
+
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+    const uint64_t ones = 0x0101010101010101u, highs = 0x80 * ones;
+    const uint64_t delimiters = ones * (uint8_t)delimiter;
+    uint64_t high = 0, odd = 0, quoted = 0;
+    sl_scan scan = {0};
+    for (unsigned i = 0; i < SL_SCAN_BYTES; i += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        uint64_t lines = sl_scan_zero_bytes(word ^ ones * '\n');
+        uint64_t marks = lines | sl_scan_zero_bytes(word ^ delimiters);
+        if (quotes) {
+            uint64_t here = sl_scan_zero_bytes(word ^ ones * '"');
+            marks |= here;
+            quoted |= here;
+            odd |= sl_scan_zero_bytes(word ^ ones * '\\');
+        }
+        scan.lines |= lines << i;
+        scan.marks |= marks << i;
+        high |= word;
+        odd |= (word - ones) & ~word & highs; /* not 0 exactly when a byte is */
+    }
+    scan.high = (high & highs) != 0;
+    scan.odd = odd != 0;
+    scan.quoted = quoted != 0;
+    return scan;
+}
+
+static inline uint32_t sl_scan_count(uint64_t mask) {
+    mask -= mask >> 1 & 0x5555555555555555u;
+    mask = (mask & 0x3333333333333333u) + (mask >> 2 & 0x3333333333333333u);
+    return (uint32_t)(((mask + (mask >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+}
+
+#include "scan_positions.h"
+
+#endif

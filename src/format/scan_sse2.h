@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The structural scan with SSE2, which every 64-bit x86 processor has. */
+#ifndef SHARDLOAD_SCAN_SSE2_H
+#define SHARDLOAD_SCAN_SSE2_H
+
+#include <emmintrin.h>
+
+#include "scan.h"
+
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+    const __m128i line_feeds = _mm_set1_epi8('\n');
+    const __m128i delimiters = _mm_set1_epi8(delimiter);
+    __m128i high = _mm_setzero_si128(), odd = high, quoted = high;
+    sl_scan scan = {0};
+    for (unsigned i = 0; i < SL_SCAN_BYTES; i += 16) {
+        __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
+        __m128i lines = _mm_cmpeq_epi8(part, line_feeds);
+        __m128i marks = _mm_or_si128(lines, _mm_cmpeq_epi8(part, delimiters));
+        if (quotes) {
+            __m128i here = _mm_cmpeq_epi8(part, _mm_set1_epi8('"'));
+            marks = _mm_or_si128(marks, here);
+            quoted = _mm_or_si128(quoted, here);
+            odd = _mm_or_si128(odd, _mm_cmpeq_epi8(part, _mm_set1_epi8('\\')));
+        }
+        scan.lines |= (uint64_t)(unsigned)_mm_movemask_epi8(lines) << i;
+        scan.marks |= (uint64_t)(unsigned)_mm_movemask_epi8(marks) << i;
+        high = _mm_or_si128(high, part);
+        odd = _mm_or_si128(odd, _mm_cmpeq_epi8(part, _mm_setzero_si128()));
+    }
+    scan.high = _mm_movemask_epi8(high) != 0;
+    scan.odd = _mm_movemask_epi8(odd) != 0;
+    scan.quoted = quotes && _mm_movemask_epi8(quoted) != 0;
+    return scan;
+}
+
+static inline uint32_t sl_scan_count(uint64_t mask) {
+    mask -= mask >> 1 & 0x5555555555555555u;
+    mask = (mask & 0x3333333333333333u) + (mask >> 2 & 0x3333333333333333u);
+    return (uint32_t)(((mask + (mask >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+}
+
+#include "scan_positions.h"
+
+#endif

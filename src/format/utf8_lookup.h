@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 checked a vector at a time, for instruction sets with a shuffle of bytes.
+ *
+ * Whether a byte may follow another is decided by three nibbles: both of the byte before, and the
+ * upper one of the byte itself. Each of them looks up the set of faults that it allows; a fault
+ * that all three allow is there. This finds every fault of two neighbours: a lead byte without a
+ * continuation, a continuation without a lead byte, overlong forms, surrogates, numbers above
+ * U+10FFFF. What is left is the third byte of three and the third and fourth of four. They must be
+ * continuations that follow continuations, which the lookup shows as TWO_CONTINUATIONS: that is
+ * right exactly where a long lead byte stands two or three bytes before.
+ *
+ * Includers define: utf8_vec, UTF8_VEC (bytes), utf8_load, utf8_set, utf8_zero, utf8_or, utf8_and,
+ * utf8_xor, utf8_less (saturating minus), utf8_upper (nibble of each byte), utf8_lookup (in 16
+ * bytes, by numbers below 16), utf8_before(now, last, n) (the bytes that stand n before those of
+ * `now`), utf8_any (bit set), utf8_any_high. */
+#ifndef SHARDLOAD_UTF8_LOOKUP_H
+#define SHARDLOAD_UTF8_LOOKUP_H
+
+enum {
+    TOO_SHORT = 1,          /* 11______ and then no continuation */
+    TOO_LONG = 2,           /* 0_______ and then a continuation */
+    OVERLONG_2 = 4,         /* 1100000_ 10______ */
+    OVERLONG_3 = 8,         /* 11100000 100_____ */
+    SURROGATE = 16,         /* 11101101 101_____ */
+    OVERLONG_4 = 32,        /* 11110000 1000____, and 11110101 and up with 1000____ */
+    TOO_LARGE = 64,         /* 11110100 and up with 1001____ or 101_____ */
+    TWO_CONTINUATIONS = 128 /* 10______ 10______ */
+};
+#define TOO_LARGE_1000 OVERLONG_4
+#define ANY_LOW (TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS) /* faults that have no say in it */
+
+static const uint8_t utf8_first_upper[16] = {TOO_LONG,
+                                             TOO_LONG,
+                                             TOO_LONG,
+                                             TOO_LONG,
+                                             TOO_LONG,
+                                             TOO_LONG,
+                                             TOO_LONG,
+                                             TOO_LONG,
+                                             TWO_CONTINUATIONS,
+                                             TWO_CONTINUATIONS,
+                                             TWO_CONTINUATIONS,
+                                             TWO_CONTINUATIONS,
+                                             TOO_SHORT | OVERLONG_2,
+                                             TOO_SHORT,
+                                             TOO_SHORT | OVERLONG_3 | SURROGATE,
+                                             TOO_SHORT | OVERLONG_4 | TOO_LARGE | TOO_LARGE_1000};
+
+static const uint8_t utf8_first_lower[16] = {ANY_LOW | OVERLONG_2 | OVERLONG_3 | OVERLONG_4,
+                                             ANY_LOW | OVERLONG_2,
+                                             ANY_LOW,
+                                             ANY_LOW,
+                                             ANY_LOW | TOO_LARGE,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000 | SURROGATE,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000};
+
+#define CONTINUATION (TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS)
+static const uint8_t utf8_second_upper[16] = {TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              CONTINUATION | OVERLONG_3 | OVERLONG_4 |
+                                                  TOO_LARGE_1000,
+                                              CONTINUATION | OVERLONG_3 | TOO_LARGE,
+                                              CONTINUATION | SURROGATE | TOO_LARGE,
+                                              CONTINUATION | SURROGATE | TOO_LARGE,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT,
+                                              TOO_SHORT};
+#undef CONTINUATION
+#undef ANY_LOW
+#undef TOO_LARGE_1000
+
+/* Not zero where something is wrong with the bytes of `now`, which follow those of `last`. */
+static inline utf8_vec utf8_faults(utf8_vec now, utf8_vec last) {
+    utf8_vec before = utf8_before(now, last, 1);
+    utf8_vec first = utf8_and(utf8_lookup(utf8_first_upper, utf8_upper(before)),
+                              utf8_lookup(utf8_first_lower, utf8_and(before, utf8_set(0x0F))));
+    utf8_vec pair = utf8_and(first, utf8_lookup(utf8_second_upper, utf8_upper(now)));
+    utf8_vec third = utf8_less(utf8_before(now, last, 2), utf8_set(0xE0 - 0x80));
+    utf8_vec fourth = utf8_less(utf8_before(now, last, 3), utf8_set(0xF0 - 0x80));
+    return utf8_xor(pair, utf8_and(utf8_or(third, fourth), utf8_set(0x80)));
+}
+
+static bool utf8_valid(const char *text, size_t length) {
+    utf8_vec faults = utf8_zero(), last = utf8_zero();
+    bool open = false; /* has `last` bytes above 0x7F, so that it may end within a character? */
+    size_t at = 0;
+    for (; at + UTF8_VEC <= length; at += UTF8_VEC) {
+        utf8_vec now = utf8_load(text + at);
+        bool high = utf8_any_high(now);
+        if (high | open)
+            faults = utf8_or(faults, utf8_faults(now, last));
+        open = high;
+        last = now;
+    }
+    char rest[UTF8_VEC] = {
+        0}; /* the NULs behind the text show whether it ends within a character */
+    memcpy(rest, text + at, length - at);
+    faults = utf8_or(faults, utf8_faults(utf8_load(rest), last));
+    return !utf8_any(faults);
+}
+
+#endif

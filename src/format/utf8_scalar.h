@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 checked without a shuffle of bytes: one character after the other, as elsewhere. */
+#ifndef SHARDLOAD_UTF8_SCALAR_H
+#define SHARDLOAD_UTF8_SCALAR_H
+
+#include <shardload/text.h>
+
+static bool utf8_valid(const char *text, size_t length) {
+    return sl_utf8_valid(text, length, NULL);
+}
+
+#endif
