@@ -179,7 +179,9 @@ size_t sl_load_range_of(const sl_load *load, int64_t id);
 /* Opens the journal; with --resume, finds out whether it is about this load. `*finished`: there is
  * nothing left to do. */
 bool sl_resume_open(sl_load *load, bool *finished, sl_error *error);
-/* The target is ready and the sources have their numbers: is it the one of the journal? */
+/* Is the collection of the journal there? Before anything is made or changed. */
+bool sl_resume_find_target(sl_load *load, sl_error *error);
+/* The target is ready and the sources have their numbers: are they those of the journal? */
 bool sl_resume_target(sl_load *load, sl_error *error);
 /* Takes over what earlier runs have done, before the first block is read. */
 bool sl_resume_carry(sl_load *load, sl_error *error);
@@ -190,7 +192,7 @@ uint64_t sl_resume_check(const sl_load *load, const sl_source_block *block);
 bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_error *error);
 /* Brings all blocks that are settled into the journal, and it to the disk. By one thread. */
 bool sl_resume_commit(sl_load *load, sl_error *error);
-/* All is loaded and verified. */
+/* All is loaded and verified, and run.json says so. */
 bool sl_resume_finish(sl_load *load, sl_error *error);
 void sl_resume_close(sl_load *load);
 

@@ -170,6 +170,8 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .drop = config->drop && !load->resumed, .compressor = config->compressor,
                                .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL};
+    if (!sl_resume_find_target(load, error))
+        return false;
     atomic_store(&load->begun, true);
     if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
         !pause_balancer(load, error))
@@ -250,8 +252,9 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
-    bool committed = sl_resume_commit(load, &closing);
-    if ((!committed || !sl_rejects_close(load->rejects, NULL, &closing)) && ok) {
+    bool closed = sl_resume_commit(load, &closing);
+    closed = sl_rejects_close(load->rejects, NULL, closed ? &closing : NULL) && closed;
+    if (!closed && ok) {
         *error = closing;
         ok = false;
     }
@@ -284,7 +287,7 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 static bool verify(sl_load *load, sl_error *error) {
     if (load->config->verify && !sl_verify_counts(load, error))
         return false;
-    return sl_sources_mark_loaded(load, error) && sl_resume_finish(load, error);
+    return sl_sources_mark_loaded(load, error);
 }
 
 /* The limit as a share is judged at the end too, when few records give it a meaning. */
@@ -399,6 +402,12 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_exit code = error.code;
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
+    /* Last of all: a load that is finished is never looked at again, so its account must stand. */
+    if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
+        !sl_resume_finish(&load, &error)) {
+        sl_log_error("%s", error.message);
+        code = error.code;
+    }
     sl_interrupt_stop_listening();
     load_clear(&load);
     sl_log_close_file();

@@ -5,7 +5,7 @@
  *
  *   {begun: <date>, options: {...}, sources: [{path, fingerprint, ...}]}   before anything is changed
  *   {target: <uuid of the collection>, numbers: [...]}                     before the first document
- *   {finished: <date>, rejects: <number>}                                  when all is verified
+ *   {finished: <date>, rejects: <number>}               when all is verified, and run.json written
  *
  * and has its blocks between the last two. A load that is resumed must have the same sources, the
  * same options that change documents, and the same collection (not one of the same name: its UUID);
@@ -259,8 +259,10 @@ bool sl_resume_open(sl_load *load, bool *finished, sl_error *error) {
     sl_journal_handlers handlers = {on_document, on_entry, load->past};
     bool empty;
     if (!sl_journal_open(load->work_directory, &handlers, &load->journal, &empty, error) ||
-        !judge(load, empty, finished, error))
+        !judge(load, empty, finished, error)) {
+        load->work_directory[0] = '\0'; /* it is another load's: its run.json stays */
         return false;
+    }
     if (*finished) {
         bson_iter_t iter;
         bool rejects = bson_iter_init_find(&iter, load->past->finished, "rejects") &&
@@ -297,22 +299,31 @@ static bool same_numbers(const sl_load *load) {
     return true;
 }
 
-bool sl_resume_target(sl_load *load, sl_error *error) {
+bool sl_resume_find_target(sl_load *load, sl_error *error) {
     char uuid[SL_UUID_ROOM];
-    if (!load->journal)
+    if (!load->resumed)
         return true;
     if (!sl_target_uuid(load->connection, &load->target, uuid, error))
         return false;
-    if (load->resumed) {
-        if (strcmp(uuid, text_of(load->past->target, "target")) != 0)
-            return other_load(load, SL_EXIT_CLUSTER,
-                              "the collection has been dropped and made anew since; load without "
-                              "--resume, into another --work-dir", error);
+    return strcmp(uuid, text_of(load->past->target, "target")) == 0 ||
+           other_load(load, SL_EXIT_CLUSTER,
+                      uuid[0] ? "the collection has been dropped and made anew since; load without "
+                                "--resume, into another --work-dir"
+                              : "the collection is not there any more; load without --resume, into "
+                                "another --work-dir", error);
+}
+
+bool sl_resume_target(sl_load *load, sl_error *error) {
+    char uuid[SL_UUID_ROOM];
+    if (load->resumed)
         return same_numbers(load) ||
                other_load(load, SL_EXIT_CLUSTER,
                           "the registry beside the collection now has other numbers for the "
                           "sources; load without --resume, into another --work-dir", error);
-    }
+    if (!load->journal)
+        return true;
+    if (!sl_target_uuid(load->connection, &load->target, uuid, error))
+        return false;
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "target", uuid);
     append_numbers(&document, load);
