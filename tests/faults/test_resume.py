@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--resume: every way in which a load can stop short leaves something to go on from; what is
+finished is not sent again; and what is not the same load any more is refused."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import fault_case  # noqa: E402
+import proxy  # noqa: E402
+import resume_case  # noqa: E402
+import support  # noqa: E402
+from resume_case import ResumeCase  # noqa: E402
+
+BATCHES = 70                  # a whole load has fewer
+WRONG = support.EXIT_USAGE, support.EXIT_SOURCE
+
+
+class Stopped(ResumeCase):
+    """Stopped in the middle, in each of the ways there are, and completed by --resume."""
+
+    def assert_resumes(self, *more):
+        outcome, batches = self.sent(lambda: self.resume(*more))
+        self.assert_completed(outcome)
+        self.assertLess(batches, BATCHES * 2 // 3, "what was finished is sent again")
+
+    def stopped_by(self, *numbers):
+        def send(running):
+            if len(numbers) > 1:
+                self.wait_for_journal()      # at once means without a last entry
+            for number in numbers:
+                running.signal(number)
+        outcome = self.struck(send, batch=40)
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertIn("--resume", outcome.err)
+        self.assert_balancer()
+
+    def test_by_ctrl_c(self):
+        self.stopped_by(signal.SIGINT)
+        self.assert_resumes()
+
+    def test_by_ctrl_c_twice(self):
+        self.stopped_by(signal.SIGINT, signal.SIGINT)
+        self.assert_resumes()
+
+    def test_by_a_polite_kill(self):
+        self.stopped_by(signal.SIGTERM)
+        self.assert_resumes()
+
+    def test_by_a_hangup(self):
+        self.stopped_by(signal.SIGHUP)
+        self.assert_resumes()
+
+    def test_by_a_kill(self):
+        self.interrupted(batch=40)
+        self.assert_resumes()
+
+    def test_by_too_many_rejects(self):
+        outcome = self.begin("--max-rejects", 2).wait()
+        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        self.assertIn("--max-rejects", outcome.err)
+        self.assertIn("--resume", outcome.err)
+        self.assert_completed(self.resume("--max-rejects", 100))
+
+    def test_by_nobody_listening_any_more(self):
+        """`shardload load ... | head -1`: it goes on, or can be resumed."""
+        words = [support.program("shardload"), *map(str, self.words())]
+        loader = subprocess.Popen(words, cwd=self.scratch, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, env=support.clean_environment())
+        self.assertTrue(loader.stdout.readline())
+        loader.stdout.close()
+        if loader.wait(support.LIMIT) not in (support.EXIT_OK, support.EXIT_REJECTS):
+            self.assert_completed(self.resume())
+        self.assert_content()
+        self.assert_accounting(self.work, records=self.expected[0].records)
+
+    def test_with_other_threads_and_batches(self):
+        self.interrupted(batch=40)
+        self.assert_completed(self.resume(threads=3, size=7))
+
+    def test_when_the_first_run_was_told_to_drop(self):
+        self.database.t.insert_one({"_id": 1})
+        self.interrupted("--drop", batch=40)
+        self.assert_resumes("--drop")
+
+    def test_before_anything_was_loaded(self):
+        self.struck(lambda running: running.signal(signal.SIGKILL), command=8)
+        self.assert_completed(self.resume())
+
+    def test_within_a_resume(self):
+        self.interrupted(batch=20)
+        self.interrupted("--resume", batch=20)
+        self.assert_completed(self.resume())
+
+
+class Finished(ResumeCase):
+    def test_nothing_is_done_and_it_says_so(self):
+        self.assert_completed(self.begin().wait())
+        outcome, batches = self.sent(self.resume)
+        self.assertIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS), outcome.text)
+        self.assertEqual(batches, 0)
+        self.assertIn("nothing to resume", outcome.err)
+        self.assert_content()
+        self.assert_accounting(self.work, records=self.expected[0].records)
+
+    def test_its_account_outlives_what_is_asked_for_in_its_folder_later(self):
+        self.assert_completed(self.begin().wait())
+        account = (self.work / "run.json").read_bytes()
+        outcome = self.resume("--trim")
+        self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
+        self.assertEqual((self.work / "run.json").read_bytes(), account)
+
+
+class Refused(ResumeCase):
+    """What is asked for is not the load that was begun: refused, and nothing is sent."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.scratch / "2015.txt"
+        self.path.write_bytes(self.source.read_bytes())
+        self.interrupted(source=self.path)
+        self.before = sorted(self.stored())
+
+    def assert_refuses(self, *words, said, code=None, **where):
+        outcome, batches = self.sent(lambda: self.resume(*words, **{"source": self.path, **where}))
+        self.assertIn(outcome.code, [code] if code else WRONG, outcome.text)
+        self.assertIn(said, outcome.err)
+        self.assertEqual(batches, 0)
+        self.assertEqual(sorted(self.stored()), self.before)
+
+    def assert_still_resumes(self):
+        self.assert_completed(self.resume(source=self.path))
+
+    def assert_completed(self, outcome):
+        self.assert_nothing_lost(outcome, again=None, expected=[resume_case.expected_of(self.path)])
+
+    def test_a_source_that_has_grown(self):
+        before = self.path.read_bytes()
+        self.path.write_bytes(before + support.ROW.format(id=9).encode() + b"\n")
+        self.assert_refuses(said=self.path.name)
+        self.path.write_bytes(before)
+        self.assert_still_resumes()
+
+    def test_a_source_that_has_changed_at_the_same_length(self):
+        text = bytearray(self.path.read_bytes())
+        text[-100:-90] = b"X" * 10
+        self.path.write_bytes(text)
+        self.assert_refuses(said=self.path.name)
+
+    def test_another_source(self):
+        other = self.file("2016.txt", resume_case.wide_text("z", 1))
+        self.assert_refuses(other, said="2016.txt")
+        self.assert_still_resumes()
+
+    def test_a_source_that_is_gone(self):
+        other = self.file("2016.txt", resume_case.wide_text("z", 1))
+        self.assert_refuses(source=other, said="201")
+
+    def test_options_that_change_documents(self):
+        for words in (["--names", "published"], ["--encoding", "latin-1"], ["--trim"]):
+            with self.subTest(words=words):
+                self.assert_refuses(*words, said=words[0].lstrip("-"))
+        self.assert_still_resumes()
+
+    def test_another_collection(self):
+        self.assert_refuses("-c", "u", said="u")
+        self.assert_still_resumes()
+
+    def test_another_database(self):
+        self.assert_refuses("-d", self.database_name + "x", said=self.database_name)
+
+    def test_another_cluster(self):
+        self.assert_refuses(uri=support.cluster_uri("SHARDLOAD_TEST_STANDALONE_URI"),
+                            code=support.EXIT_CLUSTER, said="--resume: this is not the load")
+
+    def test_a_collection_that_was_dropped_meanwhile(self):
+        """What the journal says is there is not: never taken for complete."""
+        self.database.drop_collection("t")
+        self.before = []
+        self.assert_refuses(code=support.EXIT_CLUSTER, said="not there")
+        self.assertNotIn("t", self.database.list_collection_names())
+
+    def test_a_collection_that_was_dropped_and_made_anew(self):
+        self.database.drop_collection("t")
+        self.database.t.insert_one({"_id": 1})
+        self.database.t.delete_one({"_id": 1})
+        self.before = []
+        self.assert_refuses(code=support.EXIT_CLUSTER, said="dropped")
+
+    def test_without_its_option_the_work_directory_is_not_overwritten(self):
+        """A new load into the work directory of an unfinished one would destroy its journal."""
+        journal = (self.work / "journal").read_bytes()
+        outcome = self.begin(source=self.path).wait()
+        self.assertIn(outcome.code, WRONG, outcome.text)
+        self.assertIn("--resume", outcome.err)
+        self.assertEqual((self.work / "journal").read_bytes(), journal)
+
+    def test_nothing_to_go_on_from(self):
+        self.work = self.scratch / "elsewhere"
+        self.assert_refuses(said="elsewhere")
+
+
+class TwoAtOnce(ResumeCase):
+    def test_the_second_loader_on_a_work_directory_is_refused(self):
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+        self.proxy.on_batch(10, proxy.call(gate.wait))
+        first = self.begin()
+        self.wait_for(lambda: self.proxy.batches >= 10, "the tenth batch")
+        for more in ([], ["--resume"]):
+            outcome = self.begin(*more, uri=self.uri).wait()
+            self.assertIn(outcome.code, WRONG, outcome.text)
+            self.assertIn("another loader", outcome.err)
+            self.assertFalse((self.work / "run.json").exists(), "the folder is the first one's")
+        gate.set()
+        self.assert_nothing_lost(first.wait())
+
+
+class ClockSetBack(ResumeCase):
+    """The wall clock goes back by a day, or by years, in the middle of it all."""
+
+    def environment(self, after, days):
+        library = os.path.join(os.environ["SHARDLOAD_BUILD"], "bin", "tests", "clock_back.so")
+        if not os.path.exists(library):
+            self.skipTest("clock_back.so has not been built")
+        more = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        return support.clean_environment(
+            LD_PRELOAD=library, CLOCK_BACK_AFTER=str(after), CLOCK_BACK_SECONDS=str(days * 86400),
+            **more)
+
+    def test_while_loading(self):
+        outcome = self.start("shardload", *self.words(),
+                             environment=self.environment(after=12, days=1)).wait()
+        self.assert_nothing_lost(outcome)
+
+    def test_between_the_kill_and_the_resume(self):
+        self.interrupted(batch=40)
+        outcome = self.start("shardload", *self.words("--resume"),
+                             environment=self.environment(after=0, days=4000)).wait()
+        self.assert_completed(outcome)
+
+
+class DiskFull(ResumeCase):
+    """The disk of the work directory is full after some pages; then there is room, and a resume."""
+
+    SCRIPT = r"""
+        set -e
+        mount -t tmpfs -o size=96k none "$1"
+        head -c "$2" /dev/zero >"$1/filler"
+        shift 2
+        status=0
+        "$@" 2>first.err || status=$?
+        echo $status >first.code
+        rm "$WORK/filler"
+        mount -o remount,size=64m "$WORK"
+        if [ $status -gt 1 ]; then
+            status=0
+            "$@" --resume 2>second.err || status=$?
+            if grep -q "no journal" second.err; then
+                status=0
+                "$@" 2>second.err || status=$?
+            fi
+        fi
+        echo $status >second.code
+        mkdir copy
+        cp -r "$WORK/." copy
+        umount "$WORK"
+    """
+
+    def test_anywhere(self):
+        if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:
+            self.skipTest("this user may not mount anything, even in a namespace of its own")
+        failed = 0
+        for free in (0, 1, 2, 4, 7, 10, 14, 18):
+            with self.subTest(pages_free=free):
+                failed += self.fill((24 - free) << 12, f"{free}")
+        self.assertGreater(failed, 3, "the disk was never full")
+
+    def fill(self, used, name):
+        self.client.drop_database(self.database_name)
+        folder = self.scratch / f"run-{name}"
+        folder.mkdir()
+        self.work = folder / "work"
+        self.work.mkdir()
+        words = [support.program("shardload"), *self.words()]
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", self.SCRIPT, "sh", self.work, str(used),
+             *map(str, words)], cwd=folder, capture_output=True, text=True, timeout=support.LIMIT,
+            env=support.clean_environment(WORK=str(self.work)), check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        code, code_of_resume = (int((folder / f"{which}.code").read_text())
+                                for which in ("first", "second"))
+        said = (folder / "first.err").read_text()
+        if code > 1:
+            self.assertRegex(said, "(?i)no space left|disk")
+            said += (folder / "second.err").read_text()
+        self.work = folder / "copy"
+        self.assert_completed(support.Outcome(code_of_resume, "", said, 0))
+        return code > 1
+
+
+class DamagedJournal(ResumeCase):
+    """A journal that was torn by a crash, or bitten by a disk. It may say less than is true, never
+    more: what it does not say is sent again."""
+
+    def setUp(self):
+        super().setUp()
+        self.interrupted(batch=40)
+        self.good = self.journal()
+        self.had = [support.key_of(raw) for raw in self.stored()]
+        self.others = {name: list(self.database[name].find())
+                       for name in self.database.list_collection_names() if name != "t"}
+
+    def resume_from(self, journal):
+        """Resumes with this journal, from the state that the kill has left behind."""
+        self.database.t.delete_many({"_id": {"$nin": self.had}})
+        for name, documents in self.others.items():
+            self.database[name].delete_many({})
+            self.database[name].insert_many(documents)
+        (self.work / "journal").write_bytes(journal)
+        return self.resume()
+
+    def test_cut_in_its_last_entries(self):
+        step = max(17 // fault_case.ROUNDS, 1)
+        for cut in range(len(self.good) - 1, len(self.good) - 300, -step):
+            with self.subTest(cut=cut, of=len(self.good)):
+                self.assert_completed(self.resume_from(self.good[:cut]))
+
+    def test_zeros_behind_its_end(self):
+        """As a file system leaves them when it has made a file longer, but not yet filled it."""
+        self.assert_completed(self.resume_from(self.good + bytes(500)))
+
+    def test_a_bit_turned_over(self):
+        draw = random.Random(7)
+        for _ in range(15 * fault_case.ROUNDS):
+            bit = draw.randrange(len(self.good) * 8)
+            with self.subTest(byte=bit // 8, bit=bit % 8, of=len(self.good)):
+                damaged = bytearray(self.good)
+                damaged[bit // 8] ^= 1 << bit % 8
+                outcome = self.resume_from(damaged)
+                if outcome.code in WRONG:
+                    self.assertIn("journal", outcome.err)     # its head: whose it is, is not known
+                else:
+                    self.assert_completed(outcome)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
