@@ -82,6 +82,18 @@ if ! python3 -m pip --version >/dev/null 2>&1 || ! python3 -c 'import ensurepip'
     server_packages+=(python3 python3-pip python3-venv)
 fi
 
+# A clang that has libFuzzer and the sanitizers with it, or nothing.
+clang_of() {
+    local name
+    for name in clang clang-14; do
+        if echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+            "$name" -fsanitize=fuzzer,address,undefined -x c -o /dev/null - 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+}
+
 # build_tree FOLDER [CMAKE OPTION...]
 build_tree() {
     local folder=$1 log=$1/build.log

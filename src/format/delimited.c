@@ -14,13 +14,10 @@
 
 #include "kernels.h"
 
-/* A record larger than that might not fit into a document. */
-#define RECORD_MAX (SL_BSON_DOCUMENT_MAX - 65536)
-
 bool sl_delimited_take_line(sl_parser *parser, sl_record *record) {
     sl_reject reject = {0};
     record->transcoded = record->repaired = false;
-    if (record->end - record->start > RECORD_MAX) {
+    if (record->end - record->start > SL_BSON_DOCUMENT_MAX) {
         sl_record_refuse_size(parser, record);
         return true;
     }
@@ -46,15 +43,15 @@ static uint32_t body_start(sl_parser *parser) {
     if (block->offset >= parser->dialect->body_offset)
         return 0;
     uint64_t skip = parser->dialect->body_offset - block->offset;
-    if (skip > block->text.length)
+    bool here = skip <= block->text.length; /* the header's line, not only what is before it */
+    if (!here)
         skip = block->text.length;
     const char *text = block->text.bytes;
     uint64_t lines = 0;
     for (uint64_t i = 0; i < skip; i++)
         lines += text[i] == '\n' || i + 1 == block->text.length;
     parser->counts.lines += lines;
-    if (lines > 1) /* what stands before a header is blank */
-        parser->counts.blank_lines += lines - 1;
+    parser->counts.blank_lines += lines - (here && lines > 0); /* what is before it is blank */
     return (uint32_t)skip;
 }
 

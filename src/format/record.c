@@ -297,7 +297,8 @@ void sl_record_refuse(sl_parser *parser, const sl_record *record) {
 void sl_record_refuse_size(sl_parser *parser, const sl_record *record) {
     sl_reject reject = {0};
     snprintf(reject.reason, sizeof reject.reason,
-             "a record of %u bytes is larger than a document may be (16 MiB)",
-             record->end - record->start);
+             "a record of %u bytes%s is too large for a document (16 MiB)",
+             record->end - record->start,
+             record->end - record->start > SL_BSON_DOCUMENT_MAX ? " or more" : "");
     sl_record_reject(parser, record, &reject);
 }

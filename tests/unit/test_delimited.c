@@ -455,7 +455,7 @@ static void a_record_too_large_is_refused(void **state) {
     text[length - 5] = '\n';
     memcpy(text + length - 4, "2,3\n", 4);
     parsed p = parse_in_blocks("delimited", &(sl_format_options){0}, (sl_text){text, length}, 0, 0);
-    assert_one_reject(&p, "", "bytes is larger than a document may be (16 MiB)");
+    assert_one_reject(&p, "", "bytes or more is too large for a document (16 MiB)");
     assert_int_equal(p.documents, 1);
     forget(&p);
     free(text);
@@ -484,6 +484,21 @@ static void other_bytes_than_utf8(void **state) {
     forget(&p);
 }
 
+/* Found by fuzzing: what stands before a header was counted as one blank line too few. */
+static void cutting_before_the_header_changes_nothing(void **state) {
+    (void)state;
+    const sl_text text = sl_text_of("\n \na,b\n1,2\n\n3,4\n");
+    parsed one = parse_in_blocks("delimited", &(sl_format_options){0}, text, 0, 0);
+    assert_int_equal(one.counts.blank_lines, 3);
+    assert_int_equal(one.counts.lines, 6);
+    for (size_t step = 1; step < text.length; step++) {
+        parsed many = parse_in_blocks("delimited", &(sl_format_options){0}, text, step, 0);
+        assert_memory_equal(&many.counts, &one.counts, sizeof one.counts);
+        forget(&many);
+    }
+    forget(&one);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_schema_all_is_text_named_by_the_header),
@@ -503,6 +518,7 @@ int main(void) {
         cmocka_unit_test(wrong_numbers_of_fields),
         cmocka_unit_test(extra_delimiters_spill),
         cmocka_unit_test(cutting_into_blocks_changes_nothing),
+        cmocka_unit_test(cutting_before_the_header_changes_nothing),
         cmocka_unit_test(a_sink_that_says_stop_is_obeyed),
         cmocka_unit_test(a_record_too_large_is_refused),
         cmocka_unit_test(other_bytes_than_utf8),

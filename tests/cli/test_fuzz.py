@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every parser of outside bytes under the sanitizers, with thousands of made-up inputs: always the
+same ones, so that a failure can be repeated. `tools/fuzz` is for longer runs."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+
+RUNS = 10000
+TARGETS = sorted(path.stem for path in (support.TREE / "tests/fuzz").glob("fuzz_*.c"))
+
+
+def clang():
+    """Is there a clang with libFuzzer? As tools/fuzz finds out."""
+    done = subprocess.run(["bash", "-c", '. "$0"; clang_of', support.TREE / "tools/setup.sh"],
+                          capture_output=True, check=False)
+    return done.stdout.strip()
+
+
+class Fuzzers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not os.environ.get("SHARDLOAD_BUILD"):
+            raise unittest.SkipTest("SHARDLOAD_BUILD is not set")
+        if not clang():
+            raise unittest.SkipTest("no clang with libFuzzer (on Debian: clang-14)")
+
+        cls.done = subprocess.run([support.TREE / "tools/fuzz", "--runs", str(RUNS)],
+                                  capture_output=True, text=True, errors="backslashreplace",
+                                  check=False)
+
+    def fuzz(self, target):
+        said = self.done.stdout.find(f"not ok {target}")
+        self.assertEqual(said, -1, self.done.stdout[said:said + 5000])
+        self.assertRegex(self.done.stdout, rf"(?m)^ok {target}: \d+ runs", self.done.stderr)
+
+    def test_every_seed_belongs_to_a_target(self):
+        text = (support.TREE / "tests/fuzz/seeds.py").read_text("utf-8")
+        seeded = re.findall(r'^    "(fuzz_\w+)":', text, re.MULTILINE)
+        self.assertEqual(sorted(seeded), TARGETS)
+
+
+def test_of(target):
+    def test(self):
+        self.fuzz(target)
+    return test
+
+
+for _target in TARGETS:
+    setattr(Fuzzers, f"test_{_target}", test_of(_target))
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

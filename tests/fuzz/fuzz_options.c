@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the options of shardload itself: what stands before a NUL is a configuration file, and
+ * what follows are the words of a command line. They end in options of which each value is one that
+ * its row allows, keys in JSON among them, or in an error that says something. */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define SHARDLOAD_VERSION "fuzz"
+#define main shardload_main
+#include "../../src/cli/shardload.c"
+#undef main
+
+#define WORDS_MAX 24
+
+static void require(bool condition, const char *what) {
+    if (!condition) {
+        fprintf(stderr, "not so: %s\n", what);
+        abort();
+    }
+}
+
+static bool is_among(const char *choices, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+        if (strncmp(at, word, length) == 0 && (at[length] == '|' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static void check_value(const sl_options *options, const sl_option_row *row) {
+    if (row->kind == SL_OPTION_FLAG) {
+        sl_option_flag(options, row->name);
+    } else if (row->kind == SL_OPTION_CHOICE) {
+        const char *word = sl_option_string(options, row->name);
+        require(!word || is_among(row->choices, word), "a choice is one of its words");
+    } else if (row->kind == SL_OPTION_SECONDS) {
+        require(sl_option_seconds(options, row->name) >= 0, "a time is not negative");
+    } else if (row->kind == SL_OPTION_LIST) {
+        for (size_t i = 0; i < sl_option_list_count(options, row->name); i++)
+            require(sl_option_list_item(options, row->name, i) != NULL, "a list has its items");
+    } else if (row->kind == SL_OPTION_STRING) {
+        sl_option_string(options, row->name);
+    } else if (row->kind == SL_OPTION_COUNT && sl_option_is_percentage(options, row->name)) {
+        require(sl_option_number(options, row->name) <= 10000, "a percentage is at most 100");
+    } else if (!row->choices && sl_option_given(options, row->name)) {
+        uint64_t number = sl_option_number(options, row->name);
+        require(number >= row->minimum && (row->maximum == 0 || number <= row->maximum),
+                "a number is in its range");
+    }
+}
+
+static void ignore(void *context, const char *name, const char *value, const char *origin) {
+    (void)context;
+    require(name && origin, "an option has a name and an origin");
+    require(!value || strlen(value) < SIZE_MAX, "a value ends");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static int file = -1;
+    static char path[64];
+    static char *words[WORDS_MAX + 1];
+    if (file < 0) {
+        file = memfd_create("config", 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        require(file >= 0 && freopen("/dev/null", "w", stdout), "files can be opened");
+    }
+    const uint8_t *cut = memchr(data, 0, size);
+    size_t config = cut ? (size_t)(cut - data) : size;
+    require(ftruncate(file, 0) == 0 && pwrite(file, data, config, 0) == (ssize_t)config,
+            "the file can be written");
+
+    char *line = calloc(size - config + 1, 1);
+    require(line != NULL, "there is memory");
+    if (cut)
+        memcpy(line, cut + 1, size - config - 1);
+    int count = 0;
+    words[count++] = "shardload";
+    words[count++] = "load";
+    words[count++] = "--config";
+    words[count++] = path;
+    for (char *at = line; at < line + (size - config) && count < WORDS_MAX; at += strlen(at) + 1)
+        words[count++] = at;
+    words[count] = NULL;
+
+    sl_options *options;
+    sl_error error = {0};
+    switch (sl_options_parse(&program, count, words, &options, &error)) {
+    case SL_OPTIONS_RUN:
+        for (const sl_option_row *row = rows; row->name; row++) {
+            if (row->commands & LOAD)
+                check_value(options, row);
+        }
+        sl_options_each(options, ignore, NULL);
+        sl_options_destroy(options);
+        break;
+    case SL_OPTIONS_FAILED:
+        require(error.code == SL_EXIT_USAGE && error.message[0], "a refusal has a reason");
+        require(memchr(error.message, '\0', sizeof error.message) != NULL, "a reason ends");
+        break;
+    case SL_OPTIONS_SHOWN:
+        break;
+    }
+    free(line);
+    return 0;
+}

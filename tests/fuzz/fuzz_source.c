@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the source floor: the bytes are a file (gzip, another compression, zip, tar or plain
+ * text), and then a pipe. Whatever they are, blocks follow each other without a gap, in order, each
+ * a row of whole lines; exactly one is the last; the head is how the text begins; and a pipe gives
+ * the same text as the file. What does not unpack ends in words. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <shardload/log.h>
+#include <shardload/source.h>
+
+#define INPUT_MAX 32768u             /* fits into a pipe */
+#define TEXT_MAX ((uint64_t)3 << 19) /* what is unpacked of a bomb */
+#define HEAD_BYTES 4096u
+
+typedef struct outcome {
+    bool readable;
+    bool whole; /* read to its end */
+    uint64_t hash, length;
+    sl_source_kind kind;
+} outcome;
+
+static void require(bool condition, const char *what) {
+    if (!condition) {
+        fprintf(stderr, "not so: %s\n", what);
+        abort();
+    }
+}
+
+static void check_error(const sl_error *error) {
+    require(error->code != SL_EXIT_OK && error->message[0], "a refusal has a reason");
+    require(memchr(error->message, '\0', sizeof error->message) != NULL, "a reason ends");
+}
+
+static void read_blocks(sl_source_set *set, const char *head, size_t head_length, outcome *o) {
+    sl_reader *reader;
+    sl_source_block block;
+    sl_error error = {0};
+    sl_read_result result = SL_READ_BLOCK;
+    uint64_t sequence = 0;
+    bool last = false;
+    require(sl_reader_create(set, &reader, &error), "there is memory");
+    while (o->length < TEXT_MAX &&
+           (result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
+        const sl_text text = block.text;
+        require(!last && block.source == 0 && block.sequence == sequence++, "blocks are in order");
+        last = block.last;
+        if (text.length == 0)
+            continue;
+        require(block.offset == o->length, "blocks follow each other");
+        require(text.bytes[text.length - 1] == '\n' || block.last, "a block is of whole lines");
+        for (size_t i = 0; i < text.length; i++) {
+            if (block.offset + i < head_length)
+                require(text.bytes[i] == head[block.offset + i], "the head is the beginning");
+            o->hash = (o->hash ^ (uint8_t)text.bytes[i]) * 1099511628211u;
+        }
+        o->length += text.length;
+    }
+    if (result == SL_READ_FAILED)
+        check_error(&error);
+    o->whole = result == SL_READ_END;
+    require(!o->whole || last, "there is a last block");
+    sl_reader_destroy(reader);
+}
+
+static outcome read_source(const char *path) {
+    outcome o = {.hash = 14695981039346656037u};
+    sl_source_set *set;
+    sl_error error = {0};
+    char head[HEAD_BYTES], first[SL_FINGERPRINT_ROOM], second[SL_FINGERPRINT_ROOM];
+    size_t length;
+    bool whole;
+    const char *name = NULL;
+    if (!sl_source_set_create(&path, 1, NULL, &set, &error)) {
+        check_error(&error);
+        return o;
+    }
+    if (sl_source_head(set, 0, head, sizeof head, &length, &whole, &name, &error)) {
+        require(name && length <= sizeof head && (whole || length == sizeof head),
+                "a head is told");
+        o.readable = true;
+        o.kind = sl_source_set_at(set, 0)->kind;
+        if (o.kind != SL_SOURCE_PIPE)
+            require(sl_source_fingerprint(set, 0, first, &error) &&
+                        sl_source_fingerprint(set, 0, second, &error) && strcmp(first, second) == 0,
+                    "a file stays the same");
+        read_blocks(set, head, length, &o);
+    } else {
+        check_error(&error);
+    }
+    sl_source_set_destroy(set);
+    return o;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static int file = -1;
+    char path[64];
+    int ends[2];
+    if (size > INPUT_MAX)
+        return 0;
+    if (file < 0) {
+        sl_log_set_level(SL_LOG_ERROR);
+        require((file = memfd_create("source", 0)) >= 0, "a file can be made");
+    }
+    require(ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size,
+            "the file can be written");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    outcome from_file = read_source(path);
+    require(from_file.kind != SL_SOURCE_PLAIN || !from_file.readable || from_file.length == size,
+            "plain text is read whole");
+
+    require(pipe(ends) == 0 && write(ends[1], data, size) == (ssize_t)size, "a pipe can be filled");
+    close(ends[1]);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    outcome from_pipe = read_source(path);
+    close(ends[0]);
+    /* The table at the end of a zip file is not seen in a pipe, be it whole or damaged. */
+    if (from_file.readable && from_file.kind != SL_SOURCE_ARCHIVE) {
+        require(from_pipe.readable, "a pipe is read like a file");
+        require(from_file.whole == from_pipe.whole && from_file.hash == from_pipe.hash,
+                "a pipe has the same text");
+    }
+    return 0;
+}

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what the fuzzers begin with: a few small inputs for each target, all made up here.
+
+    python3 seeds.py FOLDER        FOLDER/fuzz_mot/0, FOLDER/fuzz_mot/1 ...
+
+What once broke something belongs here too, beside the unit test that keeps it.
+"""
+import bz2
+import gzip
+import io
+import lzma
+import pathlib
+import struct
+import sys
+import tarfile
+import zipfile
+
+MOT_HEADER = ("test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|"
+              "postcode_area|make|model|colour|fuel_type|cylinder_capacity|first_use_date")
+MOT_ROW = "7|9|2015-11-20|4|NT|P|49828|UB|FORD|KA \xe9 {}|RED|PE|1242|2005-10-17"
+QUOTED_ROW = '7,9,2021-11-20,4,"NT","P",49828,"UB","FORD","KA \\"S\\", {}","RED","PE",,2005-10-17'
+ITEMS = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n2|83|F||D\n"
+
+SCHEMA = """name: fuzz
+columns:
+  - {name: i, type: int, minimum: -9}
+  - {name: d, type: double}
+  - {name: t, type: datetime, missing: [x]}
+  - {name: c, type: code, missing: ["0"]}
+  - {name: f, type: flag, "yes": Y, "no": N}
+  - {name: s, spill: true, missing: [n/a]}
+"""
+SCHEMA_WITHOUT_HEADER = """name: bare
+kind: things
+delimiter: tab
+header: false
+quotes: true
+trim: true
+field_counts: [2, 3]
+columns: [{name: a, short: b, required: true, type: date}, {name: e, aliases: [g]}, {name: h}]
+"""
+
+HOUR = "1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"
+TABLE_HEADER = ('"STATION","DATE","SOURCE","LATITUDE","LONGITUDE","ELEVATION","NAME","REPORT_TYPE",'
+                '"CALL_SIGN","QUALITY_CONTROL","WND","CIG","VIS","TMP","DEW","SLP","AA1","GE1",'
+                '"REM","EQD"\n')
+TABLE_ROW = ('"01001099999","1988-01-31T12:00:00","4","70.933","-8.667","9.0","JAN MAYEN, NO",'
+             '"FM-12","ENJA ","V020","318,1,N,0061,1","00450,1,C,N","010000,1,V,5","-0067,1",'
+             '"-0080,1","10123,1","06,0012,9,1","9,AGL   ,+99999,+00300","SYN003abc",'
+             '"Q01  00420APOSP "\n')
+
+SUITE = """name: fuzz
+description: small
+defaults: {repeat: 2}
+queries:
+  - name: one
+    pipeline: '[{"$match": {"a": {"$gte": 1.5}}}, {"$group": {"_id": "$b", "n": {"$sum": 1}}}]'
+    expected: '[{"_id": "x", "n": 3}]'
+"""
+REPORT = """{"program": "shardquery", "queries": [{"suite": "s", "name": "q", "documents": 9,
+"pipeline": [{"$match": {}}], "timingsMs": [1.5, 1.25, 2, 1.75, 1.5]}]}"""
+
+
+def latin(text):
+    return text.encode("latin-1")
+
+
+def mot(options, *lines):
+    return bytes([options]) + latin("\n".join(lines) + "\n")
+
+
+def many(rows):
+    """A few KiB of rows that pack well but not to nothing."""
+    return latin("\n".join([MOT_HEADER] + [MOT_ROW.format(n * 7919) for n in range(rows)]))
+
+
+def zipped(*members, method=zipfile.ZIP_DEFLATED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return out.getvalue()
+
+
+def tarred(*members, mode="w"):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def message(document, kind=2013):
+    """A message of the wire protocol with one section that holds `document`."""
+    body = struct.pack("<I", 0) + b"\0" + document
+    return struct.pack("<iiii", 16 + len(body), 1, 0, kind) + body
+
+
+SEEDS = {
+    "fuzz_mot": [
+        mot(0, MOT_HEADER, *[MOT_ROW.format(n) for n in range(3)]),
+        mot(2, MOT_HEADER, MOT_ROW.format("|x||"), "", MOT_HEADER, "1|2|3"),
+        mot(1, MOT_HEADER.replace("|", ","), QUOTED_ROW.format(1), QUOTED_ROW.format('"')),
+        mot(4, MOT_ROW.format(1).replace("2005-10-17", "NULL"), MOT_ROW.format(2)),
+        bytes([0]) + latin(ITEMS),
+        bytes([8]) + b"\xef\xbb\xbf" + latin(ITEMS.replace("\n", "\r\n")),
+        mot(0, "1|8394|A|N|N|N|D", "2|83|F|N|O|L|"),
+    ],
+    "fuzz_delimited": [
+        b"\0" + SCHEMA.encode() + b"\0i|d|t|c|f|s\n"
+        b"1|2.5|2020-01-01 10:00:00|0|Y|a\n-9|1e9|x|7|N|n/a\n",
+        b"\0" + SCHEMA_WITHOUT_HEADER.encode() + b"\0" b'2020-02-29\t"a ""b"\t\n2021-02-29\t"\\"\n',
+        b"\x02\0" + b'name,"two words","",x\n1,"a, ""b""",\xe9,\\\n"x\n',
+        b"\x04\0" + b"a;b\n" + b" 1 ; 2 \n" * 5,
+    ],
+    "fuzz_isd": [
+        b"\0~ADDAA1060012" + b"91GE19AGL   +99999+00300REMSYN003abcEQDQ01  00420APOSP \n~\n",
+        b"\x01~ADDMW1001\n~ADDZZ9junk\nrubbish\n~REMMET010METAR XX\n",
+        b"\x02~ADDAA199999999AW1001AW2999REMAWY005a\xe9b\x00c\r\n",
+    ],
+    "fuzz_isd_lite": [
+        b"\0\0" + HOUR.encode() * 3,
+        b"\x01999999-14850-2010\0" + HOUR.replace("-78", "-9999").encode() + b"1901 13 01 06\n",
+    ],
+    "fuzz_isd_csv": [
+        b"\0" + (TABLE_HEADER + TABLE_ROW * 2).encode(),
+        b"\x02STATION,DATE,TMP,AA1,XX9\n01001099999,1988-01-31T12:00:00,\"-0067,1\",\"6,1\",zz\n",
+    ],
+    "fuzz_schema": [SCHEMA.encode(), SCHEMA_WITHOUT_HEADER.encode(), b"name: &a [*a]\n"],
+    "fuzz_suite": [SUITE.encode()],
+    "fuzz_json": [b'{"st": 1, "ts": -1}',
+                  b'[{"$date": "2020-01-01T00:00:00Z"}, 0.1, 1e308, "\\u00e9"]',
+                  b'{"a": {"$numberLong": "5"}, "b": {"$oid": "0123456789abcdef01234567"}}'],
+    "fuzz_report": [REPORT.encode() + b"\0" + REPORT.replace("1.25", "2.5").encode(),
+                    REPORT.encode() + b'\0{"queries": [1]}'],
+    "fuzz_options": [
+        b"db: x\nindex:\n  - '{\"a\": 1}'\nthreads: auto\nmax-rejects: 5%\n\0"
+        b"-c\0t\0--batch-bytes=1MiB\0f.txt",
+        b"sink: null\nprogress: json\n\0--shard-key\0{\"st\": \"hashed\"}\0-j2\0--drop\0f\0g",
+        b"[a, b]\0--format\0mott\0--work-dri\0x",
+    ],
+    "fuzz_source": [
+        many(20),
+        gzip.compress(many(200), mtime=0),
+        b"".join(gzip.compress(part, mtime=0) for part in (many(3), b"", many(2))),
+        gzip.compress(many(200), mtime=0)[:-9],
+        gzip.compress(many(9), mtime=0) + b"\0\0\0",
+        gzip.compress(bytes(5 << 18), mtime=0),
+        bz2.compress(many(9)),
+        lzma.compress(many(9)),
+        zipped(("a/x.csv", many(9)), ("../../y.csv", many(2)), ("__MACOSX/z", b"no")),
+        zipped(("stored.txt", many(3)), method=zipfile.ZIP_STORED),
+        tarred(("x.txt", many(9)), ("/y.gz", gzip.compress(many(5), mtime=0))),
+        gzip.compress(tarred(("x.txt", many(4))), mtime=0),
+        b"\n\n\nx\r\n\0" + b"y" * 3000,
+    ],
+    "fuzz_wire": [message(b"\x10\0\0\0\x10ping\0\x01\0\0\0\0"),
+                  message(b"\x05\0\0\0\0", 2004), b"\0" * 16],
+}
+
+
+def main(folder):
+    for target, inputs in SEEDS.items():
+        place = pathlib.Path(folder) / target
+        place.mkdir(parents=True, exist_ok=True)
+        for number, data in enumerate(inputs):
+            (place / str(number)).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
