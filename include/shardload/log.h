@@ -11,11 +11,15 @@
 
 typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG } sl_log_level;
 
+/* Makes control bytes "?", as in every line: for what is shown without being logged. */
+void sl_log_tame(char *text);
+
 /* Sets what reaches standard error: that level and the more serious ones. Default SL_LOG_INFO. */
 void sl_log_set_level(sl_log_level level);
 
-/* Also appends every line (all levels) to `path`, made with mode 0600; never follows a symbolic
- * link. Lines from before, up to 64 KiB, go in first. Returns false with `error` set (SL_EXIT_USAGE) when it cannot be opened. */
+/* Also appends every line (all levels) to `path`, a private file (private_file.h). Lines from
+ * before, up to 64 KiB, go in first. False with `error` set (SL_EXIT_USAGE) when it cannot be
+ * opened. */
 bool sl_log_open_file(const char *path, sl_error *error);
 void sl_log_close_file(void);
 

@@ -32,6 +32,7 @@ typedef enum sl_source_kind {
 
 typedef struct sl_source {
     const char *path;      /* as the user would write it; "-" is standard input */
+    const char *shown;     /* the same for messages: safe to print, and of a long one its end */
     uint64_t stored_bytes; /* on disk; 0 for a pipe; of made-up records, the room they stand on */
     sl_source_kind kind;
     bool named;            /* by the user himself, not found in a folder */

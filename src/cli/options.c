@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include <shardload/log.h>
 #include <shardload/text.h>
 
 #include "options_internal.h"
@@ -508,6 +509,7 @@ int sl_options_main(const sl_program *program, int count, char **words) {
     case SL_OPTIONS_SHOWN:
         return checked_output(program, SL_EXIT_OK);
     case SL_OPTIONS_FAILED:
+        sl_log_tame(error.message);
         fprintf(stderr, "%s: %s\n", program->name, error.message);
         return error.code;
     case SL_OPTIONS_RUN:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shardload: the command line of the loader. One table of options; each command turns them into a
  * configuration and calls the floor below. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ enum { LOAD = 1, INSPECT = 2, VERIFY = 4, READING = LOAD | INSPECT | VERIFY };
 
 #define SKEW_MAX 10
 #define MADE_UP "Made-up records"
+
+#define SCHEMA_BYTES_MAX ((size_t)1 << 20)
 
 /* ---- what must be true of values; the rows below name these ---- */
 
@@ -230,6 +233,11 @@ static void record_option(void *context, const char *name, const char *value, co
     (void)origin;
     bson_t *options = context;
     bson_iter_t iter;
+    char shown[PATH_MAX];
+    if (value && !sl_utf8_valid(value, strlen(value), NULL)) { /* a path may be any bytes */
+        sl_text_printable(sl_text_of(value), shown, sizeof shown);
+        value = shown;
+    }
     if (bson_iter_init_find(&iter, options, name)) { /* a list: its items, one after the other */
         char key[128];
         snprintf(key, sizeof key, "%s (%u)", name, bson_count_keys(options));
@@ -262,14 +270,16 @@ static char *read_text(const char *path, sl_error *error) {
         }
         size_t got = fread(text + used, 1, room - used - 1, file);
         used += got;
-        if (got == 0)
+        if (got == 0 || used > SCHEMA_BYTES_MAX)
             break;
     }
     if (text)
         text[used] = '\0';
-    if (!file || ferror(file)) {
+    if (!file || ferror(file) || used > SCHEMA_BYTES_MAX) {
         char problem[400];
-        snprintf(problem, sizeof problem, "--schema %s: cannot be read", path);
+        snprintf(problem, sizeof problem, "--schema %.300s: %s", path,
+                 used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
+                                         : "cannot be read");
         add_problem(error, problem);
     }
     if (file)

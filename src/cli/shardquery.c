@@ -5,6 +5,7 @@
  *            out; this file chooses which, and keeps the report
  *   compare  src/query/report.c
  *   list     the suites that are built in */
+#include <shardload/log.h>
 #include <shardload/options.h>
 #include <shardload/query.h>
 
@@ -34,7 +35,8 @@ typedef struct session {
     bool failed;     /* a query did */
 } session;
 
-static int fail(const sl_error *error) {
+static int fail(sl_error *error) {
+    sl_log_tame(error->message);
     fprintf(stderr, "shardquery: %s\n", error->message);
     return (int)error->code;
 }

@@ -67,6 +67,7 @@ bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *cont
         sigaddset(&state.signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &state.signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with words */
     int code = pthread_create(&state.thread, NULL, listen_for_signals, NULL);
     state.listening = code == 0;
     return code == 0 || sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread: %s",

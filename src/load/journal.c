@@ -16,6 +16,8 @@
 
 #include <zlib.h>
 
+#include <shardload/private_file.h>
+
 #define HEAD_BYTES 12u
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
 
@@ -166,11 +168,9 @@ bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
         goto fail;
     }
     snprintf(made->path, room, "%s/journal", directory);
-    made->file = open(made->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (made->file < 0) {
-        failed(made, "opened", error);
+    made->file = sl_private_file_open(made->path, O_RDWR, error);
+    if (made->file < 0)
         goto fail;
-    }
     if (flock(made->file, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             sl_error_set(error, SL_EXIT_USAGE,

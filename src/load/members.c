@@ -30,7 +30,7 @@ static sl_dialect *sniff(const sl_load *load, const sl_load_source *source,
     bool whole = head.length <= SL_SNIFF_BYTES;
     if (!whole)
         head.length = SL_SNIFF_BYTES;
-    const char *path = sl_source_set_at(load->set, block->source)->path;
+    const char *path = sl_source_set_at(load->set, block->source)->shown;
     if (!format->sniff(sl_sources_plan_of(load, source), block->member, head, whole, &dialect,
                        &why)) {
         sl_log_warning("%s: %s: %s; left out", path, block->member, why.message);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,12 @@
 #include <unistd.h>
 
 #include <shardload/log.h>
+#include <shardload/private_file.h>
 
 /* How many rejects are also shown on the screen. */
 #define SHOWN_MAX 5
+
+#define RAW_REJECTS "the raw rejects"
 
 /* An entry of a reject_list: this, then the reason and the record. */
 typedef struct sl_entry {
@@ -94,23 +98,35 @@ void sl_reject_list_clear(sl_reject_list *list) {
 
 /* Opens a file for writing behind its first `kept` bytes, the only ones that stay. */
 static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = sl_private_file_open(path, O_WRONLY, error);
+    if (file < 0)
+        return NULL;
     struct stat facts;
-    if (file >= 0 && kept > 0 && fstat(file, &facts) == 0 && (uint64_t)facts.st_size < kept) {
+    if (kept > 0 && fstat(file, &facts) == 0 && (uint64_t)facts.st_size < kept) {
         close(file);
         sl_error_set(error, SL_EXIT_USAGE, "%s: is shorter than the journal says; without what an "
                      "earlier run wrote there the load cannot be resumed", path);
         return NULL;
     }
-    bool ok = file >= 0 && ftruncate(file, (off_t)kept) == 0 &&
-              lseek(file, (off_t)kept, SEEK_SET) >= 0;
+    bool ok = ftruncate(file, (off_t)kept) == 0 && lseek(file, (off_t)kept, SEEK_SET) >= 0;
     FILE *stream = ok ? fdopen(file, "w") : NULL;
     if (!stream) {
         sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
-        if (file >= 0)
-            close(file);
+        close(file);
     }
     return stream;
+}
+
+static bool cannot_write(const char *what, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "cannot write %s: %s; make room, or name another --work-dir", what,
+                        errno ? strerror(errno) : "the disk may be full");
+}
+
+/* Rejects that cannot be kept end the load at once, not when hours later the file is closed. */
+static bool flush(FILE *file, const char *what, sl_error *error) {
+    errno = 0;
+    return !file || (fflush(file) == 0 && !ferror(file)) || cannot_write(what, error);
 }
 
 bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal *journal,
@@ -136,6 +152,8 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
             goto fail;
         if (table_kept == 0)
             fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
+        if (!flush(made->table, path, error)) /* a full disk shows now, not with the first reject */
+            goto fail;
     }
     *result = made;
     return true;
@@ -156,17 +174,19 @@ static void put_cell(FILE *file, sl_text text, char end) {
     fputc(end, file);
 }
 
-static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line, uint64_t offset,
-                    const char *column, sl_text reason, sl_text record) {
-    char path[1024];
-    snprintf(path, sizeof path, "%s%s%s", sl_source_set_at(rejects->set, source)->path,
-             member ? ": " : "", member ? member : "");
+static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line,
+                    uint64_t offset, const char *named, sl_text reason, sl_text record) {
+    const sl_source *from = sl_source_set_at(rejects->set, source);
+    char path[PATH_MAX + 1024], column[300];
+    sl_text_printable(sl_text_of(named ? named : ""), column, sizeof column);
     rejects->written++;
     if (rejects->table) {
+        snprintf(path, sizeof path, "%s%s%s", from->path, member ? ": " : "",
+                 member ? member : "");
         put_cell(rejects->table, sl_text_of(path), '\t');
         if (line > 0)
             fprintf(rejects->table, "%llu", (unsigned long long)line);
-        fprintf(rejects->table, "\t%llu\t%s\t", (unsigned long long)offset, column ? column : "");
+        fprintf(rejects->table, "\t%llu\t%s\t", (unsigned long long)offset, column);
         put_cell(rejects->table, reason, '\t');
         put_cell(rejects->table, record, '\n');
     }
@@ -176,8 +196,8 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
         char place[64];
         snprintf(place, sizeof place, line > 0 ? "line %llu" : "byte %llu",
                  (unsigned long long)(line > 0 ? line : offset));
-        sl_log_warning("%s, %s%s%s: %s; rejected", path, place, column ? ", " : "",
-                       column ? column : "", why);
+        sl_log_warning("%s%s%s, %s%s%s: %s; rejected", from->shown, member ? ": " : "",
+                       member ? member : "", place, *column ? ", " : "", column, why);
         if (++rejects->shown == SHOWN_MAX)
             sl_log_warning("further rejects are %s",
                            rejects->table ? "in rejects.tsv only" : "counted only");
@@ -194,8 +214,8 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         const char *slash = strrchr(path, '/');
         char name[1024];
         snprintf(name, sizeof name, "%s/rejected", rejects->directory);
-        if (mkdir(name, 0700) != 0 && errno != EEXIST)
-            return sl_error_set(error, SL_EXIT_USAGE, "cannot make %s: %s", name, strerror(errno));
+        if (!sl_private_folder_make(name, error))
+            return false;
         /* Cut, because a name may be no longer than 255 bytes, and this one has more in front. */
         snprintf(name, sizeof name, "%s/rejected/%06zu-%.200s", rejects->directory, source + 1,
                  strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
@@ -228,18 +248,13 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
         size_t size = sizeof one + reason.length + record.length;
         at += (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
     }
-    return true;
-}
-
-static bool cannot_write(const char *what, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", what,
-                        errno ? strerror(errno) : "the disk may be full");
+    return list->used == 0 || (flush(rejects->table, "rejects.tsv", error) &&
+                               flush(rejects->sources[block->source].raw, RAW_REJECTS, error));
 }
 
 static bool bring_to_disk(FILE *file, const char *what, sl_error *error) {
-    errno = 0;
-    return (fflush(file) == 0 && !ferror(file) && fdatasync(fileno(file)) == 0) ||
-           cannot_write(what, error);
+    return flush(file, what, error) &&
+           (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
 }
 
 static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
@@ -280,7 +295,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
     state->next_sequence++;
     state->lines += early->entry.counts.lines;
     if (block->last && state->raw) {
-        ok = close_file(state->raw, rejects->journal != NULL, "the raw rejects", error) && ok;
+        ok = close_file(state->raw, rejects->journal != NULL, RAW_REJECTS, error) && ok;
         state->raw = NULL;
     }
     return ok;
@@ -361,7 +376,7 @@ bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
         ok = bring_to_disk(rejects->table, "rejects.tsv", error);
         for (size_t i = 0; ok && i < sl_source_set_count(rejects->set); i++) {
             if (rejects->sources[i].raw)
-                ok = bring_to_disk(rejects->sources[i].raw, "the raw rejects", error);
+                ok = bring_to_disk(rejects->sources[i].raw, RAW_REJECTS, error);
         }
         rejects->dirty = !ok;
     }
@@ -385,7 +400,7 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
             sl_reject_list_clear(&early->list);
             free(early);
         }
-        ok = close_file(state->raw, false, "the raw rejects", error) && ok;
+        ok = close_file(state->raw, false, RAW_REJECTS, error) && ok;
     }
     ok = close_file(rejects->table, false, "rejects.tsv", error) && ok;
     if (written)

@@ -202,7 +202,7 @@ static bool same_sources(sl_load *load, sl_error *error) {
                            : 0;
         snprintf(how, sizeof how,
                  "source %zu is %.300s with %llu bytes, and was %.300s with %lld bytes%s",
-                 index + 1, facts->path, (unsigned long long)facts->stored_bytes,
+                 index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
                  text_of(&was, "path"), (long long)size,
                  (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
         return other_load(load, SL_EXIT_SOURCE, how, error);
@@ -453,7 +453,7 @@ bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_e
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: brings another text at byte %llu than in the run that is resumed; "
                         "give it the same as then, or load without --resume",
-                        sl_source_set_at(load->set, block->source)->path,
+                        sl_source_set_at(load->set, block->source)->shown,
                         (unsigned long long)block->offset);
 }
 

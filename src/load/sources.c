@@ -34,7 +34,7 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
  * that cannot be read, which is no reason to go on without it. */
 static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, sl_error *error) {
     sl_load_source *source = &load->sources[index];
-    const char *path = sl_source_set_at(load->set, index)->path;
+    const char *path = sl_source_set_at(load->set, index)->shown;
     size_t length;
     bool whole;
     const char *name;
@@ -120,8 +120,8 @@ static bool skip_repeated(sl_load *load, sl_error *error) {
             if (!rules[rule].same(list[i - 1], list[i]))
                 continue;
             sl_log_warning("%s is the same file as %s; loaded once",
-                           sl_source_set_at(load->set, (size_t)(list[i] - load->sources))->path,
-                           sl_source_set_at(load->set, (size_t)(list[i - 1] - load->sources))->path);
+                           sl_source_set_at(load->set, (size_t)(list[i] - load->sources))->shown,
+                           sl_source_set_at(load->set, (size_t)(list[i - 1] - load->sources))->shown);
             skip(load, (size_t)(list[i] - load->sources));
             list[i] = list[i - 1]; /* a third one is compared with the first */
         }
@@ -145,7 +145,7 @@ static bool check_kinds(sl_load *load, sl_error *error) {
         mixed = mixed || strcmp(kind, before) != 0;
         if (used < sizeof list && (!first || strcmp(kind, before) != 0))
             used += (size_t)snprintf(list + used, sizeof list - used, "\n  %s: %s", kind,
-                                     sl_source_set_at(load->set, i)->path);
+                                     sl_source_set_at(load->set, i)->shown);
         if (!first)
             first = source;
     }

@@ -55,7 +55,7 @@ static bool look_at_sources(sl_verification *verification, sl_error *error) {
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_source *source = sl_source_set_at(load->set, i);
         if (source->kind == SL_SOURCE_PIPE)
-            return refuse_pipe(source->path, error);
+            return refuse_pipe(source->shown, error);
     }
     return true;
 }

@@ -17,7 +17,7 @@ static const char *source_name(const sl_load *load, const sl_range *range) {
     uint32_t number = sl_document_id_source(range->minimum);
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped && load->sources[i].number == number)
-            return sl_source_set_at(load->set, i)->path;
+            return sl_source_set_at(load->set, i)->shown;
     }
     return "?";
 }

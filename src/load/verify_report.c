@@ -58,7 +58,7 @@ static const char *name_of(const sl_load *load, const sl_range *range, char out[
         for (int k = 0; k < 2; k++) {
             if (load->sources[i].skipped || load->sources[i].number != numbers[k])
                 continue;
-            const char *path = sl_source_set_at(load->set, i)->path;
+            const char *path = sl_source_set_at(load->set, i)->shown;
             const char *slash = strrchr(path, '/');
             names[k] = slash && slash[1] ? slash + 1 : path;
         }

@@ -59,8 +59,10 @@ bool sl_work_directory_make(sl_load *load, sl_error *error) {
         return false;
     }
     char path[600];
+    snprintf(path, sizeof path, "%s/run.json", load->work_directory);
+    bool ok = sl_json_may_write_file(path, error);
     snprintf(path, sizeof path, "%s/shardload.log", load->work_directory);
-    if (!sl_log_open_file(path, error)) {
+    if (!ok || !sl_log_open_file(path, error)) {
         load->work_directory[0] = '\0';
         return false;
     }

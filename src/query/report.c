@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/text.h>
+
 #define QUERIES_MAX 10000
 
 double sl_outcome_rate(const sl_query_outcome *outcome) {
@@ -97,6 +99,7 @@ bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
 typedef struct entry {
     const char *suite;
     const char *name;
+    char label[120]; /* suite/name, safe to print */
     double *timings;
     size_t count;
     int64_t documents; /* -1 when not known */
@@ -143,6 +146,9 @@ static bool read_entry(const bson_iter_t *document, entry *into) {
         !array_in(document, "pipeline", &into->pipeline) ||
         !array_in(document, "timingsMs", &timings))
         return false;
+    char *label = bson_strdup_printf("%s/%s", into->suite, into->name);
+    sl_text_printable(sl_text_of(label), into->label, sizeof into->label);
+    bson_free(label);
     into->documents = -1;
     if (bson_iter_recurse(document, &value) && bson_iter_find(&value, "documents") &&
         BSON_ITER_HOLDS_NUMBER(&value))
@@ -193,7 +199,7 @@ static void add_row(sl_table *table, entry *old, entry *new) {
     char before[SL_FIGURE_ROOM];
     char after[SL_FIGURE_ROOM];
     sl_ratio ratio;
-    sl_table_cell(table, "%s/%s", new->suite, new->name);
+    sl_table_cell(table, "%s", new->label);
     if (!sl_ratio_of(old->timings, old->count, new->timings, new->count, &ratio)) {
         for (int i = 0; i < 4; i++)
             sl_table_cell(table, "-");
@@ -211,16 +217,16 @@ static void add_row(sl_table *table, entry *old, entry *new) {
 
 static void note(FILE *out, const entry *old, const entry *new) {
     if (!bson_equal(&old->pipeline, &new->pipeline))
-        fprintf(out, "%s/%s: the pipelines are not the same.\n", new->suite, new->name);
+        fprintf(out, "%s: the pipelines are not the same.\n", new->label);
     if (old->documents != new->documents)
-        fprintf(out, "%s/%s: the collections had %" PRId64 " and %" PRId64 " documents.\n",
-                new->suite, new->name, old->documents, new->documents);
+        fprintf(out, "%s: the collections had %" PRId64 " and %" PRId64 " documents.\n",
+                new->label, old->documents, new->documents);
     if (old->count > SL_RATIO_TIMINGS_MAX || new->count > SL_RATIO_TIMINGS_MAX)
-        fprintf(out, "%s/%s: more than %d timings cannot be compared.\n", new->suite, new->name,
+        fprintf(out, "%s: more than %d timings cannot be compared.\n", new->label,
                 SL_RATIO_TIMINGS_MAX);
     else if (old->count < 4 || new->count < 4)
-        fprintf(out, "%s/%s: %zu and %zu timings are too few to tell anything; repeat 5 times.\n",
-                new->suite, new->name, old->count, new->count);
+        fprintf(out, "%s: %zu and %zu timings are too few to tell anything; repeat 5 times.\n",
+                new->label, old->count, new->count);
 }
 
 bool sl_report_compare(const bson_t *old_report, const bson_t *new_report, FILE *out,
@@ -252,13 +258,11 @@ bool sl_report_compare(const bson_t *old_report, const bson_t *new_report, FILE 
         if (old)
             note(out, old, &after.items[i]);
         else
-            fprintf(out, "%s/%s: only in the new report.\n", after.items[i].suite,
-                    after.items[i].name);
+            fprintf(out, "%s: only in the new report.\n", after.items[i].label);
     }
     for (size_t i = 0; ok && i < before.count; i++) {
         if (!find(&after, &before.items[i]))
-            fprintf(out, "%s/%s: only in the old report.\n", before.items[i].suite,
-                    before.items[i].name);
+            fprintf(out, "%s: only in the old report.\n", before.items[i].label);
     }
 done:
     clear(&before);

@@ -31,6 +31,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <shardload/clock.h>
@@ -93,11 +94,11 @@ static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {
         return true;
     if (reader->file >= 0)
         close(reader->file);
-    const char *path = reader->set->states[source].source.path;
-    reader->file = open(path, O_RDONLY | O_CLOEXEC);
+    const sl_source *from = &reader->set->states[source].source;
+    reader->file = open(from->path, O_RDONLY | O_CLOEXEC);
     reader->file_source = source;
     if (reader->file < 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", from->shown, strerror(errno));
     return true;
 }
 
@@ -106,7 +107,7 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
                     sl_error *error) {
     if (!sl_reader_grow(reader, at + length, error))
         return false;
-    const char *path = reader->set->states[reader->file_source].source.path;
+    const char *path = reader->set->states[reader->file_source].source.shown;
     int64_t start = sl_clock_ns();
     while (length > 0) {
         ssize_t got = pread(reader->file, reader->buffer + at, length, (off_t)offset);
@@ -126,6 +127,17 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
     }
     reader->times.reading += sl_clock_ns() - start;
     return true;
+}
+
+/* At the end of a file that is still being written may stand half a line. */
+static bool same_size(const sl_reader *reader, uint64_t size, sl_error *error) {
+    struct stat facts;
+    if (fstat(reader->file, &facts) != 0 || (uint64_t)facts.st_size == size)
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: has grown from %llu to %llu bytes since the load began; load it when "
+                        "it is complete", reader->set->states[reader->file_source].source.shown,
+                        (unsigned long long)size, (unsigned long long)facts.st_size);
 }
 
 /* The lines that begin in [index MiB, index+1 MiB): those after the first line end at or behind
@@ -151,7 +163,8 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
 
     size_t length = (size_t)(end - from);
     size_t more = size - end < 512 ? (size_t)(size - end) : 512; /* mostly the whole last line */
-    if (!read_at(reader, 0, from, length + more, error))
+    if (!read_at(reader, 0, from, length + more, error) ||
+        (end == size && !same_size(reader, size, error)))
         return SL_READ_FAILED;
     atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
 

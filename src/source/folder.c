@@ -48,13 +48,16 @@ static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const
 static void tell(folder_walk *walk) {
     if (sl_seconds_since(walk->told) < 2)
         return;
-    sl_log_info("searching %s: %zu of %zu names looked at so far", walk->root, walk->looked_at,
-                walk->listed);
+    char shown[SL_SHOWN_ROOM];
+    sl_log_info("searching %s: %zu of %zu names looked at so far",
+                sl_path_shown(walk->root, shown), walk->looked_at, walk->listed);
     walk->told = sl_clock_ns();
 }
 
 static bool fail(const folder_walk *walk, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", walk->path, strerror(errno));
+    char shown[SL_SHOWN_ROOM];
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", sl_path_shown(walk->path, shown),
+                        strerror(errno));
 }
 
 static int by_name(const void *a, const void *b) {
@@ -120,7 +123,9 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
                          const struct stat *facts, const parent *above, sl_error *error) {
     for (const parent *each = above; each; each = each->above) {
         if (each->device == facts->st_dev && each->inode == facts->st_ino) {
-            sl_log_warning("%s: leads back to a folder above it; not followed", walk->path);
+            char shown[SL_SHOWN_ROOM];
+            sl_log_warning("%s: leads back to a folder above it; not followed",
+                           sl_path_shown(walk->path, shown));
             return true;
         }
     }

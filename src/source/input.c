@@ -86,16 +86,17 @@ static bool fetch_from_file(sl_input *input, unsigned char *out, size_t room, si
     const file_state *state = input->context;
     int64_t start = sl_clock_ns();
     ssize_t result;
-    while (state->pipe && !atomic_load(state->stopped)) {
-        struct pollfd waiting = {.fd = state->file, .events = POLLIN};
-        if (poll(&waiting, 1, PIPE_POLL_MS) > 0)
-            break;
-    }
-    if (state->pipe && atomic_load(state->stopped))
-        return sl_error_set(error, SL_EXIT_INTERRUPTED, "%s: reading was stopped", input->name);
     do {
+        while (state->pipe && !atomic_load(state->stopped)) {
+            struct pollfd waiting = {.fd = state->file, .events = POLLIN};
+            if (poll(&waiting, 1, PIPE_POLL_MS) > 0)
+                break;
+        }
+        if (state->pipe && atomic_load(state->stopped))
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "%s: reading was stopped",
+                                input->name);
         result = read(state->file, out, room);
-    } while (result < 0 && errno == EINTR);
+    } while (result < 0 && (errno == EINTR || errno == EAGAIN));
     times->reading += sl_clock_ns() - start;
     if (result < 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu: %s",
@@ -118,17 +119,19 @@ static bool seek_in_file(sl_input *input, int64_t offset, int whence, uint64_t *
     return true;
 }
 
-bool sl_input_open_file(sl_input *input, const char *path, const _Atomic bool *stopped,
-                        sl_error *error) {
-    *input = (sl_input){.fetch = fetch_from_file, .name = path};
+bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
+                        const _Atomic bool *stopped, sl_error *error) {
+    *input = (sl_input){.fetch = fetch_from_file, .name = shown};
     file_state *state = malloc(sizeof *state);
     if (!state)
         return sl_error_memory(error, "opening sources");
     input->context = state;
     struct stat facts;
-    state->file = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    /* A FIFO that nobody writes to yet is waited for when it is read: there it can be stopped. */
+    state->file = strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
+                                         : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (state->file < 0 || fstat(state->file, &facts) != 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", shown, strerror(errno));
     size_t room = FILE_BUFFER_BYTES;
     state->stopped = stopped;
     state->pipe = !S_ISREG(facts.st_mode);

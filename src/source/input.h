@@ -53,11 +53,11 @@ bool sl_input_peek(sl_input *input, size_t wanted, sl_reader_times *times, sl_er
 bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length,
                    sl_reader_times *times, sl_error *error);
 
-/* Opens a file or pipe as an input; "-" is standard input. A pipe is not waited for any more once
- * `*stopped` is true: SL_EXIT_INTERRUPTED. `path` and `stopped` are borrowed. Close with
+/* Opens a file or pipe as an input; "-" is standard input; messages call it `shown`. A pipe is not
+ * waited for any more once `*stopped` is true: SL_EXIT_INTERRUPTED. All are borrowed. Close with
  * sl_input_close_file, also after a failure. */
-bool sl_input_open_file(sl_input *input, const char *path, const _Atomic bool *stopped,
-                        sl_error *error);
+bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
+                        const _Atomic bool *stopped, sl_error *error);
 void sl_input_close_file(sl_input *input);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many short strings in few allocations: one behind the other in chunks that never move. */
+/* Many short strings in few allocations: one behind the other in chunks that never move. Names for
+ * people. */
 #include "names.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include <shardload/text.h>
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 
@@ -35,4 +38,21 @@ void sl_names_clear(sl_names *names) {
         free(names->last);
         names->last = before;
     }
+}
+
+char *sl_path_shown(const char *path, char out[SL_SHOWN_ROOM]) {
+    size_t start = strlen(path), bytes = sizeof "...";
+    while (start > 0) { /* backwards, as far as there is room for the bytes when they are escaped */
+        unsigned char byte = (unsigned char)path[start - 1];
+        bytes += byte >= 0x20 && byte < 0x7F ? 1 : sizeof "\\xHH" - 1;
+        if (bytes > SL_SHOWN_ROOM)
+            break;
+        start--;
+    }
+    size_t dots = start > 0 ? 3 : 0;
+    memcpy(out, "...", dots);
+    while (dots && ((unsigned char)path[start] & 0xC0) == 0x80) /* within a character */
+        start++;
+    sl_text_printable(sl_text_of(path + start), out + dots, SL_SHOWN_ROOM - dots);
+    return out;
 }

@@ -170,7 +170,7 @@ static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, si
     return open->offset + *length <= SL_SOURCE_BYTES_MAX ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: a source may hold 1 TiB of text at most; split it",
-                        reader->set->states[open->source].source.path);
+                        reader->set->states[open->source].source.shown);
 }
 
 static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block *block,

@@ -36,8 +36,12 @@ static source_state *add(sl_source_set *set, const char *path, sl_error *error) 
         set->room = room;
     }
     source_state *state = &set->states[set->count];
-    *state = (source_state){.source.path = sl_names_add(&set->paths, path)};
-    if (!state->source.path) {
+    char shown[SL_SHOWN_ROOM];
+    const char *kept = sl_names_add(&set->paths, path);
+    *state = (source_state){.source = {.path = kept, .shown = kept}};
+    if (kept && strcmp(sl_path_shown(path, shown), path) != 0)
+        state->source.shown = sl_names_add(&set->paths, shown);
+    if (!kept || !state->source.shown) {
         sl_error_memory(error, "listing sources");
         return NULL;
     }
@@ -49,8 +53,8 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     sl_source *source = &set->states[index].source;
     bool foreign;
     /* An archive that was itself picked out of a folder by the pattern is taken whole. */
-    if (sl_stream_open(source->path, source->named ? set->include : NULL, &set->stopped, &foreign,
-                       stream, error))
+    if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL,
+                       &set->stopped, &foreign, stream, error))
         return true;
     if (foreign) {
         pthread_mutex_lock(&set->lock);
@@ -66,7 +70,7 @@ static bool note_kind(sl_source_set *set, size_t index, const sl_stream *stream,
     sl_source_kind kind = sl_stream_kind(stream);
     if (kind == SL_SOURCE_PLAIN && source->stored_bytes > SL_SOURCE_BYTES_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: a source may hold 1 TiB at most; split the file", source->path);
+                            "%s: a source may hold 1 TiB at most; split the file", source->shown);
     pthread_mutex_lock(&set->lock);
     source->kind = kind;
     pthread_mutex_unlock(&set->lock);
@@ -95,10 +99,12 @@ static bool add_from_folder(void *context, const char *path, const struct stat *
 
 static bool add_folder(sl_source_set *set, const char *path, sl_error *error) {
     size_t before = set->count;
+    char shown[SL_SHOWN_ROOM];
+    sl_path_shown(path, shown);
     if (!sl_folder_walk(path, set->include, add_from_folder, set, error))
         return false;
     return set->count > before ||
-           sl_error_set(error, SL_EXIT_SOURCE, "%s: this folder holds no files%s%s", path,
+           sl_error_set(error, SL_EXIT_SOURCE, "%s: this folder holds no files%s%s", shown,
                         set->include ? " that match --include " : "",
                         set->include ? set->include : "");
 }
@@ -109,10 +115,19 @@ static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error
         return sl_error_set(error, SL_EXIT_SOURCE, "-: standard input can be read only once");
     *piped = *piped || is_input;
     struct stat facts;
+    char shown[SL_SHOWN_ROOM];
     if ((is_input ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, strerror(errno));
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", sl_path_shown(path, shown),
+                            strerror(errno));
     if (!is_input && S_ISDIR(facts.st_mode))
         return add_folder(set, path, error);
+    const char *what = S_ISSOCK(facts.st_mode)  ? "socket"
+                       : S_ISBLK(facts.st_mode) ? "disk"
+                                                : NULL;
+    if (what)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: this is a %s; only files, folders and pipes can be loaded",
+                            sl_path_shown(path, shown), what);
     source_state *state = add(set, path, error);
     if (!state)
         return false;
@@ -306,7 +321,7 @@ static bool hash_ends(const sl_source *source, uint64_t *hash, sl_error *error) 
             *hash = hash_bytes(*hash, bytes, (size_t)got);
     }
     if (!ok)
-        sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->path, strerror(errno));
+        sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
     if (file >= 0)
         close(file);
     free(bytes);

@@ -62,8 +62,9 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compre
     return true;
 }
 
-bool sl_stream_open(const char *path, const char *include, const _Atomic bool *stopped,
-                    bool *foreign, sl_stream **result, sl_error *error) {
+bool sl_stream_open(const char *path, const char *shown, const char *include,
+                    const _Atomic bool *stopped, bool *foreign, sl_stream **result,
+                    sl_error *error) {
     *result = NULL;
     *foreign = false;
     sl_stream *stream = calloc(1, sizeof *stream);
@@ -71,7 +72,7 @@ bool sl_stream_open(const char *path, const char *include, const _Atomic bool *s
         return sl_error_memory(error, "opening sources");
     sl_reader_times times = {0};
     sl_input *text = &stream->file;
-    if (!sl_input_open_file(&stream->file, path, stopped, error) ||
+    if (!sl_input_open_file(&stream->file, path, shown, stopped, error) ||
         !unpack(&text, &stream->unpacker, &stream->compression, &times, error) ||
         !sl_input_peek(text, SL_ARCHIVE_HEAD_BYTES, &times, error))
         goto fail;
@@ -79,7 +80,7 @@ bool sl_stream_open(const char *path, const char *include, const _Atomic bool *s
     size_t length = sl_input_left(text);
     const char *advice = advice_on(head, length);
     if (advice) {
-        sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", path, advice);
+        sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", shown, advice);
         *foreign = true;
         goto fail;
     }

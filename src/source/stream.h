@@ -13,12 +13,13 @@
 
 typedef struct sl_stream sl_stream;
 
-/* Opens `path` ("-" is standard input) and finds out how its text is stored; SL_EXIT_SOURCE with
- * advice when it cannot be read here. `include` is for the members of an archive; NULL: all. Once
- * `*stopped` is true nobody waits for a pipe any more. All are borrowed.
+/* Opens `path` ("-" is standard input), which messages call `shown`, and finds out how its text is
+ * stored; SL_EXIT_SOURCE with advice when it cannot be read here. `include` is for the members of
+ * an archive; NULL: all. Once `*stopped` is true nobody waits for a pipe any more. All are borrowed.
  * `*foreign` tells, after a failure, that this is no text at all, as opposed to damaged. */
-bool sl_stream_open(const char *path, const char *include, const _Atomic bool *stopped,
-                    bool *foreign, sl_stream **stream, sl_error *error);
+bool sl_stream_open(const char *path, const char *shown, const char *include,
+                    const _Atomic bool *stopped, bool *foreign, sl_stream **stream,
+                    sl_error *error);
 void sl_stream_close(sl_stream *stream); /* NULL is fine */
 
 /* SL_SOURCE_PLAIN, _GZIP, _COMPRESSED or _ARCHIVE. */

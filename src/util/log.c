@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <shardload/private_file.h>
+
 /* Lines from before there was a file; they go into it first. */
 #define EARLY_BYTES ((size_t)64 << 10)
 
@@ -46,10 +48,9 @@ void sl_log_set_level(sl_log_level level) {
 }
 
 bool sl_log_open_file(const char *path, sl_error *error) {
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = sl_private_file_open(path, O_WRONLY | O_APPEND, error);
     if (file < 0)
-        return sl_error_set(error, SL_EXIT_USAGE, "cannot open the log file %s: %s", path,
-                            strerror(errno));
+        return false;
     pthread_mutex_lock(&logger.lock);
     if (logger.file >= 0)
         close(logger.file);
@@ -77,7 +78,7 @@ void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *cont
 }
 
 /* Names of files and parts of records get into messages: nothing in them may act on a terminal. */
-static void tame(char *text) {
+void sl_log_tame(char *text) {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
         if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0) /* U+0080 to U+009F are controls as well */
             *p++ = '?', *p = '?';
@@ -92,7 +93,7 @@ void sl_log(sl_log_level level, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    tame(text);
+    sl_log_tame(text);
 
     char line[2200];
     pthread_mutex_lock(&logger.lock);

@@ -29,8 +29,9 @@ HEADERS = {
     "error": "util", "format": "format", "hash": "util", "head": "format", "histogram": "util",
     "isd": "format",
     "json": "report", "load": "load",
-    "log": "util", "md5": "util", "options": "cli", "query": "query", "run_record": "report",
-    "schema": "format", "simd": "format", "source": "source", "text": "util", "ycsb": "format",
+    "log": "util", "md5": "util", "options": "cli", "private_file": "util", "query": "query",
+    "run_record": "report", "schema": "format", "source": "source", "text": "util",
+    "simd": "format", "ycsb": "format",
 }
 
 # The only places that speak to the driver (BSON as data is no driver).

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files for nobody else. */
+#include <shardload/private_file.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool refuse(const char *path, const char *why, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "cannot write %s: %s; remove it, or name another --work-dir", path, why);
+}
+
+int sl_private_file_open(const char *path, int flags, sl_error *error) {
+    struct stat facts;
+    /* Without waiting: it may be a FIFO. */
+    int file = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (file < 0 || fstat(file, &facts) != 0) {
+        if (errno == ELOOP)
+            refuse(path, "a symbolic link is in its place", error);
+        else if (errno == ENXIO)
+            refuse(path, "a pipe or a socket is in its place", error);
+        else
+            sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
+        goto fail;
+    }
+    if (!S_ISREG(facts.st_mode) || facts.st_nlink > 1) {
+        refuse(path,
+               S_ISREG(facts.st_mode) ? "it is another file's second name"
+                                      : "what is in its place is no file",
+               error);
+        goto fail;
+    }
+    /* A file system without permissions keeps an own file as it is; there is no more to be had. */
+    if ((facts.st_mode & 0777) != 0600 && fchmod(file, 0600) != 0 && facts.st_uid != geteuid()) {
+        refuse(path, "it belongs to somebody else", error);
+        goto fail;
+    }
+    return file;
+fail:
+    if (file >= 0)
+        close(file);
+    return -1;
+}
+
+bool sl_private_folder_make(const char *path, sl_error *error) {
+    struct stat facts;
+    if (mkdir(path, 0700) == 0)
+        return true;
+    if (errno != EEXIST || lstat(path, &facts) != 0)
+        return sl_error_set(error, SL_EXIT_USAGE, "cannot make %s: %s", path, strerror(errno));
+    return S_ISDIR(facts.st_mode) || refuse(path, "what is in its place is no folder", error);
+}

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text that nobody would write by hand: what is good in it is loaded, what is not is rejected with
+its place and reason, memory stays small, and the account adds up. docs/hostile-input.md is the
+table of it."""
+import gzip
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import unittest
+import zipfile
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+
+HEADER = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
+ROW = "{}|8394|A|7|\n"
+MIB = 1 << 20
+DOCUMENT_MAX = 16 * MIB
+MEMORY_MAX = 200 * MIB  # of a load with two threads, whatever the input
+SANITIZED = os.environ.get("SHARDLOAD_BUILD", "").endswith(("-address", "-thread"))
+
+
+# A process is said to have needed as much memory as the one that it was started from had, so it is
+# started from a small one.
+MEASURE = ("import os, resource, subprocess, sys; code = subprocess.call(sys.argv[1:]);"
+           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
+
+
+def rows(*numbers):
+    return "".join(ROW.format(n) for n in numbers).encode()
+
+
+def gzip_member(chunk, times):
+    """`chunk`, times over, as a gzip member, without ever holding it all."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return b"".join([packer.compress(chunk) for _ in range(times)] + [packer.flush()])
+
+
+class HostileCase(support.Case):
+    def load(self, *words, code=support.EXIT_OK, **more):
+        """Loads into nowhere. Returns (outcome, work directory)."""
+        work = self.scratch / f"work-{next(self._counter)}"
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
+                                 "-j", 2, *words, code=code, **more)
+        return outcome, work
+
+    def ids(self, *words, **more):
+        """The test ids of what is loaded, in order, and the work directory."""
+        support.need_driver()
+        raw, work = self.dump("-j", 2, *words, **more)
+        return sorted(support.bson.decode(document)["t"] for document in raw), work
+
+    def refused(self, *words, says=()):
+        """The load ends with the code for sources and these words."""
+        outcome, _ = self.load(*words, code=support.EXIT_SOURCE)
+        for word in says:
+            self.assertIn(word, outcome.err)
+        return outcome
+
+    def peak(self, *words):
+        """Loads into nowhere. Returns (the most bytes of memory it had, work directory)."""
+        work = self.scratch / f"work-{next(self._counter)}"
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, support.program("shardload"), "load", "--sink", "null",
+             "--work-dir", work, "--progress", "none", "-j", "2", *map(str, words)],
+            cwd=self.scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300,
+            stderr=subprocess.DEVNULL, env=support.clean_environment(), check=False)
+        self.assertIn(done.returncode, (support.EXIT_OK, support.EXIT_REJECTS))
+        return int(done.stdout) * 1024, work
+
+    def assert_small(self, bytes_used):
+        if not SANITIZED:
+            self.assertLess(bytes_used, MEMORY_MAX)
+
+
+class LongLines(HostileCase):
+    LONG = 100 * MIB
+
+    def content(self):
+        return HEADER.encode() + rows(1) + b"x" * self.LONG + b"\n" + rows(2, "three", 4)
+
+    def check(self, path):
+        memory, work = self.peak(path)
+        self.assert_small(memory)
+        self.assert_accounting(work, records=5, inserted=3, rejectedByParser=2)
+        long, bad = support.reject_rows(work)
+        self.assertEqual((long["line"], long["offset"]), ("3", str(len(HEADER) + len(ROW) - 1)))
+        self.assertRegex(long["reason"], r"bytes or more is too large for a document")
+        self.assertEqual(bad["line"], "5", "lines behind the long one are counted on")
+        self.assertEqual(bad["record"], "three|8394|A|7|")
+        self.assertLess((work / "rejects.tsv").stat().st_size, MIB)
+
+    def test_a_line_of_100_mib_is_one_reject(self):
+        self.check(self.file("long.txt", self.content()))
+
+    def test_a_line_of_100_mib_in_gzip_is_one_reject(self):
+        self.check(self.zipped("long.gz", self.content()))
+
+    def test_a_line_of_100_mib_without_an_end(self):
+        path = self.file("long.txt", HEADER.encode() + rows(1) + b"x" * self.LONG)
+        memory, work = self.peak(path)
+        self.assert_small(memory)
+        self.assert_accounting(work, records=2, inserted=1, rejectedByParser=1)
+
+    def test_the_longest_record_that_fits_and_the_shortest_that_does_not(self):
+        for size, fits in ((DOCUMENT_MAX - 4096, True), (DOCUMENT_MAX, False)):
+            with self.subTest(size):
+                path = self.file("edge.txt", b"a|b\n1|2\n" + b"y|" + b"z" * (size - 2) + b"\n3|4\n")
+                raw, work = self.dump(path, code=support.EXIT_OK if fits else
+                                      support.EXIT_REJECTS)
+                self.assertEqual(len(raw), 2 + fits)
+                self.assertLessEqual(max(map(len, raw)), DOCUMENT_MAX)
+                self.assertEqual([row["line"] for row in support.reject_rows(work)],
+                                 [] if fits else ["3"])
+
+
+class OddBytes(HostileCase):
+    def test_line_ends_of_every_kind_in_one_file(self):
+        text = HEADER.encode() + rows(1).replace(b"\n", b"\r\n") + b"\n\r\n" + rows(2)[:-1]
+        ids, work = self.ids(self.file("ends.txt", text))
+        self.assertEqual(ids, [1, 2])
+        self.assert_accounting(work, blankLines=2)
+
+    def test_each_line_may_be_in_another_encoding(self):
+        header = "name|town\n".encode()
+        lines = ["Żółć|Łódź".encode(), "Zoë|Köln".encode("latin-1"),
+                 "a|b".encode("utf-16-le"), b"\xed\xa0\x80|surrogate", b"\xc0\xaf|overlong",
+                 b"plain|ascii"]
+        path = self.file("mixed.txt", header + b"\n".join(lines) + b"\n")
+        raw, work = self.dump("--format", "delimited", path, code=support.EXIT_REJECTS)
+        self.assertEqual(len(raw), 2)
+        found = support.reject_rows(work)
+        self.assertEqual([row["line"] for row in found], ["3", "4", "5", "6"])
+        self.assertEqual([row["column"] for row in found], ["name"] * 4)
+        for row in found:
+            self.assertRegex(row["reason"], r"byte 0x[0-9a-f]{2} at offset \d+")
+        raw, work = self.dump("--format", "delimited", "--encoding", "latin-1", path,
+                              code=support.EXIT_REJECTS)
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["4"],
+                         "NUL is no text in any encoding")
+
+    def test_nul_bytes_spoil_their_own_record_only(self):
+        text = (HEADER.encode() + rows(1) + b"\0|8394|A|7|\n" + rows(2) + b"\0" * 5000 + b"\n" +
+                rows(3))
+        ids, work = self.ids(self.file("nul.txt", text), code=support.EXIT_REJECTS)
+        self.assertEqual(ids, [1, 2, 3])
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["3", "5"])
+        self.assertNotIn(b"\0", (work / "rejects.tsv").read_bytes())
+
+    def test_byte_order_marks(self):
+        mark = b"\xef\xbb\xbf"
+        path = self.file("bom.txt", mark + HEADER.encode() + rows(1) + mark + rows(2))
+        ids, work = self.ids(path, code=support.EXIT_REJECTS)
+        self.assertEqual(ids, [1])
+        self.assert_rejects(work, "bom.txt", [(3, 3 + len(HEADER) + len(rows(1)), "test_id")])
+
+    def test_utf16_is_told_with_what_to_do(self):
+        for encoding in ("utf-16-le", "utf-16-be"):
+            with self.subTest(encoding):
+                text = ("\ufeff" + HEADER + ROW.format(1)).encode(encoding)
+                self.refused(self.file("wide.txt", text), says=["wide.txt", "UTF-16", "iconv"])
+
+    def test_control_bytes_of_records_stay_off_the_screen(self):
+        text = HEADER.encode() + b"\x1b]0;owned\x07\x1b[2J|1|A|7|\n" + b"\xc2\x9b31m|1|A|7|\n"
+        path = self.file("escape.txt", text)
+        outcome, work = self.load(path, code=support.EXIT_REJECTS)
+        shown = self.shardload("inspect", path)
+        for text in (outcome.text, shown.text, (work / "rejects.tsv").read_text("utf-8"),
+                     (work / "shardload.log").read_text("utf-8")):
+            self.assertNotRegex(text, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+        self.assertIn("\\x1b", outcome.err)
+
+    def test_headers_with_control_bytes_keep_the_reject_table_in_shape(self):
+        schema = self.file("s.yaml", "name: s\n"
+                           'columns: [{name: "a\\tb\\e[1m", type: int}, {name: c}]\n')
+        path = self.file("odd.csv", b"x,y\n")
+        _, work = self.load("--format", "delimited", "--schema", schema, path,
+                            code=support.EXIT_REJECTS)
+        (row,) = support.reject_rows(work)
+        self.assertEqual((row["column"], row["record"]), ("a\\x09b\\x1b[1m", "x,y"))
+
+    def test_a_schema_that_is_something_else_is_not_read_to_its_end(self):
+        schema = self.file("s.yaml", b"name: x\n" * (1 << 18))
+        outcome, _ = self.load("--format", "delimited", "--schema", schema,
+                               self.file("a.csv", "a,b\n1,2\n"), code=support.EXIT_USAGE)
+        self.assertIn("larger than 1 MiB", outcome.err)
+
+
+class Bombs(HostileCase):
+    def test_two_gib_of_zeros(self):
+        """A line of zeros two hundred times as long as its gzip file is one reject."""
+        zeros = gzip_member(bytes(MIB), 64)
+        path = self.file("zeros.gz", gzip.compress(HEADER.encode() + rows(1)) + zeros * 32 +
+                         gzip.compress(b"\n" + rows(2)))
+        self.assertLess(path.stat().st_size, 4 * MIB)
+        memory, work = self.peak(path)
+        self.assert_small(memory)
+        self.assert_accounting(work, records=3, inserted=2, rejectedByParser=1)
+
+    def test_a_gib_of_rows(self):
+        chunk = rows(7) * 100000
+        path = self.file("rows.gz", gzip.compress(HEADER.encode()) + gzip_member(chunk, 75) * 10)
+        self.assertLess(path.stat().st_size, 8 * MIB)
+        memory, work = self.peak(path)
+        self.assert_small(memory)
+        self.assert_accounting(work, records=75000000, inserted=75000000)
+
+    def test_zeros_that_begin_a_file_are_refused_at_once(self):
+        self.refused(self.file("zeros.gz", gzip_member(bytes(MIB), 1024)),
+                     says=["zeros.gz", "binary file"])
+
+    def test_gzip_in_gzip_is_taken_as_it_is(self):
+        """What a file unpacks to is text or not; it is never unpacked a second time."""
+        twice = gzip.compress(gzip.compress(HEADER.encode() + rows(1)))
+        self.refused(self.file("twice.gz", twice), says=["twice.gz", "gzip-compressed"])
+
+    def test_members_of_a_zip_that_lie_over_each_other(self):
+        """Many entries of a table for the same bytes: read or refused, never without bound."""
+        plain = io.BytesIO()
+        with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("0", HEADER.encode() + rows(1) * (4 * MIB // len(rows(1))))
+        whole = plain.getvalue()
+        table = whole.rindex(b"PK\1\2")
+        end = whole.rindex(b"PK\5\6")
+        entries = whole[table:end] * 100
+        tail = bytearray(whole[end:])
+        tail[8:12] = (100).to_bytes(2, "little") * 2
+        tail[12:16] = len(entries).to_bytes(4, "little")
+        path = self.file("overlap.zip", whole[:table] + entries + tail)
+        work = self.scratch / "w"
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", work, path, code=None)
+        self.assertIn(outcome.code, (support.EXIT_OK, support.EXIT_SOURCE))
+        self.assertLessEqual(support.run_record(work)["accounting"]["textBytes"], 500 * MIB)
+
+
+class Packed(HostileCase):
+    def members(self):
+        return [gzip.compress(HEADER.encode() + rows(*range(5000)), mtime=0),
+                gzip.compress(b"", mtime=0),
+                gzip.compress(rows(*range(5000, 10000)), mtime=0)]
+
+    def test_members_that_follow_each_other_are_one_file(self):
+        ids, _ = self.ids(self.file("joined.gz", b"".join(self.members())))
+        self.assertEqual(ids, list(range(10000)))
+
+    def test_a_record_may_span_two_members(self):
+        whole = HEADER.encode() + rows(1, 2)
+        path = self.file("split.gz", gzip.compress(whole[:70]) + gzip.compress(whole[70:]))
+        self.assertEqual(self.ids(path)[0], [1, 2])
+
+    def test_a_cut_in_any_member_ends_the_load_with_its_place(self):
+        first, empty, second = self.members()
+        for cut in (len(first) - 3, len(first) + 7, len(first + empty) + 5,
+                    len(first + empty + second) - 1):
+            with self.subTest(cut):
+                path = self.file("cut.gz", (first + empty + second)[:cut])
+                self.refused(path, says=["cut.gz", f"byte {cut}", "truncated", "fetch it again"])
+
+    def test_a_flipped_byte_in_any_member_ends_the_load(self):
+        whole = b"".join(self.members())
+        first = len(self.members()[0])
+        for place in (first // 2, first - 6, len(whole) - 200, len(whole) - 2):
+            with self.subTest(place):
+                bad = bytearray(whole)
+                bad[place] ^= 0x10
+                outcome = self.refused(self.file("bad.gz", bytes(bad)), says=["bad.gz", "byte"])
+                self.assertRegex(outcome.err, "damaged|truncated")
+
+    def test_what_follows_gzip_data_is_told_and_ignored(self):
+        data = b"".join(self.members())
+        ids, work = self.ids(self.file("tail.gz", data + b"trailing rubbish"))
+        self.assertEqual(len(ids), 10000)
+        self.assertRegex((work / "shardload.log").read_text(),
+                         rf"tail\.gz.*byte {len(data)}.*ignored")
+        self.assertEqual(len(self.ids(self.file("padded.gz", data + bytes(512)))[0]), 10000)
+
+    def test_nothing_of_an_archive_is_ever_written_to_the_disk(self):
+        names = ["../../escaped.txt", "/tmp/shardload-escaped.txt", "a/../../b.txt", "c\\..\\d.txt"]
+        pathlib.Path("/tmp/shardload-escaped.txt").unlink(missing_ok=True)
+        with zipfile.ZipFile(self.scratch / "up.zip", "w") as archive:
+            for number, name in enumerate(names):
+                archive.writestr(zipfile.ZipInfo(name), HEADER.encode() + rows(number))
+        with tarfile.open(self.scratch / "up.tar", "w") as archive:
+            for number, name in enumerate(names):
+                info = tarfile.TarInfo(name)
+                info.size = len(HEADER.encode() + rows(number))
+                archive.addfile(info, io.BytesIO(HEADER.encode() + rows(number)))
+            link = tarfile.TarInfo("link.txt")
+            link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            archive.addfile(link)
+        before = sorted(os.listdir(self.scratch)), sorted(os.listdir(self.scratch.parent))
+        for archive in ("up.zip", "up.tar"):
+            with self.subTest(archive):
+                outcome = self.shardload("load", "--sink", "null", self.scratch / archive)
+                self.assertRegex(outcome.err, r"= inserted +4\b")
+        self.assertEqual(sorted(os.listdir(self.scratch)), before[0])
+        self.assertNotIn("escaped.txt", os.listdir(self.scratch.parent))
+        self.assertNotIn("b.txt", os.listdir(self.scratch.parent))
+        self.assertFalse(os.path.exists("/tmp/shardload-escaped.txt"))
+
+    def test_names_of_members_are_shown_safely(self):
+        with zipfile.ZipFile(self.scratch / "odd.zip", "w") as archive:
+            archive.writestr(zipfile.ZipInfo("a\nb\x1b[31m\t.txt"), HEADER.encode() + b"x|1|A|7|\n")
+        outcome, work = self.load(self.scratch / "odd.zip", code=support.EXIT_REJECTS)
+        (row,) = support.reject_rows(work)
+        self.assertTrue(row["source"].endswith("odd.zip: a\\x0ab\\x1b[31m\\x09.txt"), row)
+        self.assertNotIn("\x1b", outcome.text)
+        self.assertNotIn("\nb", outcome.err)
+
+    def test_an_archive_in_an_archive_is_left_out_with_a_word(self):
+        inner = io.BytesIO()
+        with zipfile.ZipFile(inner, "w") as archive:
+            archive.writestr("x.txt", HEADER.encode() + rows(1))
+        with zipfile.ZipFile(self.scratch / "nested.zip", "w") as archive:
+            archive.writestr("inner.zip", inner.getvalue())
+            archive.writestr("good.txt", HEADER.encode() + rows(2))
+        outcome, work = self.load(self.scratch / "nested.zip")
+        self.assert_accounting(work, inserted=1)
+        self.assertRegex(outcome.err, r"inner\.zip.*archive within the archive.*left out")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

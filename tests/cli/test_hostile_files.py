@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are not what they seem, names made to deceive, and a work directory that is full or
+has been prepared by somebody else. docs/hostile-input.md is the table of it."""
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+
+HEADER = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
+ROW = "{}|8394|A|7|\n"
+GOOD = HEADER + ROW.format(1)
+BAD = HEADER + "x|8394|A|7|\n"
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def many(count, row=ROW):
+    return HEADER + "".join(row.format(n) for n in range(count))
+
+
+class FileCase(support.Case):
+    def load(self, *words, code=support.EXIT_OK, **more):
+        work = self.scratch / f"work-{next(self._counter)}"
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
+                                 *words, code=code, **more)
+        return outcome, work
+
+
+class WhileItIsRead(FileCase):
+    """One thread reads a pipe first; until the pipe ends nothing of the file behind it is read but
+    its beginning."""
+
+    def change(self, path, change, code=support.EXIT_SOURCE):
+        os.mkfifo(self.scratch / "pipe")
+        running = self.start("shardload", "load", "--sink", "null", "--work-dir", "w", "-j", 1,
+                             "pipe", path)
+        with open(self.scratch / "pipe", "wb") as pipe:
+            pipe.write(many(8000).encode())  # more than is looked at in the beginning
+            pipe.flush()
+            end = time.monotonic() + support.LIMIT
+            while "2 sources" not in running.text() and time.monotonic() < end:
+                time.sleep(0.01)
+            change()
+        outcome = running.wait()
+        self.assertEqual(outcome.code, code, outcome.text)
+        return outcome
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.file("changing.txt", many(200000))
+        self.size = self.path.stat().st_size
+
+    def test_a_file_that_shrinks_ends_the_load(self):
+        outcome = self.change(self.path, lambda: os.truncate(self.path, self.size // 2))
+        self.assertIn(f"ends at byte {self.size // 2}", outcome.err)
+        self.assertIn("changing", outcome.err)
+
+    def test_a_file_that_grows_ends_the_load(self):
+        """At what was its end may stand half a line, which looks like a whole one."""
+        def grow():
+            with open(self.path, "a") as file:
+                file.write("7|1")
+        outcome = self.change(self.path, grow)
+        self.assertIn(f"has grown from {self.size} to {self.size + 3} bytes", outcome.err)
+        self.assertIn("when it is complete", outcome.err)
+
+    def test_a_file_that_vanishes_ends_the_load(self):
+        outcome = self.change(self.path, self.path.unlink)
+        self.assertRegex(outcome.err, "changing.txt: No such file")
+
+    def test_a_packed_file_that_grows_is_read_to_its_end(self):
+        path = self.zipped("growing.gz", many(1000))
+
+        def grow():
+            with open(path, "ab") as file:
+                file.write(gzip.compress(ROW.format(7).encode() * 50))
+        self.change(path, grow, code=support.EXIT_OK)
+        self.assert_accounting(self.scratch / "w", inserted=8000 + 1000 + 50)
+
+    def test_a_packed_file_that_shrinks_ends_the_load(self):
+        path = self.zipped("shrinking.gz", many(200000))
+        outcome = self.change(path, lambda: os.truncate(path, path.stat().st_size // 2))
+        self.assertRegex(outcome.err, "shrinking.gz: the gzip data breaks off")
+
+
+class OddFiles(FileCase):
+    def test_a_folder_of_everything_that_can_stand_in_one(self):
+        self.file("in/good.txt", GOOD)
+        os.mkfifo(self.scratch / "in/pipe.txt")
+        os.symlink(".", self.scratch / "in/here")
+        os.symlink("nowhere", self.scratch / "in/dangling.txt")
+        os.symlink("loop-b.txt", self.scratch / "in/loop-a.txt")
+        os.symlink("loop-a.txt", self.scratch / "in/loop-b.txt")
+        os.symlink("/dev/zero", self.scratch / "in/zeros.txt")
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(self.scratch / "in/socket.txt"))
+            _, work = self.load("in")
+        self.assert_accounting(work, records=1, inserted=1)
+
+    def test_a_file_in_a_folder_that_may_not_be_read_ends_the_load(self):
+        self.file("in/good.txt", GOOD)
+        self.file("in/secret.txt", GOOD).chmod(0)
+        outcome, _ = self.load("in", code=support.EXIT_SOURCE, unprivileged=True)
+        self.assertRegex(outcome.err, "in/secret.txt: Permission denied")
+
+    def test_what_is_no_file_is_refused_by_name(self):
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(self.scratch / "socket"))
+            outcome, _ = self.load("socket", code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err, "socket: this is a socket; only files, folders and pipes")
+        outcome, _ = self.load("/dev/zero", code=support.EXIT_SOURCE)
+        self.assertIn("binary file", outcome.err)
+        outcome, _ = self.load("/dev/null", code=support.EXIT_SOURCE)
+        self.assertIn("/dev/null", outcome.err)
+
+    def test_a_pipe_that_nobody_writes_to_can_be_left(self):
+        os.mkfifo(self.scratch / "pipe")
+        running = self.start("shardload", "load", "--sink", "null", "--work-dir", "w", "pipe")
+        interrupt = 1 << (signal.SIGINT - 1)
+        end = time.monotonic() + support.LIMIT
+        while time.monotonic() < end:  # until it looks after signals itself
+            status = pathlib.Path(f"/proc/{running.process.pid}/status").read_text()
+            if int(re.search(r"SigBlk:\s*(\w+)", status).group(1), 16) & interrupt:
+                break
+            time.sleep(0.01)
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait(20).code, support.EXIT_INTERRUPTED)
+
+    def test_a_hundred_thousand_files_in_a_folder(self):
+        folder = self.scratch / "in"
+        folder.mkdir()
+        for number in range(100000):
+            os.close(os.open(folder / f"{number:06}.log", os.O_CREAT | os.O_WRONLY, 0o600))
+        for number in (1, 50000, 99999):
+            self.file(f"in/{number:06}.txt", HEADER + ROW.format(number))
+        outcome, work = self.load("--include", "*.txt", "in")
+        self.assert_accounting(work, records=3, inserted=3)
+        self.assertIn("3 sources", outcome.err)
+
+
+class Names(FileCase):
+    NAMES = [b"two\nshardload: lines.txt", b"tab\there.txt", b"\x1b[2J\x1b]0;x\x07.txt",
+             b"latin-\xe9\xff.txt", b"\xc2\x9b31m.txt", b"-rf", b"quote\"'\\.txt", b" .txt"]
+
+    def setUp(self):
+        super().setUp()
+        (self.scratch / "in").mkdir()
+        for number, name in enumerate(self.NAMES):
+            with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
+                file.write(BAD.encode() + ROW.format(number).encode())
+
+    def test_messages_tables_and_records_stay_in_shape(self):
+        outcome, work = self.load("in", code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=16, inserted=8, rejectedByParser=8)
+        for text in (outcome.text, (work / "shardload.log").read_text("utf-8")):
+            self.assertNotRegex(text, CONTROLS)
+            self.assertNotRegex(text, r"(?m)^shardload: lines")
+        table = (work / "rejects.tsv").read_bytes().decode("utf-8")
+        self.assertEqual({line.count("\t") for line in table.splitlines()}, {5})
+        self.assertNotRegex(table, CONTROLS)
+        self.assertEqual(len(support.reject_rows(work)), 8)
+        paths = [source["path"] for source in support.run_record(work)["sources"]]
+        self.assertIn("in/latin-\\xe9\\xff.txt", paths)
+        self.assertIn("in/two\\x0ashardload: lines.txt", paths)
+        self.assertEqual(len(list((work / "rejected").iterdir())), 8)
+
+    def test_errors_name_them_safely(self):
+        for name in self.NAMES:
+            with self.subTest(name):
+                with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
+                    file.write(b"\0" * 100)
+                words = [support.program("shardload"), "load", "--sink", "null", "--",
+                         b"in/" + name, b"gone/" + name]
+                done = subprocess.run(words, cwd=self.scratch, capture_output=True, check=False,
+                                      env=support.clean_environment(), timeout=support.LIMIT)
+                self.assertEqual(done.returncode, support.EXIT_SOURCE)
+                text = done.stderr.decode("utf-8")
+                self.assertNotRegex(text, CONTROLS)
+                self.assertNotRegex(text, r"(?m)^shardload: lines")
+                os.unlink(os.path.join(os.fsencode(self.scratch / "in"), name))
+
+    def test_inspect_shows_them_safely(self):
+        outcome = self.shardload("inspect", "in")
+        self.assertNotRegex(outcome.text, CONTROLS)
+        self.assertNotRegex(outcome.text, r"(?m)^shardload: lines")
+
+    def test_a_very_long_path_leaves_room_for_the_reason(self):
+        folder = self.scratch
+        for letter in "abcdefghijklmno":
+            folder = folder / (letter * 200)
+        with_long_path = folder / "last.bin"
+        self.file(with_long_path, b"\0" * 100)
+        outcome, _ = self.load(with_long_path, code=support.EXIT_SOURCE)
+        self.assertIn("o/last.bin", outcome.err)
+        self.assertIn("binary file", outcome.err)
+
+    def test_a_work_directory_of_any_name_has_its_record(self):
+        work = os.fsencode(self.scratch) + b"/w\xff"
+        done = subprocess.run(
+            [support.program("shardload"), "load", "--sink", "null", "--work-dir", work,
+             self.file("good.txt", GOOD)], capture_output=True, check=False,
+            env=support.clean_environment(), timeout=support.LIMIT)
+        self.assertEqual(done.returncode, support.EXIT_OK, done.stderr)
+        with open(work + b"/run.json", encoding="utf-8") as file:
+            record = json.load(file)
+        self.assertTrue(record["options"]["work-dir"].endswith("/w\\xff"))
+
+
+class OtherFiles(FileCase):
+    """Files of the user's own that came from somebody else."""
+
+    def test_a_configuration_file_cannot_write_to_the_terminal(self):
+        config = self.file("c.yaml", '"threads\\e[2J\\x07": 4\nprogress: "\\e]0;x"\n')
+        outcome, _ = self.load("--config", config, self.file("good.txt", GOOD),
+                               code=support.EXIT_USAGE)
+        self.assertRegex(outcome.err, r"c\.yaml:1: threads.*is not an option")
+        self.assertNotRegex(outcome.text, CONTROLS)
+
+    def test_reports_of_others_cannot_write_to_the_terminal(self):
+        query = {"suite": "s\x1b[2J", "name": "q\n\x9b", "pipeline": [], "documents": 3,
+                 "timingsMs": [1.5, 2.5]}
+        old = self.file("old.json", json.dumps({"queries": [query]}))
+        new = self.file("new.json", json.dumps({"queries": [{**query, "documents": 4},
+                                                           {**query, "name": "\x1bnew"}]}))
+        outcome = self.run_program("shardquery", "compare", old, new)
+        self.assertEqual(outcome.code, 0, outcome.text)
+        self.assertIn("s\\x1b[2J/q\\x0a", outcome.out)
+        self.assertNotRegex(outcome.text, CONTROLS)
+
+    def test_what_is_no_report_is_refused_in_words(self):
+        for content in ("", "{", "[1]", '{"queries": [{"timingsMs": [-1]}]}', "\0" * 50,
+                        '{"queries": ' + "[" * 300 + "]" * 300 + "}"):
+            with self.subTest(content[:30]):
+                outcome = self.run_program("shardquery", "compare", self.file("a.json", content),
+                                           self.file("b.json", content))
+                self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+                self.assertRegex(outcome.err, "not a JSON document|not a report")
+
+
+class FullDisk(FileCase):
+    """A small file system in memory, seen by the loader alone."""
+
+    def on_disk_of(self, size, *words):
+        """Runs the load in a namespace with `disk` mounted; what it leaves there is in `left`."""
+        (self.scratch / "disk").mkdir()
+        script = ('mount -t tmpfs -o "size=$1" none disk || exit 99; shift; "$@"; code=$?;'
+                  "cp -r disk left; exit $code")
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", script, "sh", size, support.program("shardload"), "load",
+             "--progress", "none", "--work-dir", "disk/w", *map(str, words)], cwd=self.scratch,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            env=support.clean_environment(), timeout=support.LIMIT)
+        if done.returncode == 99 or "unshare" in done.stderr:
+            self.skipTest("no file system can be mounted here (unshare -rm)")
+        return done
+
+    def setUp(self):
+        super().setUp()
+        self.bad = self.file("bad.txt", many(100000, "x{}|8394|A|7|\n"))
+
+    def test_it_is_told_before_anything_is_loaded(self):
+        done = self.on_disk_of("4k", "--sink", f"bson:{self.scratch}/out.bson",
+                               self.file("good.txt", GOOD))
+        self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
+        self.assertRegex(done.stderr, r"cannot write disk/w/rejects\.tsv: No space left on device; "
+                         "make room, or name another --work-dir")
+        self.assertFalse((self.scratch / "out.bson").exists())
+
+    def test_rejects_that_cannot_be_kept_end_the_load(self):
+        done = self.on_disk_of("512k", "--sink", "null", "-j", "2", self.bad)
+        self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
+        self.assertRegex(done.stderr, "cannot write (rejects.tsv|the raw rejects): "
+                         "No space left on device; make room")
+        self.assertRegex(done.stderr, "rejected by the parser +[0-9]")
+        kept = (self.scratch / "left/w/rejects.tsv").read_text("utf-8").splitlines()
+        self.assertGreater(len(kept), 1000, "what was written is still there")
+        self.assertEqual(kept[1].split("\t")[1:3], ["2", str(len(HEADER))])
+
+    def test_a_limit_on_file_sizes_is_no_crash(self):
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -f 64; exec "$0" "$@"', support.program("shardload"), "load",
+             "--sink", "null", "--work-dir", "w", str(self.bad)], cwd=self.scratch,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            env=support.clean_environment(), timeout=support.LIMIT)
+        self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
+        self.assertIn("File too large", done.stderr)
+
+
+class PlantedFiles(FileCase):
+    """Somebody else may write into the work directory, or has before."""
+
+    def setUp(self):
+        super().setUp()
+        self.bad = self.file("bad.txt", BAD)
+        self.victim = self.file("victim", "precious")
+        self.work = self.scratch / "w"
+        self.work.mkdir()
+
+    def run_there(self, code, *words):
+        return self.shardload("load", "--sink", "null", "--work-dir", "w", *words, self.bad,
+                              code=code, limit=30)
+
+    def test_links_are_not_followed(self):
+        for name in ("rejects.tsv", "run.json", "shardload.log"):
+            with self.subTest(name):
+                os.symlink("../victim", self.work / name)
+                outcome = self.run_there(support.EXIT_USAGE)
+                self.assertIn(f"w/{name}", outcome.err)
+                self.assertEqual(self.victim.read_text(), "precious")
+                shutil.rmtree(self.work)
+                self.work.mkdir()
+
+    def test_a_link_in_place_of_the_report_is_not_followed(self):
+        os.symlink("victim", self.scratch / "report.json")
+        outcome = self.run_there(support.EXIT_USAGE, "--report", "report.json")
+        self.assertIn("report.json", outcome.err)
+        self.assertEqual(self.victim.read_text(), "precious")
+
+    def test_a_link_in_place_of_the_folder_of_records_is_not_followed(self):
+        (self.scratch / "elsewhere").mkdir()
+        os.symlink("../elsewhere", self.work / "rejected")
+        outcome = self.run_there(support.EXIT_USAGE)
+        self.assertIn("w/rejected", outcome.err)
+        self.assertEqual(os.listdir(self.scratch / "elsewhere"), [])
+
+    def test_second_names_pipes_and_devices_are_refused_without_waiting(self):
+        def second_name(path):
+            os.link(self.victim, path)
+        for plant in (second_name, os.mkfifo, os.mkdir):
+            with self.subTest(plant):
+                plant(self.work / "rejects.tsv")
+                outcome = self.run_there(support.EXIT_USAGE)
+                self.assertIn("w/rejects.tsv", outcome.err)
+                self.assertEqual(self.victim.read_text(), "precious")
+                (os.rmdir if plant is os.mkdir else os.unlink)(self.work / "rejects.tsv")
+
+    def test_files_are_private_whatever_was_there_and_whatever_the_umask(self):
+        for name in ("rejects.tsv", "run.json", "shardload.log"):
+            (self.work / name).write_text("")
+            (self.work / name).chmod(0o666)
+        subprocess.run(
+            ["sh", "-c", 'umask 0; exec "$0" "$@"', support.program("shardload"), "load", "--sink",
+             "bson:out.bson", "--work-dir", "w", "--report", "r.json", str(self.bad)],
+            cwd=self.scratch, check=False, capture_output=True, env=support.clean_environment(),
+            timeout=support.LIMIT)
+        files = [path for path in self.work.rglob("*") if path.is_file()]
+        self.assertEqual(len(files), 4)
+        for path in files + [self.scratch / "r.json", self.scratch / "out.bson"]:
+            self.assertEqual(path.stat().st_mode & 0o777, 0o600, path)
+        self.assertEqual((self.work / "rejected").stat().st_mode & 0o777, 0o700)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records that no server takes are rejects with a reason; the largest that one takes arrive whole,
+through the router and to every shard; nobody's load fails because of one line."""
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+
+MIB = 1 << 20
+DOCUMENT_MAX = 16 * MIB
+
+
+class LargeCase(support.ClusterCase):
+    def content(self, *sizes):
+        lines = [b"name|text"]
+        for number, size in enumerate(sizes):
+            name = f"r{number}|".encode()
+            lines.append(name + b"z" * (size - len(name)))
+        return b"\n".join(lines) + b"\n"
+
+    def check(self, *words):
+        largest = DOCUMENT_MAX - 256
+        sizes = [50, largest, largest, DOCUMENT_MAX - 10, largest, 50, 40 * MIB, largest, 50]
+        path = self.file("large.txt", self.content(*sizes))
+        _, work = self.load("--format", "delimited", *words, path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=9, inserted=7, rejectedByParser=2)
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["5", "8"])
+        for row in support.reject_rows(work):
+            self.assertIn("too large for a document (16 MiB)", row["reason"])
+        lengths = sorted(len(raw) for raw in self.stored())
+        self.assertEqual(len(lengths), 7)
+        self.assertGreater(lengths[3], largest)
+        self.assertLessEqual(lengths[-1], DOCUMENT_MAX)
+
+
+class LargeRecords(LargeCase):
+    def test_around_the_limit(self):
+        self.check("-j", 2)
+
+    def test_around_the_limit_by_a_hashed_key(self):
+        """Documents take another way through the loader: copied to the batch of their shard."""
+        self.check("-j", 2, "--shard-key", '{"name": "hashed"}')
+
+
+class LargeRecordsAlone(LargeCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_around_the_limit(self):
+        self.check("-j", 2)
+
+
+class RefusedByTheServer(support.ClusterCase):
+    def test_what_a_rule_of_the_collection_refuses_is_a_reject_with_its_code(self):
+        self.database.create_collection("t", validator={"name": {"$ne": "b\tb"}})
+        path = self.file("rule.txt", "name,text\na,1\n\"b\tb\",\"2\x1b[31m\"\nc,3\n")
+        outcome, work = self.load("--format", "delimited", "--shard-key", "none", path,
+                                  code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1)
+        (row,) = support.reject_rows(work)
+        self.assertIn("code 121", row["reason"])
+        self.assertIn("\\t", row["record"])
+        self.assertNotIn("\x1b", outcome.text + (work / "rejects.tsv").read_text("utf-8"))
+
+
+class PlantedJournal(support.ClusterCase):
+    def test_what_is_planted_in_its_place_is_refused(self):
+        victim = self.file("victim", "precious")
+        path = self.file("good.csv", "name,text\na,1\n")
+        work = self.scratch / "w"
+        work.mkdir()
+        for plant in (lambda place: place.symlink_to(victim), lambda place: os.link(victim, place),
+                      os.mkfifo):
+            plant(work / "journal")
+            outcome = self.shardload("load", *self.target(), "--format", "delimited", "--work-dir",
+                                     work, path, code=support.EXIT_USAGE, limit=30)
+            self.assertIn("w/journal", outcome.err)
+            self.assertEqual(victim.read_text(), "precious")
+            (work / "journal").unlink()
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
