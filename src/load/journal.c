@@ -136,7 +136,14 @@ static bool read_records(sl_journal *journal, const sl_journal_handlers *handler
     bool ok = read_all(journal, (size_t)facts.st_size, &content, error);
     if (ok) {
         size_t good = sl_journal_scan(content.bytes, content.used, handlers);
-        *empty = good == 0;
+        *empty = content.used == 0;
+        if (good == 0 && content.used > 0) {
+            free(content.bytes);
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s: is no journal of this version, or damaged in its first "
+                                "record; move it away, or name another folder with --work-dir",
+                                journal->path);
+        }
         journal->end = (off_t)good;
         ok = ftruncate(journal->file, journal->end) == 0 || failed(journal, "written", error);
     }

@@ -52,7 +52,9 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
         if (text.length == 0)
             continue;
         require(block.offset == o->length, "blocks follow each other");
-        require(text.bytes[text.length - 1] == '\n' || block.last, "a block is of whole lines");
+        require(text.bytes[text.length - 1] == '\n' || block.last ||
+                    text.length > SL_RECORD_BYTES_MAX, /* of a bomb: the line was cut */
+                "a block is of whole lines");
         for (size_t i = 0; i < text.length; i++) {
             if (block.offset + i < head_length)
                 require(text.bytes[i] == head[block.offset + i], "the head is the beginning");

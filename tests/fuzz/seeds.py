@@ -14,6 +14,7 @@ import struct
 import sys
 import tarfile
 import zipfile
+import zlib
 
 MOT_HEADER = ("test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|"
               "postcode_area|make|model|colour|fuel_type|cylinder_capacity|first_use_date")
@@ -98,6 +99,15 @@ def message(document, kind=2013):
     return struct.pack("<iiii", 16 + len(body), 1, 0, kind) + body
 
 
+def journal(*records):
+    """A journal of (type, payload) records; src/load/journal.h."""
+    text = b""
+    for kind, payload in records:
+        head = struct.pack("<II", len(payload), kind)
+        text += head + struct.pack("<I", zlib.crc32(payload, zlib.crc32(head))) + payload
+    return text
+
+
 SEEDS = {
     "fuzz_mot": [
         mot(0, MOT_HEADER, *[MOT_ROW.format(n) for n in range(3)]),
@@ -155,6 +165,10 @@ SEEDS = {
         tarred(("x.txt", many(9)), ("/y.gz", gzip.compress(many(5), mtime=0))),
         gzip.compress(tarred(("x.txt", many(4))), mtime=0),
         b"\n\n\nx\r\n\0" + b"y" * 3000,
+    ],
+    "fuzz_journal": [
+        journal((1, b"\x10\0\0\0\x10begun\0\x01\0\0\0\0"), (2, bytes(184)), (2, b"\1" * 184)),
+        journal((1, b"\x05\0\0\0\0"), (3, b"?")) + b"\0" * 7,
     ],
     "fuzz_wire": [message(b"\x10\0\0\0\x10ping\0\x01\0\0\0\0"),
                   message(b"\x05\0\0\0\0", 2004), b"\0" * 16],
