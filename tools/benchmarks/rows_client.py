@@ -65,22 +65,24 @@ def second_core(bench, result):
 
 
 def many_threads(bench, result):
-    data = bench.data.mot(bench.scaled(10_000_000))
+    small, large = (bench.data.mot(bench.scaled(rows)) for rows in (2_500_000, 10_000_000))
     counts = (1, MANY_THREADS)
     rates = {n: result.line(f"{threads_of(n)}, GB/s of text") for n in counts}
-    waits = {n: result.line(f"{threads_of(n)}, waits per block") for n in counts}
-    cpu = result.line(f"CPU of {MANY_THREADS} threads against one")
+    waits = {n: result.line(f"{threads_of(n)}, waits per further block",
+                            at_most(0.5) if n > 1 else None) for n in counts}
+    cpu = result.line(f"CPU of {MANY_THREADS} threads against one, per further byte")
     for _ in bench.rounds():
         used = {}
         for threads in counts:
-            run = bench.parse(data.path, threads=threads)
-            rates[threads].add(run.text_rate / 1e9)
-            waits[threads].add(run.process.switches * BLOCK / run.text_bytes)
-            used[threads] = run.process.cpu
+            few, many = (bench.parse(data.path, threads=threads) for data in (small, large))
+            blocks = (many.text_bytes - few.text_bytes) / BLOCK
+            rates[threads].add(many.text_rate / 1e9)
+            waits[threads].add((many.process.switches - few.process.switches) / blocks)
+            used[threads] = many.process.cpu - few.process.cpu
         cpu.add(used[MANY_THREADS] / used[1])
     result.note("waits are voluntary context switches of the whole process per block of one MiB "
-                "(about 12,000 documents): a lock that threads queue for would show as several; a "
-                "fixed part of them is the start and end of each thread")
+                "(about 12,000 documents), between a small and a large input, so that the start and "
+                "end of the threads do not count: a lock that they queue for would show as several")
 
 
 def memory_limit(threads, batch_bytes):
