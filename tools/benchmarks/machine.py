@@ -4,6 +4,8 @@ import datetime
 import os
 import platform
 import re
+import sys
+import time
 from pathlib import Path
 
 BUSY = 0.15  # load per core at the start from which figures are not to be believed
@@ -45,6 +47,18 @@ def describe(build):
         "build": kind or "unknown",
         "loadAtStart": os.getloadavg()[0],
     }
+
+
+def wait_for_rest(seconds):
+    """Waits until what ran before (the build, for one) has left the load average, but not longer."""
+    end = time.monotonic() + seconds
+    said = False
+    while os.getloadavg()[0] > BUSY * cores() and time.monotonic() < end:
+        if not said:
+            print(f"bench: waiting for the machine to come to rest, {seconds} s at most",
+                  file=sys.stderr)
+            said = True
+        time.sleep(1)
 
 
 def warnings(facts):
