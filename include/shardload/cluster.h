@@ -205,6 +205,12 @@ void sl_registry_close(sl_registry *registry);
 bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error);
 
+/* Calls `found` for each entry that is new, while the registry knows another source of the same
+ * name, which had `size` bytes: the same data, perhaps, fetched again or grown since. */
+bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+                           void (*found)(const sl_registry_entry *entry, uint64_t size),
+                           sl_error *error);
+
 /* Gives each source its `number` (the one it has, or a free one, atomically among all loaders), and
  * marks it as started, with `name` and `size`. `state` and `when` are filled as well. */
 bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,

@@ -229,6 +229,27 @@ static void setup_clear(load_setup *setup) {
     sl_secret_free(setup->uri);
 }
 
+/* Adds an item to an option that has been recorded already. */
+static void record_item(bson_t *options, bson_iter_t *recorded, const char *name,
+                        const char *value) {
+    bson_t others = BSON_INITIALIZER, list = BSON_INITIALIZER;
+    bson_iter_t items;
+    if (BSON_ITER_HOLDS_ARRAY(recorded) && bson_iter_recurse(recorded, &items)) {
+        while (bson_iter_next(&items))
+            BSON_APPEND_UTF8(&list, bson_iter_key(&items), bson_iter_utf8(&items, NULL));
+    } else {
+        BSON_APPEND_UTF8(&list, "0", bson_iter_utf8(recorded, NULL));
+    }
+    char key[16];
+    snprintf(key, sizeof key, "%u", bson_count_keys(&list));
+    BSON_APPEND_UTF8(&list, key, value);
+    bson_copy_to_excluding_noinit(options, &others, name, NULL);
+    BSON_APPEND_ARRAY(&others, name, &list);
+    bson_destroy(&list);
+    bson_destroy(options);
+    bson_steal(options, &others);
+}
+
 static void record_option(void *context, const char *name, const char *value, const char *origin) {
     (void)origin;
     bson_t *options = context;
@@ -239,9 +260,7 @@ static void record_option(void *context, const char *name, const char *value, co
         value = shown;
     }
     if (bson_iter_init_find(&iter, options, name)) { /* a list: its items, one after the other */
-        char key[128];
-        snprintf(key, sizeof key, "%s (%u)", name, bson_count_keys(options));
-        BSON_APPEND_UTF8(options, key, value);
+        record_item(options, &iter, name, value);
     } else if (value) {
         BSON_APPEND_UTF8(options, name, value);
     } else {

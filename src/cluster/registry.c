@@ -208,6 +208,67 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
     return ok;
 }
 
+static int by_name(const void *a, const void *b) {
+    const sl_registry_entry *x = *(const sl_registry_entry *const *)a;
+    const sl_registry_entry *y = *(const sl_registry_entry *const *)b;
+    return strcmp(x->name, y->name);
+}
+
+/* `sorted` by name. */
+static void tell_namesake(const bson_t *document, const sl_registry_entry **sorted, size_t count,
+                          void (*found)(const sl_registry_entry *entry, uint64_t size)) {
+    bson_iter_t name, size;
+    if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
+        !bson_iter_init_find(&size, document, "size"))
+        return;
+    const sl_registry_entry *wanted = &(sl_registry_entry){.name = bson_iter_utf8(&name, NULL)};
+    const sl_registry_entry **entry = bsearch(&wanted, sorted, count, sizeof *sorted, by_name);
+    if (entry)
+        found(*entry, (uint64_t)bson_iter_as_int64(&size));
+}
+
+bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+                           void (*found)(const sl_registry_entry *entry, uint64_t size),
+                           sl_error *error) {
+    bool ok = true;
+    for (size_t next = 0; ok && next < count;) {
+        const sl_registry_entry *fresh[BATCH];
+        size_t used = 0;
+        bson_t filter = BSON_INITIALIZER, name, in, documents;
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "name", &name);
+        BSON_APPEND_ARRAY_BEGIN(&name, "$in", &in);
+        for (; next < count && used < BATCH; next++) {
+            char room[16], shown[NAME_ROOM];
+            const char *key;
+            if (entries[next].state != SL_SOURCE_NEW)
+                continue;
+            bson_uint32_to_string((uint32_t)used, &key, room, sizeof room);
+            sl_text_printable(sl_text_of(entries[next].name), shown, sizeof shown);
+            BSON_APPEND_UTF8(&in, key, shown);
+            fresh[used++] = &entries[next];
+        }
+        bson_append_array_end(&name, &in);
+        bson_append_document_end(&filter, &name);
+        qsort(fresh, used, sizeof fresh[0], by_name);
+        ok = used == 0 || sl_connection_find(registry->connection, registry->database,
+                                             registry->collection, &filter, NULL, &documents, error);
+        bson_iter_t iter;
+        for (bool more = ok && used > 0 && bson_iter_init(&iter, &documents);
+             more && bson_iter_next(&iter);) {
+            const uint8_t *bytes;
+            uint32_t length;
+            bson_t document;
+            bson_iter_document(&iter, &length, &bytes);
+            if (bson_init_static(&document, bytes, length))
+                tell_namesake(&document, fresh, used, found);
+        }
+        if (used > 0)
+            bson_destroy(&documents);
+        bson_destroy(&filter);
+    }
+    return ok;
+}
+
 /* ---- writing ---- */
 
 /* Draws `count` numbers, the last of which is `*last`. */

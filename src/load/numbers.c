@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 #include <shardload/log.h>
+#include <shardload/text.h>
+
+#include <shardload/log.h>
 
 bool sl_sources_number_offline(sl_load *load, sl_error *error) {
     uint32_t number = 0;
@@ -64,11 +67,21 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
                         load->target.collection, refused, loaded > 5 ? "\n  ..." : "");
 }
 
+static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
+    char shown[400];
+    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+    sl_log_warning("%s: a file of this name with %llu bytes has been in this collection before, and "
+                   "has %llu now; if it is the same data, fetched again or grown, its documents will "
+                   "be there twice: --drop starts anew",
+                   shown, (unsigned long long)size, (unsigned long long)entry->size);
+}
+
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
     size_t count;
     sl_registry_entry *entries = entries_of(load, &count, error);
     bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
               (load->config->again || load->resumed || refuse_loaded(load, entries, count, error)) &&
+              sl_registry_namesakes(load->registry, entries, count, warn_of_namesake, error) &&
               sl_registry_start(load->registry, entries, count, error);
     if (ok)
         take_numbers(load, entries);

@@ -100,9 +100,14 @@ class AnyServer:
         self.assert_accounting(work, records=3, inserted=0, alreadyThere=3)
 
     def test_a_file_of_the_same_name_with_other_content_is_another_file(self):
-        self.load(self.file("year.txt", self.rows(1, 2, 3)))
-        self.load(self.file("year.txt", self.rows(4, 5, 6)))
-        self.assertEqual(self.database.t.count_documents({}), 6)
+        path = self.file("year.txt", self.rows(1, 2, 3))
+        outcome, _ = self.load(path)
+        self.assertNotIn("twice", outcome.err)
+        size = os.path.getsize(path)
+        outcome, _ = self.load(self.file("year.txt", self.rows(4, 5, 6, 7)))
+        # But it may be the same one, grown: then the user wants to know.
+        self.assertRegex(outcome.err, rf"year.txt.* {size} bytes.*twice")
+        self.assertEqual(self.database.t.count_documents({}), 7)
 
     def test_drop_starts_anew(self):
         path = self.file("year.txt", self.rows(1, 2, 3))
@@ -119,8 +124,10 @@ class AnyServer:
     # Layout
 
     def test_indexes_are_built(self):
-        self.load("--index", '{"t": 1}', "--index", '{"k": 1, "o": -1}',
-                  self.file("year.txt", self.rows(1, 2, 3)))
+        _, work = self.load("--index", '{"t": 1}', "--index", '{"k": 1, "o": -1}', "--index",
+                            '{"v": 1}', self.file("year.txt", self.rows(1, 2, 3)))
+        self.assertEqual(support.run_record(work)["options"]["index"],
+                         ['{"t": 1}', '{"k": 1, "o": -1}', '{"v": 1}'])
         keys = [dict(index["key"]) for index in self.database.t.list_indexes()]
         self.assertIn({"t": 1}, keys)
         self.assertIn({"k": 1, "o": -1}, keys)
