@@ -65,6 +65,10 @@ void sl_connection_return_writer(sl_connection *connection, mongoc_client_t *cli
 bool sl_connection_command(sl_connection *connection, const char *database, const bson_t *command,
                            bson_t *reply, int32_t *server_code, sl_error *error);
 
+/* Will the same command perhaps succeed in a moment? (A broken connection, an election, a lock that
+ * somebody else has.) `code` is what sl_connection_command gave. */
+bool sl_code_is_transient(int32_t code);
+
 /* Puts a driver error into words: drops file names, "calling hello on", topology dumps. */
 bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error);
 

@@ -92,6 +92,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
 /* Who a source is: a hash over its name without folders, its size and its first and last 64 KiB,
  * and its size. A pipe gets one of a kind; made-up records have no more than name and size. */
 #define SL_FINGERPRINT_ROOM 48
+#define SL_PIPE_FINGERPRINT "pipe-" /* what a pipe's begins with */
 bool sl_source_fingerprint(const sl_source_set *set, size_t index,
                            char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error);
 

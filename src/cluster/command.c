@@ -45,16 +45,24 @@ bool sl_code_is_transient(int32_t code) {
         63,    /* StaleShardVersion */
         64,    /* WriteConcernFailed */
         89,    /* NetworkTimeout */
+        90,    /* CallbackCanceled */
         91,    /* ShutdownInProgress */
         96,    /* OperationFailed: a move that another operation cut short */
         112,   /* WriteConflict */
         117,   /* ConflictingOperationInProgress */
         133,   /* FailedToSatisfyReadPreference */
+        134,   /* ReadConcernMajorityNotAvailableYet */
         150,   /* StaleEpoch */
         189,   /* PrimarySteppedDown */
         202,   /* NetworkInterfaceExceededTimeLimit */
+        234,   /* RetryChangeStream, and other cursors that were lost */
         249,   /* StaleDbVersion */
         262,   /* ExceededTimeLimit */
+        317,   /* ConnectionPoolExpired */
+        365,   /* TemporarilyUnavailable */
+        384,   /* ConnectionError */
+        402,   /* ResourceExhausted */
+        407,   /* PooledConnectionAcquisitionExceededTimeLimit */
         9001,  /* SocketException */
         10107, /* NotWritablePrimary */
         11600, /* InterruptedAtShutdown */

@@ -40,10 +40,6 @@ char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 /* "<collection>.sources", where the registry and the balancer's state live. */
 char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 
-/* Will the same command perhaps succeed in a moment? (A broken connection, an election, a lock that
- * somebody else has.) `code` is what sl_connection_command gave. */
-bool sl_code_is_transient(int32_t code);
-
 /* sl_connection_command, again and again while the failure is transient, for up to about 30 s of
  * waiting: the command must be one that may be repeated. A write error or write concern error
  * inside a reply counts as failure, too. `reply` (may be NULL) is initialised always. */

@@ -11,7 +11,10 @@
 
 static bool is_transient(const bson_error_t *why) {
     if (why->domain != MONGOC_ERROR_SERVER)
-        return why->domain == MONGOC_ERROR_STREAM || why->domain == MONGOC_ERROR_SERVER_SELECTION;
+        return why->domain == MONGOC_ERROR_STREAM ||
+               why->domain == MONGOC_ERROR_SERVER_SELECTION ||
+               (why->domain == MONGOC_ERROR_CLIENT &&
+                why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* it was good before */
     /* The cursor may be lost with its server, or with a collection whose chunks are moved away. */
     static const uint32_t of_cursors[] = {43 /* CursorNotFound */, 175 /* QueryPlanKilled */,
                                           237 /* CursorKilled */};

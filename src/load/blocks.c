@@ -26,6 +26,7 @@ sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block
     *account = (sl_block_account){
         .next = worker->open_accounts,
         .block = *block,
+        .has_text = block->text.bytes != NULL,
         .first_id = sl_document_id(worker->load->sources[block->source].number, block->offset),
         .rejects = rejects,
     };
@@ -58,7 +59,7 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
         .offset = account->block.offset,
         .member_start = account->block.member_start,
         .check = account->check,
-        .text_bytes = account->block.text.length,
+        .text_bytes = account->has_text ? account->block.text.length : 0,
         .inserted = account->inserted,
         .already_there = account->already_there,
         .refused = account->refused,

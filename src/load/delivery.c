@@ -87,7 +87,7 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)", message,
              code);
     if (!sl_reject_list_add(&account->rejects, &reject))
-        state->failed = !sl_error_memory(&state->worker->error, "keeping rejects");
+        state->failed = true;
     bson_free(json);
 }
 
@@ -107,8 +107,10 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
         load->sink->send(worker->outlet, batch, &result, on_refused, &refusals, &worker->error);
     sl_histogram_add(&load->latencies[worker->index], (uint64_t)(sl_clock_ns() - start));
     sl_count(&worker->counters->retries, result.retries);
-    if (!ok || refusals.failed)
+    if (!ok)
         return false;
+    if (refusals.failed)
+        return sl_error_memory(&worker->error, "keeping rejects");
     sl_count(&worker->counters->inserted, result.inserted);
     sl_count(&worker->counters->already_there, result.already_there);
     sl_count(&worker->counters->server_rejects, result.rejected);

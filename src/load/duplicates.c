@@ -82,8 +82,8 @@ static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint3
         sl_compare_clear(&comparison);
     if (result == SL_SCAN_DONE && duplicates->is_lost) {
         sl_error_set(error, SL_EXIT_CLUSTER,
-                     "the server says that the _id %lld is taken, but nothing is found under it; "
-                     "is something else deleting documents?",
+                     "the server says that the _id %lld is taken, but nothing is found under it: what "
+                     "is there has no majority yet, or is gone",
                      (long long)duplicates->lost);
         result = SL_SCAN_AGAIN;
     }

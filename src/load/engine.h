@@ -70,6 +70,7 @@ typedef struct sl_block_account {
     int64_t first_id;       /* any id in the block's MiB */
     uint64_t check;         /* as in the journal */
     sl_parse_counts counts; /* known once it is parsed */
+    bool has_text; /* made-up records have none */
     bool parsed;
     uint32_t waiting; /* documents whose fate is not known: they are in batches */
     uint32_t inserted, already_there, refused;

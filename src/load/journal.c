@@ -30,7 +30,9 @@ typedef struct sl_bytes {
 
 struct sl_journal {
     int file;
-    off_t end; /* of whole records */
+    off_t end;   /* of whole records */
+    bool cut;    /* nothing stands behind `end` */
+    bool failed; /* a write has: the entries that it lost must not be followed by others */
     char *path;
     pthread_mutex_t lock;
     sl_bytes gathering; /* records; under the lock */
@@ -125,6 +127,17 @@ static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_erro
     return true;
 }
 
+/* Nothing at all, or the beginning of a first record: whoever wrote it died in that moment. */
+static bool is_torn_record(const sl_bytes *content) {
+    bool zeros = true; /* a file system may have made room for it and no more */
+    for (size_t i = 0; zeros && i < content->used; i++)
+        zeros = content->bytes[i] == 0;
+    return zeros || content->used < HEAD_BYTES ||
+           (get32(content->bytes + 4) == RECORD_DOCUMENT &&
+            get32(content->bytes) <= DOCUMENT_BYTES_MAX &&
+            get32(content->bytes) > content->used - HEAD_BYTES);
+}
+
 static bool read_records(sl_journal *journal, const sl_journal_handlers *handlers, bool *empty,
                          sl_error *error) {
     struct stat facts;
@@ -136,16 +149,12 @@ static bool read_records(sl_journal *journal, const sl_journal_handlers *handler
     bool ok = read_all(journal, (size_t)facts.st_size, &content, error);
     if (ok) {
         size_t good = sl_journal_scan(content.bytes, content.used, handlers);
-        *empty = content.used == 0;
-        if (good == 0 && content.used > 0) {
-            free(content.bytes);
-            return sl_error_set(error, SL_EXIT_USAGE,
-                                "%s: is no journal of this version, or damaged in its first "
-                                "record; move it away, or name another folder with --work-dir",
-                                journal->path);
-        }
+        *empty = good == 0;
         journal->end = (off_t)good;
-        ok = ftruncate(journal->file, journal->end) == 0 || failed(journal, "written", error);
+        ok = good > 0 || is_torn_record(&content) ||
+             sl_error_set(error, SL_EXIT_USAGE,
+                          "%s: is no journal of this version; move it away, or name another folder "
+                          "with --work-dir", journal->path);
     }
     free(content.bytes);
     return ok;
@@ -212,26 +221,35 @@ void sl_journal_close(sl_journal *journal) {
 
 bool sl_journal_begin(sl_journal *journal, sl_error *error) {
     journal->end = 0;
+    journal->cut = true;
     return ftruncate(journal->file, 0) == 0 || failed(journal, "written", error);
 }
 
-/* After a failure (the disk is full) what was written of the records is taken back, so that later
- * ones do not stand behind a torn one. */
+/* What stands behind the last whole record goes with the first that is written. After a failure (the
+ * disk is full) nothing more is written: a reject file would then be believed to hold the rejects of
+ * a later block, and not those of the block whose entry is lost. */
 static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_error *error) {
-    for (size_t done = 0; done < records->used;) {
+    bool ok = !journal->failed && (journal->cut || ftruncate(journal->file, journal->end) == 0);
+    journal->cut = true;
+    for (size_t done = 0; ok && done < records->used;) {
         ssize_t wrote = pwrite(journal->file, records->bytes + done, records->used - done,
                                journal->end + (off_t)done);
-        if (wrote >= 0) {
+        if (wrote >= 0)
             done += (size_t)wrote;
-        } else if (errno != EINTR) {
-            failed(journal, "written", error);
-            return ftruncate(journal->file, journal->end) == 0 && false;
-        }
+        else
+            ok = errno == EINTR;
     }
-    if (fdatasync(journal->file) != 0)
-        return failed(journal, "written", error);
-    journal->end += (off_t)records->used;
-    return true;
+    ok = ok && fdatasync(journal->file) == 0;
+    if (ok) {
+        journal->end += (off_t)records->used;
+        return true;
+    }
+    if (!journal->failed)
+        failed(journal, "written", error);
+    else
+        sl_error_set(error, SL_EXIT_USAGE, "%s: could not be written before", journal->path);
+    journal->failed = true;
+    return ftruncate(journal->file, journal->end) == 0 && false;
 }
 
 bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error) {

@@ -21,8 +21,8 @@ typedef struct sl_member {
 
 /* Sniffs a member by its first block. Left out, with a warning, when it is not of the source's
  * format or holds another kind of record. */
-static sl_dialect *sniff(const sl_load *load, const sl_load_source *source,
-                         const sl_source_block *block) {
+static bool sniff(const sl_load *load, const sl_load_source *source, const sl_source_block *block,
+                  sl_dialect **result) {
     const sl_format *format = source->format;
     sl_error why = {0};
     sl_dialect *dialect = NULL;
@@ -33,6 +33,8 @@ static sl_dialect *sniff(const sl_load *load, const sl_load_source *source,
     const char *path = sl_source_set_at(load->set, block->source)->shown;
     if (!format->sniff(sl_sources_plan_of(load, source), block->member, head, whole, &dialect,
                        &why)) {
+        if (why.code != SL_EXIT_SOURCE) /* no memory: that says nothing of the member */
+            return false;
         sl_log_warning("%s: %s: %s; left out", path, block->member, why.message);
     } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
         sl_log_warning("%s: %s holds %s, not %s; left out", path, block->member,
@@ -40,7 +42,8 @@ static sl_dialect *sniff(const sl_load *load, const sl_load_source *source,
         format->dialect_destroy(dialect);
         dialect = NULL;
     }
-    return dialect;
+    *result = dialect;
+    return true;
 }
 
 static const sl_member *find(const sl_load_source *source, const char *name) {
@@ -58,15 +61,16 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
         return true;
     const sl_member *known;
     if (block->member_start) {
-        sl_member *made = malloc(sizeof *made);
-        if (!made) {
+        sl_member *made = calloc(1, sizeof *made);
+        if (!made || !sniff(load, source, block, &made->dialect)) {
+            free(made);
             pthread_mutex_lock(&load->members_lock);
             load->members_failed = true; /* nobody must wait for this member any more */
             pthread_cond_broadcast(&load->members_known);
             pthread_mutex_unlock(&load->members_lock);
             return sl_error_memory(error, "reading an archive");
         }
-        *made = (sl_member){.name = block->member, .dialect = sniff(load, source, block)};
+        made->name = block->member;
         pthread_mutex_lock(&load->members_lock);
         made->next = source->members;
         source->members = made;
@@ -79,7 +83,9 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
             pthread_cond_wait(&load->members_known, &load->members_lock);
         pthread_mutex_unlock(&load->members_lock);
     }
-    *dialect = known ? known->dialect : NULL;
+    if (!known)
+        return sl_error_memory(error, "reading an archive");
+    *dialect = known->dialect;
     return true;
 }
 

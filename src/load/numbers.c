@@ -5,11 +5,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <shardload/log.h>
 #include <shardload/text.h>
-
-#include <shardload/log.h>
 
 bool sl_sources_number_offline(sl_load *load, sl_error *error) {
     uint32_t number = 0;
@@ -69,10 +68,12 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
 
 static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
     char shown[400];
+    if (strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
+        return; /* all pipes are called alike */
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
-    sl_log_warning("%s: a file of this name with %llu bytes has been in this collection before, and "
-                   "has %llu now; if it is the same data, fetched again or grown, its documents will "
-                   "be there twice: --drop starts anew",
+    sl_log_warning("%s: another file of this name, of %llu bytes, has been loaded into this "
+                   "collection before; this one has %llu. If it is the same data, fetched again or "
+                   "grown, its documents will be there twice: --drop starts anew",
                    shown, (unsigned long long)size, (unsigned long long)entry->size);
 }
 

@@ -294,7 +294,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         sl_run_record_log_phases(load->record);
     }
     /* After a failure some documents were parsed but never delivered, and the error has said so. */
-    bool delivered = code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED;
+    bool delivered = (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED) && !load->failure.code;
     if (began && delivered && !holds) {
         sl_log_error("the account does not add up: %llu records were read, but they are not all "
                      "inserted, already there or rejected; do not trust this load",

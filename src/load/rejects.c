@@ -63,6 +63,7 @@ struct sl_reject_files {
     FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder shows early */
     sl_journal *journal;
     bool dirty;          /* something is not on the disk */
+    sl_error failure;    /* a block's rejects could not be written: no later one's are believed to be */
     uint64_t written;
     uint64_t shown;
 };
@@ -272,6 +273,15 @@ static uint64_t size_of(FILE *file) {
     return at > 0 ? (uint64_t)at : 0;
 }
 
+/* Under the lock. */
+static bool keep_failure(sl_reject_files *rejects, bool ok, sl_error *error) {
+    if (!ok && !rejects->failure.code && error)
+        rejects->failure = *error;
+    else if (rejects->failure.code && error)
+        *error = rejects->failure;
+    return ok && !rejects->failure.code;
+}
+
 static bool tell_journal(const sl_reject_files *rejects, const sl_journal_entry *entry,
                          sl_error *error) {
     return !rejects->journal || sl_journal_add(rejects->journal, entry) ||
@@ -350,8 +360,10 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error) {
     sl_early_block given = {.block = *block, .entry = *entry, .list = *list};
     pthread_mutex_lock(&rejects->lock);
-    bool ok = list->count > 0 || tell_journal(rejects, entry, error);
-    ok = ok && take_or_keep(rejects, &given, error);
+    bool ok = keep_failure(rejects, true, error) &&
+              (list->count > 0 || tell_journal(rejects, entry, error)) &&
+              take_or_keep(rejects, &given, error);
+    ok = keep_failure(rejects, ok, error);
     pthread_mutex_unlock(&rejects->lock);
     *list = given.list;
     return ok;
@@ -370,15 +382,16 @@ bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *
 }
 
 bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
-    bool ok = true;
     pthread_mutex_lock(&rejects->lock);
-    if (rejects->dirty && rejects->table) {
+    bool ok = keep_failure(rejects, true, error);
+    if (ok && rejects->dirty && rejects->table) {
         ok = bring_to_disk(rejects->table, "rejects.tsv", error);
         for (size_t i = 0; ok && i < sl_source_set_count(rejects->set); i++) {
             if (rejects->sources[i].raw)
                 ok = bring_to_disk(rejects->sources[i].raw, RAW_REJECTS, error);
         }
         rejects->dirty = !ok;
+        ok = keep_failure(rejects, ok, error);
     }
     pthread_mutex_unlock(&rejects->lock);
     return ok;

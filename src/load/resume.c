@@ -157,6 +157,11 @@ static bool same_options(const sl_load *load, sl_error *error) {
     char how[900] = "";
     size_t used = 0;
     append_options(&now, load->config);
+    const char *version = text_of(load->past->begun, "version");
+    if (strcmp(version, load->config->program_version) != 0)
+        used += (size_t)snprintf(how, sizeof how, "it was begun by version %.40s of this program, "
+                                 "which may have made other documents; this is %.40s", version,
+                                 load->config->program_version);
     bson_iter_init_find(&iter, &now, "options");
     bson_iter_recurse(&iter, &options);
     while (bson_iter_next(&options)) {
@@ -193,7 +198,8 @@ static bool same_sources(sl_load *load, sl_error *error) {
         const char *fingerprint = text_of(&was, "fingerprint");
         bson_iter_t field;
         bool left_out = bson_iter_init_find(&field, &was, "leftOut") && bson_iter_bool(&field);
-        if (facts->kind == SL_SOURCE_PIPE)
+        if (facts->kind == SL_SOURCE_PIPE &&
+            strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
             snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
         if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped)
             continue;
@@ -230,7 +236,7 @@ static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
     if (past->no_memory)
         return sl_error_memory(error, "reading the journal");
     if (!load->config->resume) {
-        if (empty || past->finished) {
+        if (empty || !past->target || past->finished) { /* without a target nothing was sent */
             forget(past);
             return write_begun(load, error);
         }
@@ -372,7 +378,7 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
 static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) {
     return entry->source < sl_source_set_count(load->set) &&
            !load->sources[entry->source].skipped &&
-           entry->sequence <= SL_SOURCE_BYTES_MAX >> SL_BLOCK_BITS &&
+           entry->sequence <= entry->offset && /* each block but the first has text in front of it */
            entry->offset < SL_SOURCE_BYTES_MAX;
 }
 
@@ -414,10 +420,9 @@ bool sl_resume_carry(sl_load *load, sl_error *error) {
             sl_source_set_skip_blocks(load->set, i, source->done, source->done_words);
     }
     if (load->resumed) {
-        char records[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
-        sl_log_info("resuming: %s records, %s of text, are there already",
-                    sl_human_count(load->carried.counts.records, records),
-                    sl_human_bytes((double)load->carried.text_bytes, bytes));
+        char records[SL_HUMAN_ROOM];
+        sl_log_info("resuming: %s records are there already",
+                    sl_human_count(load->carried.counts.records, records));
     }
     return true;
 }

@@ -59,6 +59,11 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, sl
             source->format = format;
             return true;
         }
+        if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the source */
+            *error = why;
+            *damaged = true;
+            return false;
+        }
         if (used < sizeof reasons)
             used += (size_t)snprintf(reasons + used, sizeof reasons - used, "%s%s%s%s",
                                      any ? "\n  " : " ", any ? format->name : "",

@@ -2,9 +2,9 @@
 /* The writer: batches into the cluster, as unordered bulk inserts through the driver.
  *
  * The driver's own validation is off, because the encoder has checked everything. A batch whose
- * fate is unknown (the connection broke, a primary stepped down) is sent again whole: a document
- * that had arrived then comes back as a duplicate of its own _id. What comes back as a duplicate is
- * compared with what is there (duplicates.h); only the same bytes mean that it has arrived. */
+ * fate is unknown (the connection broke, a primary stepped down) is sent again: what has arrived of
+ * it is looked for first, and only the rest is sent. What is found, or comes back as a duplicate, is
+ * compared (duplicates.h); only the same bytes mean that it has arrived. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -23,7 +23,9 @@
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
 
-#define DUPLICATE_KEY 11000 /* the server's code */
+/* The server's codes. */
+#define DUPLICATE_KEY 11000
+#define INTERRUPTED 11601
 
 struct sl_outlet {
     sl_load *load;
@@ -153,7 +155,7 @@ static bool is_duplicate_id(const bson_iter_t *write_error, int32_t code, const 
     if (bson_iter_recurse(write_error, &iter) && bson_iter_find(&iter, "keyPattern") &&
         BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &key) && bson_iter_next(&key))
         return strcmp(bson_iter_key(&key), "_id") == 0;
-    return strstr(message, "_id_") || strstr(message, "{ _id:");
+    return strstr(message, "index: _id_ ") || strstr(message, "{ _id:");
 }
 
 typedef struct write_error {
@@ -251,16 +253,10 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     return judged;
 }
 
-/* Server codes that mean "not now" rather than "not this": elections, shutdowns, shards that cannot
- * be reached, stale routing. */
+/* "Not now" rather than "not this": elections, shutdowns, shards that cannot be reached, stale
+ * routing, an operation that was killed. */
 static bool is_transient_code(int64_t code) {
-    static const int64_t codes[] = {6,   7,   63,   89,    91,    133,   134,   150,   189,
-                                    234, 262, 9001, 10107, 11600, 11602, 13388, 13435, 13436};
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (code == codes[i])
-            return true;
-    }
-    return false;
+    return code != 0 && (sl_code_is_transient((int32_t)code) || code == INTERRUPTED);
 }
 
 /* No set of this size can ever satisfy the write concern. */
@@ -272,20 +268,46 @@ static bool is_transient(const bson_error_t *error, const bson_t *reply) {
     return error->domain == MONGOC_ERROR_STREAM ||
            error->domain == MONGOC_ERROR_SERVER_SELECTION ||
            error->domain == MONGOC_ERROR_WRITE_CONCERN ||
+           /* The user was good when the load began: this one broke while it reconnected. */
+           (error->domain == MONGOC_ERROR_CLIENT &&
+            error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
            mongoc_error_has_label(reply, "RetryableWriteError") || is_transient_code(error->code);
 }
 
-/* A router that cannot reach a shard reports so for each document. */
-static bool has_transient_write_error(const bson_t *reply) {
-    bson_iter_t iter, items, code;
-    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
-        return false;
-    while (bson_iter_next(&items)) {
-        if (bson_iter_recurse(&items, &code) && bson_iter_find(&code, "code") &&
-            is_transient_code(bson_iter_as_int64(&code)))
+/* Codes that speak of one document: of a validator, a key, an index. */
+static bool is_of_document(int64_t code) {
+    static const int64_t codes[] = {2,     9,     14,    22,    28,    52,    53,    56,   57,
+                                    61,    121,   171,   10334, 11000, 11001, 12582, 16755, 17261,
+                                    17262, 17280, 17419};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (code == codes[i])
             return true;
     }
     return false;
+}
+
+/* A router that cannot reach a shard, or has no answer from it, says so of each document, in the
+ * words of whatever went wrong. So an error that is not known to speak of a document is believed to
+ * when it does not come for all of them alike. */
+static bool has_transient_write_error(const bson_t *reply, uint32_t count) {
+    bson_iter_t iter, items, field;
+    uint32_t unknown = 0;
+    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
+        return false;
+    while (bson_iter_next(&items)) {
+        int64_t code = bson_iter_recurse(&items, &field) && bson_iter_find(&field, "code")
+                           ? bson_iter_as_int64(&field)
+                           : 0;
+        const char *message = bson_iter_recurse(&items, &field) &&
+                                      bson_iter_find(&field, "errmsg") &&
+                                      BSON_ITER_HOLDS_UTF8(&field)
+                                  ? bson_iter_utf8(&field, NULL)
+                                  : "";
+        if (is_transient_code(code) || strstr(message, "rite results unavailable"))
+            return true;
+        unknown += !is_of_document(code);
+    }
+    return unknown > 1 && unknown == count;
 }
 
 static sl_outcome outcome_of(sl_scan_result result) {
@@ -307,16 +329,21 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_batch *batch, const sl
         if (bson_iter_init_find(&iter, &reply, "insertedCount"))
             inserted = (uint32_t)bson_iter_as_int64(&iter);
         /* All documents have a fate: refused ones are told apart, nothing is left to try. */
-        bool final = array_length(&reply, "writeConcernErrors") == 0 &&
-                     !has_transient_write_error(&reply);
+        bool transient = has_transient_write_error(&reply, parcel->count);
+        bool unconcerned = array_length(&reply, "writeConcernErrors") == 0;
+        bool final = unconcerned && !transient;
         if (final && inserted + refusals == parcel->count) {
             listener->result->inserted = inserted;
             outcome = outcome_of(take_write_errors(outlet, &reply, batch, parcel, listener, error));
         } else {
             sl_error_from_driver(error, "inserting a batch", &why);
-            outcome = is_transient(&why, &reply) || has_transient_write_error(&reply)
-                          ? SEND_AGAIN
-                          : UNDELIVERABLE;
+            /* Where there are write errors too, the driver tells of the first of these. */
+            bool hidden = !unconcerned && refusals > 0;
+            if (hidden)
+                sl_error_set(error, SL_EXIT_CLUSTER, "inserting a batch: the write concern was not "
+                             "satisfied");
+            outcome = hidden || transient || is_transient(&why, &reply) ? SEND_AGAIN
+                                                                        : UNDELIVERABLE;
         }
     } else {
         listener->result->inserted = parcel->count;
@@ -403,8 +430,12 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                 sl_log_warning("%s; trying again", error->message);
                 start = sl_clock_ns();
             }
-            if (sl_interrupt_requested())
-                return sl_error_prefix(error, "gave up when interrupted");
+            if (sl_interrupt_requested()) {
+                error->code = SL_EXIT_INTERRUPTED;
+                return sl_error_prefix(error, "interrupted while a batch could not be delivered");
+            }
+            if (atomic_load(&outlet->load->stop)) /* another thread has given up */
+                return false;
             if (sl_seconds_since(start) > outlet->load->config->retry_seconds)
                 return sl_error_prefix(error, "gave up after %.0f s", sl_seconds_since(start));
             wait_before_retry(outlet, attempt);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -332,8 +333,10 @@ bool sl_source_fingerprint(const sl_source_set *set, size_t index,
                            char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error) {
     const sl_source *source = &set->states[index].source;
     if (source->kind == SL_SOURCE_PIPE) {
-        snprintf(fingerprint, SL_FINGERPRINT_ROOM, "pipe-%" PRIx64 "-%ld",
-                 (uint64_t)sl_wall_clock_ms(), (long)getpid());
+        uint64_t chance = 0;
+        if (getrandom(&chance, sizeof chance, 0) != sizeof chance)
+            chance = (uint64_t)sl_clock_ns() << 16 ^ (uint64_t)getpid();
+        snprintf(fingerprint, SL_FINGERPRINT_ROOM, SL_PIPE_FINGERPRINT "%zu-%" PRIx64, index, chance);
         return true;
     }
     const char *name = sl_base_name(source->path);

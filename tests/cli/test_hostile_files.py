@@ -35,6 +35,20 @@ class FileCase(support.Case):
         return outcome, work
 
 
+class Pipes(FileCase):
+    def test_two_pipes_of_one_moment_are_two_sources(self):
+        texts = {"one": many(10), "two": many(25)}
+        for name in texts:
+            os.mkfifo(self.scratch / name)
+        running = self.start("shardload", "load", "--sink", "null", "--work-dir", "w", *texts)
+        for name, text in texts.items():
+            with open(self.scratch / name, "w", encoding="utf-8") as pipe:
+                pipe.write(text)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assertEqual(support.run_record(self.scratch / "w")["accounting"]["records"], 35)
+
+
 class WhileItIsRead(FileCase):
     """One thread reads a pipe first; until the pipe ends nothing of the file behind it is read but
     its beginning."""

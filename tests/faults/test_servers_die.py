@@ -50,6 +50,19 @@ class LoneServer(Survives):
         self.servers.start_again()
         self.assert_nothing_lost(self.begin("--resume", *words).wait(), again=SOME)
 
+    def test_interrupted_while_nothing_can_be_delivered(self):
+        """Ctrl-C ends the retries: it was the user who stopped it, and he can go on."""
+        words = "--uri", self.through + "?serverSelectionTimeoutMS=1000"
+        self.proxy.on_batch(20, proxy.call(lambda: self.servers.kill("server")))
+        running = self.begin(*words)
+        self.wait_for_word(running, "trying again")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertIn("--resume", outcome.err)
+        self.servers.start_again()
+        self.assert_nothing_lost(self.begin("--resume", *words).wait(), again=SOME)
+
 
 class ReplicaSet(fault_case.FaultCase):
     """Drivers speak to the members directly, each by its own address: no proxy can stand there. So

@@ -2,11 +2,14 @@
 /* Tests of the journal. If it broke, a load that is resumed would leave out blocks that never
  * arrived, and nobody would be told. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -208,6 +211,72 @@ static void a_planted_link_is_not_followed(void **state) {
     remove_folder();
 }
 
+/* The reject files may hold, by then, the rejects of blocks whose entries are lost: a later entry
+ * must not make them believed. */
+static void after_a_failed_write_there_is_no_other(void **state) {
+    (void)state;
+    heard all;
+    bool empty;
+    sl_error error;
+    struct stat facts;
+    char path[100];
+    write_journal(2);
+    assert_int_equal(stat(path_of(path), &facts), 0);
+    sl_journal *journal = open_journal(&all, &empty);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit before, full;
+    getrlimit(RLIMIT_FSIZE, &before);
+    full = before;
+    full.rlim_cur = (rlim_t)facts.st_size + 50; /* part of an entry fits */
+    setrlimit(RLIMIT_FSIZE, &full);
+    add(journal, 2);
+    sl_journal_collect(journal);
+    assert_false(sl_journal_commit(journal, &error));
+    setrlimit(RLIMIT_FSIZE, &before);
+    add(journal, 3);
+    sl_journal_collect(journal);
+    assert_false(sl_journal_commit(journal, &error));
+    sl_journal_close(journal);
+    sl_journal_close(open_journal(&all, &empty));
+    assert_int_equal(all.entries, 2);
+    remove_folder();
+}
+
+static void a_torn_first_record_is_an_empty_journal(void **state) {
+    (void)state;
+    static uint8_t bytes[2000];
+    write_journal(0);
+    read_file(bytes, sizeof bytes);
+    uint32_t first;
+    memcpy(&first, bytes, sizeof first);
+    for (size_t cut = 0; cut < first + 12; cut++) {
+        heard all;
+        bool empty;
+        write_file(bytes, cut);
+        sl_journal_close(open_journal(&all, &empty));
+        assert_true(empty);
+    }
+    remove_folder();
+}
+
+static void somebody_elses_file_is_left_alone(void **state) {
+    (void)state;
+    heard all;
+    bool empty;
+    sl_error error;
+    sl_journal *journal;
+    static const char text[] = "Dear diary, today we loaded the whole of 2013.\n";
+    uint8_t left[sizeof text];
+    write_journal(0);
+    write_file((const uint8_t *)text, sizeof text);
+    sl_journal_handlers handlers = {hear_document, hear_entry, &all};
+    assert_false(sl_journal_open(folder, &handlers, &journal, &empty, &error));
+    assert_non_null(strstr(error.message, "no journal"));
+    assert_int_equal(read_file(left, sizeof left), sizeof text);
+    assert_memory_equal(left, text, sizeof text);
+    remove_folder();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_committed_is_there),
@@ -215,6 +284,9 @@ int main(void) {
         cmocka_unit_test(no_flipped_bit_is_believed),
         cmocka_unit_test(a_second_loader_is_refused),
         cmocka_unit_test(a_planted_link_is_not_followed),
+        cmocka_unit_test(after_a_failed_write_there_is_no_other),
+        cmocka_unit_test(a_torn_first_record_is_an_empty_journal),
+        cmocka_unit_test(somebody_elses_file_is_left_alone),
     };
     return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }
