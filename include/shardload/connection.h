@@ -51,8 +51,8 @@ mongoc_client_t *sl_connection_borrow(sl_connection *connection);
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client);
 
 /* A second pool, for threads that write: they wait `timeout_seconds` for an answer, after which the
- * connection is given up (other commands may take as long as they take). Once, and before the first
- * writer is borrowed. */
+ * connection is given up (other commands may take as long as they take), and without the driver's
+ * retryable writes. Once, and before the first writer is borrowed. */
 bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
                                 unsigned timeout_seconds, sl_error *error);
 mongoc_client_t *sl_connection_borrow_writer(sl_connection *connection);

@@ -320,6 +320,9 @@ bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS,
                                    (int32_t)timeout_seconds * 1000);
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
+    /* The writer tries again itself, and knows its documents when it meets them. A server that is to
+     * know a batch when it comes again writes down every statement of it. */
+    mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
     connection->writers = mongoc_client_pool_new_with_error(uri, &driver_error);
     mongoc_uri_destroy(uri);
     if (!connection->writers)
