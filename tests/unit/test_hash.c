@@ -51,7 +51,7 @@ static void a_small_change_is_a_large_one(void **state) {
         uint64_t difference = before ^ sl_hash(bytes, sizeof bytes);
         bytes[tries / 8] ^= (uint8_t)(1 << tries % 8);
         for (unsigned bit = 0; bit < 64; bit++)
-            changed[bit] += difference >> bit & 1;
+            changed[bit] += (unsigned)(difference >> bit & 1);
     }
     for (unsigned bit = 0; bit < 64; bit++)
         assert_in_range(changed[bit], tries / 3, tries * 2 / 3);
