@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: parsing by table. Words of the command line, environment variables and the keys of a
  * configuration file all end in `take`, which checks one value against its row; what is wrong is
- * collected, and reported when everything has been looked at. */
+ * collected, and reported when everything has been looked at. The three ways in stand in one file
+ * because they share that one way on. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shardload: the command line of the loader. One table of options; each command turns them into a
- * configuration and calls the floor below. */
+ * configuration and calls the floor below. It is long because the table is: a row of help for each
+ * option, with the checks that rows name and the code that takes their values, in one place. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

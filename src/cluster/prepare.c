@@ -41,6 +41,7 @@ typedef struct existing {
     bool there;
     bool clustered;
     char type[32]; /* "collection", "view", "timeseries" */
+    char uuid[SL_UUID_ROOM]; /* "" when it has none */
 } existing;
 
 static bool read_existing(sl_connection *connection, const sl_target *target, existing *found,
@@ -60,6 +61,15 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
             bson_iter_init(&iter, &reply) &&
             bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.clusteredIndex", &inner);
     }
+    if (found->there && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner) &&
+        BSON_ITER_HOLDS_BINARY(&inner)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_iter_binary(&inner, NULL, &length, &bytes);
+        for (uint32_t i = 0; i < length && i < 16; i++)
+            snprintf(found->uuid + 2 * i, 3, "%02x", bytes[i]);
+    }
     bson_destroy(&reply);
     bson_destroy(list);
     return ok;
@@ -67,23 +77,9 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
 
 bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uuid[SL_UUID_ROOM],
                     sl_error *error) {
-    uuid[0] = '\0';
-    bson_t reply;
-    bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
-                            BCON_UTF8(target->collection), "}");
-    bool ok = sl_cluster_command(connection, target->database, list, &reply, NULL, error);
-    bson_iter_t iter, inner;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner) &&
-        BSON_ITER_HOLDS_BINARY(&inner)) {
-        const uint8_t *bytes;
-        uint32_t length;
-        bson_iter_binary(&inner, NULL, &length, &bytes);
-        for (uint32_t i = 0; i < length && i < 16; i++)
-            snprintf(uuid + 2 * i, 3, "%02x", bytes[i]);
-    }
-    bson_destroy(&reply);
-    bson_destroy(list);
+    existing found;
+    bool ok = read_existing(connection, target, &found, error);
+    memcpy(uuid, found.uuid, SL_UUID_ROOM);
     return ok;
 }
 

@@ -237,6 +237,10 @@ bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, s
 void sl_worker_ended(sl_load *load);
 /* Waits for a twentieth of a second, or until all have ended; then returns false. */
 bool sl_workers_working(sl_load *load);
+/* Runs `work_of` in a thread for each of the load's items, which calls sl_worker_ended at its end,
+ * and returns when all have ended; `tick` as below. */
+bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, size_t item_bytes,
+                    void (*tick)(void *context), void *context, sl_error *error);
 
 /* The locks and conditions of a load, which begins as all zero. */
 void sl_load_init_locks(sl_load *load);

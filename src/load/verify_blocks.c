@@ -27,8 +27,6 @@ typedef struct sl_checker {
     sl_verification *verification;
     sl_load *load;
     unsigned index;
-    pthread_t thread;
-    bool started;
     sl_worker_counters *counters;
     sl_reader *reader;
     mongoc_client_t *client;
@@ -325,30 +323,7 @@ bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context)
         sl_error_memory(error, "starting threads");
     for (; ok && made < threads; made++)
         ok = checker_init(&checkers[made], verification, made, error);
-    if (ok) {
-        load->working = threads;
-        for (unsigned i = 0; i < threads; i++) {
-            int code = pthread_create(&checkers[i].thread, NULL, check, &checkers[i]);
-            checkers[i].started = code == 0;
-            if (code != 0) {
-                sl_error why;
-                sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
-                             threads, strerror(code));
-                sl_load_fail(load, &why);
-                sl_worker_ended(load);
-            }
-        }
-        while (sl_workers_working(load))
-            tick(context);
-        for (unsigned i = 0; i < threads; i++) {
-            if (checkers[i].started)
-                pthread_join(checkers[i].thread, NULL);
-        }
-        if (load->failure.code) {
-            *error = load->failure;
-            ok = false;
-        }
-    }
+    ok = ok && sl_threads_run(load, check, checkers, sizeof *checkers, tick, context, error);
     for (unsigned i = 0; i < made; i++)
         checker_clear(&checkers[i]);
     free(checkers);

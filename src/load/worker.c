@@ -239,6 +239,34 @@ static bool worker_init(sl_worker *worker, sl_load *load, unsigned index, void *
            load->sink->outlet_create(load, shared, &worker->outlet, error);
 }
 
+bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, size_t item_bytes,
+                    void (*tick)(void *context), void *context, sl_error *error) {
+    unsigned threads = load->config->threads, started = 0;
+    pthread_t *running = malloc(threads * sizeof *running);
+    if (!running)
+        return sl_error_memory(error, "starting threads");
+    load->working = threads;
+    for (unsigned i = 0; i < threads; i++) {
+        int code = pthread_create(&running[started], NULL, work_of, (char *)items + i * item_bytes);
+        started += code == 0;
+        if (code != 0) {
+            sl_error why;
+            sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
+                         threads, strerror(code));
+            sl_load_fail(load, &why);
+            sl_worker_ended(load);
+        }
+    }
+    while (sl_workers_working(load))
+        tick(context);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(running[i], NULL);
+    free(running);
+    if (load->failure.code)
+        *error = load->failure;
+    return !load->failure.code;
+}
+
 bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error) {
     unsigned threads = load->config->threads;
     void *shared = NULL;
@@ -248,30 +276,7 @@ bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, s
     unsigned made = 0;
     for (; ok && made < threads; made++)
         ok = worker_init(&workers[made], load, made, shared, error);
-    if (ok) {
-        load->working = threads;
-        for (unsigned i = 0; i < threads; i++) {
-            int code = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-            workers[i].started = code == 0;
-            if (code != 0) {
-                sl_error why;
-                sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
-                             threads, strerror(code));
-                sl_load_fail(load, &why);
-                sl_worker_ended(load);
-            }
-        }
-        while (sl_workers_working(load))
-            tick(context);
-        for (unsigned i = 0; i < threads; i++) {
-            if (workers[i].started)
-                pthread_join(workers[i].thread, NULL);
-        }
-        if (load->failure.code) {
-            *error = load->failure;
-            ok = false;
-        }
-    }
+    ok = ok && sl_threads_run(load, work, workers, sizeof *workers, tick, context, error);
     for (unsigned i = 0; i < made; i++)
         worker_clear(&workers[i]);
     free(workers);

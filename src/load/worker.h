@@ -9,8 +9,6 @@
 typedef struct sl_worker {
     sl_load *load;
     unsigned index;
-    pthread_t thread;
-    bool started;
     sl_worker_counters *counters;
     sl_reader *reader;
     sl_outlet *outlet;
