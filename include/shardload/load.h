@@ -65,6 +65,15 @@ typedef struct sl_load_config {
     double rejects_max_share;    /* of all records, 0..1; 1: no limit */
     bool verify;
     sl_progress_kind progress;
+
+    /* Which share of the sources' blocks is loaded, above 0; 1 is all of them. They are spread
+     * evenly over each source, and over the ranges of a collection sharded by _id. */
+    double sample;
+    /* Another command runs this load: only warnings and errors are shown, and Ctrl-C ends it, not
+     * the process. */
+    bool part_of_trial;
+    bson_t *account; /* the run record is copied into this one, which the caller has initialised,
+                        whatever the exit code */
 } sl_load_config;
 
 /* Runs the load and prints what it does. Returns the exit code; problems have been reported. */

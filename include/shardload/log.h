@@ -14,8 +14,9 @@ typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DE
 /* Makes control bytes "?", as in every line: for what is shown without being logged. */
 void sl_log_tame(char *text);
 
-/* Sets what reaches standard error: that level and the more serious ones. Default SL_LOG_INFO. */
-void sl_log_set_level(sl_log_level level);
+/* Sets what reaches standard error: that level and the more serious ones. Default SL_LOG_INFO.
+ * Returns what it was before. */
+sl_log_level sl_log_set_level(sl_log_level level);
 
 /* Also appends every line (all levels) to `path`, a private file (private_file.h). Lines from
  * before, up to 64 KiB, go in first. False with `error` set (SL_EXIT_USAGE) when it cannot be

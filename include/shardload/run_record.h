@@ -43,6 +43,9 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *point,
 /* The names of the stages, in the order of stage_seconds. Borrowed. */
 void sl_run_record_name_stages(sl_run_record *record, const char *const names[SL_RUN_STAGES]);
 
+/* The whole record, phases and series with it, into `copy`, which has been initialised. */
+void sl_run_record_copy(sl_run_record *record, bson_t *copy);
+
 /* Appends phases and series and writes to `path`. May be called for several paths. */
 bool sl_run_record_write(sl_run_record *record, const char *path, sl_error *error);
 

@@ -78,6 +78,12 @@ void sl_source_set_skip(sl_source_set *set, size_t index);
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
                                size_t words);
 
+/* Of all sources only this share of the blocks is wanted: above 0, below 1. Which ones depends on
+ * nothing but the source's index and the block's; they are evenly spread, also among the blocks
+ * whose index has the same low bits. Those that are not wanted are handed out with `outside` set, and
+ * without text where sl_source_is_cut. Before the first block only. */
+void sl_source_set_sample(sl_source_set *set, double share);
+
 /* Readers that wait for a pipe give up: their error is then of class SL_EXIT_INTERRUPTED. Any
  * thread. */
 void sl_source_set_stop(sl_source_set *set);
@@ -107,6 +113,7 @@ typedef struct sl_source_block {
     bool member_start; /* the first block of a member, or of a source that is no archive */
     bool last;         /* the last block of its source (which may be one that is skipped) */
     bool done;         /* see sl_source_set_skip_blocks */
+    bool outside;      /* see sl_source_set_sample */
 } sl_source_block;
 
 /* How a reader spent its time, in nanoseconds. */

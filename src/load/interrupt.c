@@ -17,16 +17,30 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct {
-    pthread_t thread;
-    bool listening; /* main thread only */
-    _Atomic bool requested;
-    _Atomic bool over;
-    sigset_t signals;
+typedef struct listener {
     void (*first)(void *context);
     void (*second)(void *context);
     void *context;
-} state;
+} listener;
+
+static struct {
+    pthread_t thread;
+    _Atomic bool requested;
+    _Atomic bool over;
+    sigset_t signals;
+    pthread_mutex_t lock; /* held while handlers run; guards what follows */
+    listener listeners[SL_LISTENERS_MAX];
+    unsigned count;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void tell(bool second) {
+    pthread_mutex_lock(&state.lock);
+    for (unsigned i = state.count; i-- > 0;) {
+        const listener *told = &state.listeners[i];
+        (second ? told->second : told->first)(told->context);
+    }
+    pthread_mutex_unlock(&state.lock);
+}
 
 static void *listen_for_signals(void *unused) {
     (void)unused;
@@ -37,12 +51,12 @@ static void *listen_for_signals(void *unused) {
         if (atomic_load(&state.over))
             return NULL;
         if (!atomic_exchange(&state.requested, true)) {
-            state.first(state.context);
+            tell(false);
         } else {
             signal(SIGINT, SIG_DFL);
             signal(SIGTERM, SIG_DFL);
             pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
-            state.second(state.context);
+            tell(true);
             _exit(SL_EXIT_INTERRUPTED);
         }
     }
@@ -53,11 +67,7 @@ static bool is_ignored(int signal_number) {
     return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
-                      sl_error *error) {
-    state.first = first;
-    state.second = second;
-    state.context = context;
+static bool start_thread(sl_error *error) {
     atomic_store(&state.requested, false);
     atomic_store(&state.over, false);
     sigemptyset(&state.signals);
@@ -69,15 +79,33 @@ bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *cont
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with words */
     int code = pthread_create(&state.thread, NULL, listen_for_signals, NULL);
-    state.listening = code == 0;
     return code == 0 || sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread: %s",
                                      strerror(code));
 }
 
+bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
+                      sl_error *error) {
+    pthread_mutex_lock(&state.lock);
+    unsigned depth = state.count;
+    bool room = depth < SL_LISTENERS_MAX;
+    if (room)
+        state.listeners[state.count++] = (listener){first, second, context};
+    pthread_mutex_unlock(&state.lock);
+    if (!room)
+        return sl_error_set(error, SL_EXIT_USAGE, "loads within loads, too deep");
+    if (depth > 0 || start_thread(error))
+        return true;
+    state.count = 0;
+    return false;
+}
+
 void sl_interrupt_stop_listening(void) {
-    if (!state.listening)
+    pthread_mutex_lock(&state.lock);
+    bool last = state.count == 1;
+    state.count -= state.count > 0;
+    pthread_mutex_unlock(&state.lock);
+    if (!last)
         return;
-    state.listening = false;
     atomic_store(&state.over, true);
     pthread_kill(state.thread, SIGTERM);
     pthread_join(state.thread, NULL);

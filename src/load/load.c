@@ -65,6 +65,8 @@ void sl_load_fail(sl_load *load, const sl_error *error) {
 
 /* A load that ended early, for whatever reason, once documents may have been sent. */
 static void say_how_to_complete(const sl_load *load) {
+    if (load->config->part_of_trial) /* whose command is another one */
+        return;
     if (load->config->sink == SL_SINK_BSON)
         sl_log_warning("what was written is not complete");
     else if (load->journal && atomic_load(&load->begun))
@@ -74,11 +76,14 @@ static void say_how_to_complete(const sl_load *load) {
 
 static void on_first_signal(void *context) {
     sl_load *load = context;
+    if (load->config->part_of_trial && !atomic_load(&load->begun))
+        return; /* seen before anything is begun */
     if (!atomic_load(&load->begun)) { /* nothing to finish: do not wait for a server or a pipe */
         sl_log_warning("interrupted before anything was loaded");
         _exit(SL_EXIT_INTERRUPTED);
     }
-    sl_log_warning("stopping after the batches in flight; once more to stop at once");
+    if (!load->config->part_of_trial)
+        sl_log_warning("stopping after the batches in flight; once more to stop at once");
     atomic_store(&load->stop, true);
     sl_source_set_stop(load->set);
 }
@@ -88,7 +93,8 @@ static void on_second_signal(void *context) {
     sl_error error = {0};
     if (!put_balancer_back(&error))
         sl_log_error("%s", error.message);
-    sl_log_warning("stopped at once");
+    if (!load->config->part_of_trial)
+        sl_log_warning("stopped at once");
     say_how_to_complete(load);
 }
 
@@ -111,6 +117,8 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 static bool look_at_sources(sl_load *load, sl_error *error) {
     if (!sl_sources_open(load, error))
         return false;
+    if (load->config->sample < 1)
+        sl_source_set_sample(load->set, load->config->sample);
     char bytes[SL_HUMAN_ROOM];
     const sl_load_source *first = load->sources;
     while (first->skipped)
@@ -287,7 +295,7 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 static bool verify(sl_load *load, sl_error *error) {
     if (load->config->verify && !sl_verify_counts(load, error))
         return false;
-    return sl_sources_mark_loaded(load, error);
+    return load->config->sample < 1 || sl_sources_mark_loaded(load, error);
 }
 
 /* The limit as a share is judged at the end too, when few records give it a meaning. */
@@ -380,11 +388,12 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1,
                     .report = config->report};
     sl_load_init_locks(&load);
+    sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_INFO;
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
     ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
     if (ok)
-        sl_record_start(&load);
+        sl_record_start(&load, "load");
     /* The sources come first: what is wrong with them shows before anything is made anywhere. */
     bool finished = false;
     ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
@@ -411,5 +420,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_interrupt_stop_listening();
     load_clear(&load);
     sl_log_close_file();
+    if (config->part_of_trial)
+        sl_log_set_level(level);
     return code;
 }

@@ -17,12 +17,13 @@
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
-void sl_record_start(sl_load *load) {
+void sl_record_start(sl_load *load, const char *command) {
     bson_t *record = sl_run_record_document(load->record);
     bson_t section;
     const sl_simd *simd;
     struct utsname host;
     BSON_APPEND_UTF8(record, "program", "shardload");
+    BSON_APPEND_UTF8(record, "command", command);
     BSON_APPEND_UTF8(record, "version", load->config->program_version);
     BSON_APPEND_UTF8(record, "driver", MONGOC_VERSION_S);
     if (sl_simd_choose(&simd, &(sl_error){0}))
@@ -307,6 +308,8 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
     BSON_APPEND_INT32(record, "exitCode", code);
 
+    if (load->config->account)
+        sl_run_record_copy(load->record, load->config->account);
     const char *paths[2] = {NULL, load->report};
     char path[600];
     if (load->work_directory[0]) {

@@ -5,7 +5,7 @@
 
 #include "engine.h"
 
-void sl_record_start(sl_load *load);
+void sl_record_start(sl_load *load, const char *command);
 void sl_record_server(sl_load *load);
 
 /* Checks the accounting, prints the summary, writes the record's files. Takes the exit code so far

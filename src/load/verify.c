@@ -177,7 +177,7 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     bool ok = load.record || sl_error_memory(&error, "starting");
     ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
     if (ok)
-        sl_record_start(&load);
+        sl_record_start(&load, "verify");
     ok = ok && look_at_sources(&verification, &error) &&
          (!config->work_directory || sl_work_directory_make(&load, &error)) &&
          sl_report_check(&load, &error) &&

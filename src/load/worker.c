@@ -163,7 +163,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     /* Also of a block that is done: those behind it wait for what its member's first block says. */
     bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
               (block->done ? sl_resume_same_text(load, block, &worker->error)
-                           : parse_block(worker, block, dialect));
+                           : parse_block(worker, block, block->outside ? NULL : dialect));
     sl_worker_spent(worker, STAGE_PARSING);
     return ok && sl_deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before && reject_limit_passed(worker));

@@ -159,6 +159,12 @@ static void finish(sl_run_record *record) {
     record->finished = true;
 }
 
+void sl_run_record_copy(sl_run_record *record, bson_t *copy) {
+    if (!record->finished)
+        finish(record);
+    bson_concat(copy, record->document);
+}
+
 bool sl_run_record_write(sl_run_record *record, const char *path, sl_error *error) {
     if (!record->finished)
         finish(record);

@@ -153,6 +153,11 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
                                .last = end == size};
     if (size == 0)
         return SL_READ_BLOCK;
+    block->outside = !sl_source_in_sample(reader->set->sample, source, index);
+    if (block->outside) {
+        atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
+        return SL_READ_BLOCK;
+    }
     if (reader->set->states[source].source.kind == SL_SOURCE_MADE_UP) {
         block->text = (sl_text){NULL, (size_t)(end - start)};
         atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);

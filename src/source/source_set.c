@@ -147,6 +147,7 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
     if (!set)
         return sl_error_memory(error, "listing sources");
     pthread_mutex_init(&set->lock, NULL);
+    set->sample = UINT64_MAX;
     if (include && !(set->include = sl_names_add(&set->paths, include))) {
         sl_source_set_destroy(set);
         return sl_error_memory(error, "listing sources");
@@ -256,6 +257,10 @@ static bool keep(sl_source_set *set, size_t index, sl_stream *stream, const char
     kept->length = length;
     set->kept = kept;
     return true;
+}
+
+void sl_source_set_sample(sl_source_set *set, double share) {
+    set->sample = (uint64_t)(share * 0x1p64);
 }
 
 void sl_source_set_stop(sl_source_set *set) {

@@ -22,6 +22,15 @@ static inline bool sl_source_block_is_done(const source_state *state, uint64_t s
     return sequence >> 6 < state->done_words && (state->done[sequence >> 6] >> (sequence & 63) & 1);
 }
 
+/* Whether a block belongs to the sample. Multiples of the golden ratio, modulo 1, are evenly spread
+ * over any stretch of blocks, and over any of those whose index has the same low bits: so all
+ * ranges get their share (see ranges.c). Another fraction for the source keeps a folder of files of
+ * one block each from being taken whole. */
+static inline bool sl_source_in_sample(uint64_t threshold, size_t source, uint64_t sequence) {
+    uint64_t place = sequence * UINT64_C(0x9E3779B97F4A7C15) + source * UINT64_C(0xC13FA9A902A6328F);
+    return place <= threshold;
+}
+
 /* A pipe that has been looked into, and what was read of it. */
 typedef struct sl_kept_pipe {
     struct sl_kept_pipe *next;
@@ -43,6 +52,7 @@ struct sl_source_set {
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;
     _Atomic bool stopped;
+    uint64_t sample; /* for sl_source_in_sample; UINT64_MAX: all blocks */
     pthread_mutex_t lock;    /* guards what follows */
     sl_names members;        /* the names that blocks refer to */
     uint32_t *order;         /* in which sources are begun; made with the first block */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +20,7 @@
 
 static struct {
     pthread_mutex_t lock;
-    sl_log_level level; /* set before threads start */
+    _Atomic sl_log_level level;
     int file;           /* -1 while there is none; it and what follows: under lock */
     bool opened;
     char early[EARLY_BYTES];
@@ -43,8 +44,8 @@ static void write_all(int file, const char *bytes, size_t length) {
     }
 }
 
-void sl_log_set_level(sl_log_level level) {
-    logger.level = level;
+sl_log_level sl_log_set_level(sl_log_level level) {
+    return atomic_exchange(&logger.level, level);
 }
 
 bool sl_log_open_file(const char *path, sl_error *error) {

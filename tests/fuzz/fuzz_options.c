@@ -5,10 +5,23 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#define SHARDLOAD_VERSION "fuzz"
-#define main shardload_main
-#include "../../src/cli/shardload.c"
-#undef main
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../src/cli/load_options.h"
+
+static const sl_command commands[] = {
+    {.name = "load", .bit = SL_COMMAND_LOAD, .synopsis = "[options] SOURCE...", .summary = "Load.",
+     .details = "", .takes_arguments = true},
+    {0},
+};
+
+static const sl_program program = {
+    .name = "shardload", .version = "fuzz", .summary = "", .environment_prefix = "SHARDLOAD",
+    .commands = commands, .rows = sl_load_rows, .epilogue = "",
+};
 
 #define WORDS_MAX 24
 
@@ -89,8 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_error error = {0};
     switch (sl_options_parse(&program, count, words, &options, &error)) {
     case SL_OPTIONS_RUN:
-        for (const sl_option_row *row = rows; row->name; row++) {
-            if (row->commands & LOAD)
+        for (const sl_option_row *row = sl_load_rows; row->name; row++) {
+            if (row->commands & SL_COMMAND_LOAD)
                 check_value(options, row);
         }
         sl_options_each(options, ignore, NULL);

@@ -45,6 +45,58 @@ static void block_borders_fall_everywhere(void **state) {
     }
 }
 
+/* Reads all blocks of the set; counts those of the sample by the index's low bits. */
+static void read_sample(const char *const *paths, size_t count, double share, uint64_t inside[8],
+                        uint64_t *blocks) {
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_error error;
+    sl_source_block block;
+    assert_true(sl_source_set_create(paths, count, NULL, &set, &error));
+    sl_source_set_sample(set, share);
+    assert_true(sl_reader_create(set, &reader, &error));
+    memset(inside, 0, 8 * sizeof *inside);
+    *blocks = 0;
+    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
+        inside[block.sequence & 7] += !block.outside;
+        assert_true(!block.outside || block.text.length == 0 || block.text.bytes);
+        ++*blocks;
+    }
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+}
+
+static void a_sample_is_spread_over_the_whole_and_over_all_stripes(void **state) {
+    (void)state;
+    const char *path = path_of("sparse.txt");
+    FILE *file = fopen(path, "w"); /* 4 GiB of nothing: what is outside must not be read */
+    assert_int_equal(ftruncate(fileno(file), (off_t)4 << 30), 0);
+    fclose(file);
+    uint64_t inside[8], blocks;
+    read_sample(&path, 1, 0.05, inside, &blocks);
+    assert_int_equal(blocks, 4096);
+    for (int i = 0; i < 8; i++)
+        assert_in_range(inside[i], 23, 28); /* 25.6 of 512 each */
+    assert_int_equal(unlink(path), 0);
+}
+
+static void of_many_small_files_a_share_is_taken(void **state) {
+    (void)state;
+    char names[200][300];
+    const char *paths[200];
+    for (int i = 0; i < 200; i++) {
+        snprintf(names[i], sizeof names[i], "%s/small-%d.%s", folder, i, i % 2 ? "gz" : "txt");
+        paths[i] = names[i];
+        write_file(names[i], "1\n", 2, i % 2);
+    }
+    uint64_t inside[8], blocks;
+    read_sample(paths, 200, 0.1, inside, &blocks);
+    assert_int_equal(blocks, 200);
+    assert_in_range(inside[0], 17, 23);
+    for (int i = 0; i < 200; i++)
+        unlink(names[i]);
+}
+
 static void a_block_holds_the_lines_that_begin_in_it(void **state) {
     (void)state;
     size_t length;
@@ -311,6 +363,8 @@ int main(void) {
         cmocka_unit_test(every_byte_once_whatever_the_storage),
         cmocka_unit_test(block_borders_fall_everywhere),
         cmocka_unit_test(a_block_holds_the_lines_that_begin_in_it),
+        cmocka_unit_test(a_sample_is_spread_over_the_whole_and_over_all_stripes),
+        cmocka_unit_test(of_many_small_files_a_share_is_taken),
         cmocka_unit_test(gzip_members_are_one_stream),
         cmocka_unit_test(damaged_gzip_is_told),
         cmocka_unit_test(containers_get_advice),

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of shardload: one row each, with its help, for all commands that take it. */
+#include "load_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/bson_writer.h>
+#include <shardload/json.h>
+#include <shardload/ycsb.h>
+
+#include "connection_string.h"
+
+/* Groups of commands. */
+enum {
+    LOAD = SL_COMMAND_LOAD,
+    INSPECT = SL_COMMAND_INSPECT,
+    VERIFY = SL_COMMAND_VERIFY,
+    LOADING = LOAD | SL_COMMAND_TUNE | SL_COMMAND_RELOAD,
+    CONNECTED = LOADING | VERIFY | SL_COMMAND_PLAN,
+    READING = CONNECTED | INSPECT,
+};
+
+#define SKEW_MAX 10
+#define MADE_UP "Made-up records"
+
+/* ---- what must be true of values; the rows below name these ---- */
+
+bson_t *sl_option_key(const char *text) {
+    bson_error_t why;
+    bson_t *key = sl_json_parse(text, strlen(text), &why);
+    bool good = key && bson_count_keys(key) > 0;
+    bson_iter_t iter;
+    for (bool more = good && bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        static const char *const kinds[] = {"hashed", "2dsphere", "2d", "text"};
+        bool known = BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_int64(&iter) != 0;
+        for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&iter) && i < sizeof kinds / sizeof kinds[0]; i++)
+            known = known || strcmp(bson_iter_utf8(&iter, NULL), kinds[i]) == 0;
+        good = good && known;
+    }
+    if (good)
+        return key;
+    bson_destroy(key);
+    return NULL;
+}
+
+static bool check_key(const char *text, char *problem, size_t room) {
+    bson_t *key = sl_option_key(text);
+    bson_destroy(key);
+    if (!key)
+        snprintf(problem, room, "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or "
+                 "{\"st\": \"hashed\"}", text);
+    return key != NULL;
+}
+
+static bool check_shard_key(const char *text, char *problem, size_t room) {
+    return strcmp(text, "none") == 0 || check_key(text, problem, room);
+}
+
+static bool check_sink(const char *text, char *problem, size_t room) {
+    if (strcmp(text, "cluster") == 0 || strcmp(text, "null") == 0 ||
+        (strncmp(text, "bson:", 5) == 0 && text[5]))
+        return true;
+    snprintf(problem, room, "\"%s\" is not one of cluster, null, bson:FILE", text);
+    return false;
+}
+
+static bool check_database(const char *text, char *problem, size_t room) {
+    size_t length = strlen(text);
+    if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
+        return true;
+    snprintf(problem, room, "\"%s\" cannot be the name of a database: it has 1 to 63 bytes, none of "
+             "them a blank or one of /\\.\"$*<>:|?", text);
+    return false;
+}
+
+static bool check_collection(const char *text, char *problem, size_t room) {
+    size_t length = strlen(text);
+    if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
+        text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
+        return true;
+    snprintf(problem, room, "\"%s\" cannot be the name of a collection: it must not be empty, longer "
+             "than 200 bytes, begin or end with a dot, begin with system., or hold a $", text);
+    return false;
+}
+
+/* Seven digits at most: then a double has the number to the letter, wherever it is told. */
+static bool check_skew(const char *text, char *problem, size_t room) {
+    char *end;
+    double skew = strtod(text, &end);
+    size_t length = strlen(text);
+    if (length > 0 && length <= 8 && strspn(text, "0123456789.") == length && !*end &&
+        end != text && skew <= SKEW_MAX)
+        return true;
+    snprintf(problem, room, "\"%s\" is not a skew: a number from 0 to %d, of 8 characters at most",
+             text, SKEW_MAX);
+    return false;
+}
+
+const sl_option_row sl_load_rows[] = {
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, CONNECTED,
+     "Target", "Connection string of the cluster: name all its routers. Also a replica set or a lone "
+     "mongod.", SL_CREDENTIALS, NULL},
+    {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, CONNECTED, "Target", "Database.",
+     false, check_database},
+    {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, CONNECTED, "Target",
+     "Collection.", false, check_collection},
+    {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | SL_COMMAND_RELOAD, "Target",
+     "Drop the collection first.", false, NULL},
+    {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
+     "Load sources that have been loaded before: their documents keep their ids, so what is there "
+     "stays and what is missing comes back.", false, NULL},
+    {"sink", 0, SL_OPTION_STRING, "WHERE", "cluster", NULL, 0, 0, LOAD, "Target",
+     "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
+     "bson:- for standard output).", false, check_sink},
+
+    SL_CONNECTION_ROWS(CONNECTED),
+
+    {"format", 0, SL_OPTION_CHOICE, "NAME", "auto", "auto|mot|isd|isd-lite|isd-csv|delimited|ycsb",
+     0, 0, READING, "Source",
+     "auto looks at each file. mot: MOT vehicle tests. isd, isd-lite, isd-csv: NOAA weather records, "
+     "packed, simplified or as global-hourly tables. delimited: any file with a header or a "
+     "--schema. ycsb: no file; --records are made up.", false, NULL},
+    {"schema", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, READING, "Source",
+     "Columns and their types for --format delimited, or other key names for isd, in YAML.", false,
+     NULL},
+    {"names", 0, SL_OPTION_CHOICE, "KIND", "short", "short|long", 0, 0, READING, "Source",
+     "Keys of the documents: short (m) or as published (test_mileage).", false, NULL},
+    {"encoding", 0, SL_OPTION_CHOICE, "NAME", "utf-8", "utf-8|latin-1", 0, 0, READING,
+     "Source", "What text that is not UTF-8 means: with utf-8 its record is rejected, with latin-1 "
+     "it is read as windows-1252, which contains Latin-1.", false, NULL},
+    {"trim", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, READING, "Source",
+     "Cut blanks at both ends of every field.", false, NULL},
+    {"missing", 0, SL_OPTION_CHOICE, "KIND", "omit", "omit|raw", 0, 0, READING, "Source",
+     "isd: leave out what is missing, or keep the published numbers that stand for it (999.9).",
+     false, NULL},
+    {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, READING, "Source",
+     "Of the files found in folders, take only those whose name matches.", false, NULL},
+    {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
+     "How many documents to show of each source.", false, NULL},
+
+    {"records", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000000000000, READING, MADE_UP,
+     "For --format ycsb: how many records, like 100M. Instead of a SOURCE.", false, NULL},
+    {"field-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, READING,
+     MADE_UP, "Fields of random bytes, f0 and so on.", false, NULL},
+    {"field-length", 0, SL_OPTION_BYTES, "SIZE", "100", NULL, 0, SL_BSON_DOCUMENT_MAX,
+     READING, MADE_UP, "Bytes of each of them.", false, NULL},
+    {"integer-count", 0, SL_OPTION_COUNT, "N", "8", NULL, 0, SL_YCSB_FIELDS_MAX, READING,
+     MADE_UP, "Integers from 0 to 65535, n0 and so on.", false, NULL},
+    {"skew", 0, SL_OPTION_STRING, "THETA", "0.99", NULL, 0, 0, READING, MADE_UP,
+     "Exponent of Zipf's law for the integers: k is (k+1)^THETA times less frequent than 0. With 0 "
+     "all are alike.", false, check_skew},
+    {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, READING, MADE_UP,
+     "Another seed makes other records. The same options always make the same.", false, NULL},
+
+    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, CONNECTED, "Speed",
+     "Worker threads, each with a connection of its own. auto: two per core.", false, NULL},
+    {"batch-size", 0, SL_OPTION_COUNT, "N", "10000", NULL, 1, 100000, LOADING, "Speed",
+     "Documents per insert.", false, NULL},
+    {"batch-bytes", 0, SL_OPTION_BYTES, "SIZE", "16MiB", NULL, 65536, 47000000, LOADING, "Speed",
+     "Bytes per insert; whichever of the two is reached first.", false, NULL},
+
+    {"shard-key", 0, SL_OPTION_STRING, "JSON", "{\"_id\": 1}", NULL, 0, 0, LOADING, "Layout",
+     "On a sharded cluster. {\"_id\": 1} is pre-split so that all shards are busy from the first "
+     "second; none leaves the collection unsharded.", false, check_shard_key},
+    {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOADING, "Layout",
+     "Build this index after the load, like {\"v\": 1}. May be given several times.", false, check_key},
+    {"compressor", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0, LOADING, "Layout",
+     "Block compressor of the collection, instead of the server's default.", false, NULL},
+    {"clustered", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING, "Layout",
+     "Make the collection clustered by _id (server 5.3 and later): no index of _id beside the "
+     "documents, and a faster load.", false, NULL},
+
+    {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOADING, "Delivery",
+     "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
+     "journal.", false, NULL},
+    {"max-rejects", 0, SL_OPTION_COUNT, "N|P%", "unlimited", "unlimited|P%", 0, 0, LOADING, "Delivery",
+     "Stop when more records than this, or than this percentage, are rejected.", false, NULL},
+    {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, CONNECTED, "Delivery",
+     "Folder for rejects.tsv, the raw rejected records, run.json and the log. Without it, one named "
+     "after target and time is made here. verify: for problems.tsv and verify.json, if it is given.",
+     false, NULL},
+    {"resume", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
+     "Complete the load that was interrupted, whose journal is in --work-dir: the same command again. "
+     "What is known to be there is not sent again; --drop then drops nothing.", false, NULL},
+    {"timeout", 0, SL_OPTION_COUNT, "SECONDS", "120", NULL, 1, 86400, LOADING, "Delivery",
+     "How long a batch may wait for the server's answer before the connection is given up and the "
+     "batch sent again on another.", false, NULL},
+    {"retry-timeout", 0, SL_OPTION_COUNT, "SECONDS", "300", NULL, 1, 86400, LOADING, "Delivery",
+     "How long a batch that cannot be delivered (an election, a server that restarts) is tried again "
+     "before the load stops, to be resumed.", false, NULL},
+    {"content", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, VERIFY, "Verification",
+     "Compare every document to the byte, instead of counting.", false, NULL},
+    {"max-problems", 0, SL_OPTION_COUNT, "N", "100", NULL, 0, 1000000000, VERIFY, "Verification",
+     "How many problems to show; with --work-dir all of them are in problems.tsv.", false, NULL},
+    {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING, "Delivery",
+     "Do not count the documents of each range at the end.", false, NULL},
+
+    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, CONNECTED,
+     "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "
+     "chooses tty on a terminal and plain elsewhere.", false, NULL},
+    {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, CONNECTED, "Output",
+     "Write the run record here too.", false, NULL},
+    {0},
+};

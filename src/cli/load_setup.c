@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options become a configuration. All that is wrong with them is told at once. */
+#include "load_setup.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/text.h>
+
+#include "connection_string.h"
+#include "load_options.h"
+#include "secrets.h"
+
+#define SCHEMA_BYTES_MAX ((size_t)1 << 20)
+
+/* Adds an item to an option that has been recorded already. */
+static void record_item(bson_t *options, bson_iter_t *recorded, const char *name,
+                        const char *value) {
+    bson_t others = BSON_INITIALIZER, list = BSON_INITIALIZER;
+    bson_iter_t items;
+    if (BSON_ITER_HOLDS_ARRAY(recorded) && bson_iter_recurse(recorded, &items)) {
+        while (bson_iter_next(&items))
+            BSON_APPEND_UTF8(&list, bson_iter_key(&items), bson_iter_utf8(&items, NULL));
+    } else {
+        BSON_APPEND_UTF8(&list, "0", bson_iter_utf8(recorded, NULL));
+    }
+    char key[16];
+    snprintf(key, sizeof key, "%u", bson_count_keys(&list));
+    BSON_APPEND_UTF8(&list, key, value);
+    bson_copy_to_excluding_noinit(options, &others, name, NULL);
+    BSON_APPEND_ARRAY(&others, name, &list);
+    bson_destroy(&list);
+    bson_destroy(options);
+    bson_steal(options, &others);
+}
+
+static void record_option(void *context, const char *name, const char *value, const char *origin) {
+    (void)origin;
+    bson_t *options = context;
+    bson_iter_t iter;
+    char shown[PATH_MAX];
+    if (value && !sl_utf8_valid(value, strlen(value), NULL)) { /* a path may be any bytes */
+        sl_text_printable(sl_text_of(value), shown, sizeof shown);
+        value = shown;
+    }
+    if (bson_iter_init_find(&iter, options, name)) { /* a list: its items, one after the other */
+        record_item(options, &iter, name, value);
+    } else if (value) {
+        BSON_APPEND_UTF8(options, name, value);
+    } else {
+        BSON_APPEND_NULL(options, name);
+    }
+}
+
+bool sl_option_problem(sl_error *error, const char *text) {
+    size_t used = error->code ? strlen(error->message) : 0;
+    error->code = SL_EXIT_USAGE;
+    snprintf(error->message + used, sizeof error->message - used, "%s%s", used ? "\n" : "", text);
+    return false;
+}
+
+static char *read_text(const char *path, sl_error *error) {
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t used = 0, room = 0;
+    while (file) {
+        if (room - used < 4096) {
+            room = room * 2 + 8192;
+            char *more = realloc(text, room);
+            if (!more)
+                break;
+            text = more;
+        }
+        size_t got = fread(text + used, 1, room - used - 1, file);
+        used += got;
+        if (got == 0 || used > SCHEMA_BYTES_MAX)
+            break;
+    }
+    if (text)
+        text[used] = '\0';
+    if (!file || ferror(file) || used > SCHEMA_BYTES_MAX) {
+        char problem[400];
+        snprintf(problem, sizeof problem, "--schema %.300s: %s", path,
+                 used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
+                                         : "cannot be read");
+        sl_option_problem(error, problem);
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+/* What belongs to --format ycsb, and what does not. */
+static void set_up_made_up(sl_load_config *config, const sl_options *options, sl_error *error) {
+    static const char *const names[] = {"records", "field-count", "field-length", "integer-count",
+                                        "skew", "seed"};
+    bool made_up = strcmp(config->format, "ycsb") == 0;
+    for (size_t i = 0; !made_up && i < sizeof names / sizeof names[0]; i++) {
+        char problem[100];
+        snprintf(problem, sizeof problem, "--%s is for --format ycsb only", names[i]);
+        if (sl_option_given(options, names[i]))
+            sl_option_problem(error, problem);
+    }
+    if (!made_up && config->path_count == 0)
+        sl_option_problem(error, "which sources? Name files or folders, or - for standard input");
+    if (made_up && config->path_count > 0)
+        sl_option_problem(error, "--format ycsb makes its records up: name no source");
+    if (made_up && !sl_option_given(options, "records"))
+        sl_option_problem(error, "--format ycsb: --records is missing: how many?");
+    if (made_up && !error->code)
+        config->format_options.ycsb = (sl_ycsb_options){
+            .records = sl_option_number(options, "records"),
+            .seed = sl_option_number(options, "seed"),
+            .field_count = (uint32_t)sl_option_number(options, "field-count"),
+            .field_length = (uint32_t)sl_option_number(options, "field-length"),
+            .integer_count = (uint32_t)sl_option_number(options, "integer-count"),
+            .skew = strtod(sl_option_string(options, "skew"), NULL),
+        };
+}
+
+bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    config->path_count = sl_options_argument_count(options);
+    setup->paths = calloc(config->path_count + 1, sizeof *setup->paths);
+    if (!setup->paths)
+        return sl_error_memory(error, "starting");
+    for (size_t i = 0; i < config->path_count; i++)
+        setup->paths[i] = sl_options_argument(options, i);
+    config->paths = setup->paths;
+    config->include = sl_option_string(options, "include");
+    config->format = sl_option_string(options, "format");
+    config->format_options = (sl_format_options){
+        .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,
+        .latin1 = strcmp(sl_option_string(options, "encoding"), "latin-1") == 0,
+        .trim = sl_option_flag(options, "trim"),
+        .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
+        .schema_name = sl_option_string(options, "schema"),
+    };
+    if (config->format_options.schema_name) {
+        setup->schema_text = read_text(config->format_options.schema_name, error);
+        config->format_options.schema_text = setup->schema_text;
+    }
+    set_up_made_up(config, options, error);
+    return true;
+}
+
+void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    config->database = sl_option_string(options, "db");
+    config->collection = sl_option_string(options, "collection");
+    if (!config->database)
+        sl_option_problem(error, "--db is missing: which database?");
+    if (!config->collection)
+        sl_option_problem(error, "--collection is missing: which collection?");
+    if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
+        config->uri = setup->uri;
+}
+
+static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    const char *sink = sl_option_string(options, "sink");
+    if (strcmp(sink, "null") == 0) {
+        config->sink = SL_SINK_NULL;
+    } else if (strncmp(sink, "bson:", 5) == 0) {
+        config->sink = SL_SINK_BSON;
+        config->sink_path = sink + 5;
+    }
+    if (config->sink == SL_SINK_CLUSTER)
+        sl_set_up_target(setup, options, error);
+}
+
+static void set_up_layout(sl_setup *setup, const sl_options *options) {
+    sl_load_config *config = &setup->config;
+    const char *shard_key = sl_option_string(options, "shard-key");
+    if (strcmp(shard_key, "none") != 0)
+        setup->shard_key = sl_option_key(shard_key);
+    config->shard_key = setup->shard_key;
+    size_t count = sl_option_list_count(options, "index");
+    setup->indexes = calloc(count + 1, sizeof *setup->indexes);
+    for (size_t i = 0; setup->indexes && i < count; i++) {
+        bson_t *key = sl_option_key(sl_option_list_item(options, "index", i));
+        if (key)
+            setup->indexes[config->index_count++] = key;
+    }
+    config->indexes = (const bson_t *const *)setup->indexes;
+    config->compressor = sl_option_string(options, "compressor");
+    config->clustered = sl_option_flag(options, "clustered");
+}
+
+static sl_progress_kind progress_named(const char *name) {
+    static const char *const names[] = {"auto", "tty", "plain", "json", "none"};
+    unsigned i = 0;
+    while (strcmp(names[i], name) != 0)
+        i++;
+    return (sl_progress_kind)i;
+}
+
+/* How it runs and what it leaves behind. */
+void sl_set_up_run(sl_setup *setup, const sl_options *options) {
+    sl_load_config *config = &setup->config;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    config->threads = sl_option_is_word(options, "threads", "auto")
+                          ? (unsigned)(cores > 0 ? 2 * cores : 2)
+                          : (unsigned)sl_option_number(options, "threads");
+    /* Parsing alone has nothing to wait for. */
+    if (sl_option_is_word(options, "threads", "auto") && config->sink != SL_SINK_CLUSTER)
+        config->threads = cores > 0 ? (unsigned)cores : 1;
+    config->work_directory = sl_option_string(options, "work-dir");
+    config->report = sl_option_string(options, "report");
+    config->progress = progress_named(sl_option_string(options, "progress"));
+}
+
+static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    config->batch_documents = (uint32_t)sl_option_number(options, "batch-size");
+    config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
+    config->write_concern = "majority";
+    if (!sl_option_is_word(options, "write-concern", "majority")) {
+        snprintf(setup->write_concern, sizeof setup->write_concern, "%llu",
+                 (unsigned long long)sl_option_number(options, "write-concern"));
+        config->write_concern = setup->write_concern;
+    }
+    config->rejects_max = UINT64_MAX;
+    config->rejects_max_share = 1;
+    if (!sl_option_is_word(options, "max-rejects", "unlimited")) {
+        if (sl_option_is_percentage(options, "max-rejects"))
+            config->rejects_max_share =
+                (double)sl_option_number(options, "max-rejects") / 10000;
+        else
+            config->rejects_max = sl_option_number(options, "max-rejects");
+    }
+    config->drop = sl_option_flag(options, "drop");
+    config->again = sl_option_flag(options, "again");
+    config->resume = sl_option_flag(options, "resume");
+    config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
+    config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");
+    if (config->resume && !config->work_directory)
+        sl_option_problem(error, "--resume needs --work-dir: which load?");
+    if (config->resume && config->sink != SL_SINK_CLUSTER)
+        sl_option_problem(error, "--resume is for loads into a cluster: other sinks begin anew");
+    config->verify = !sl_option_flag(options, "no-verify");
+}
+
+bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error) {
+    if (!sl_set_up_source(setup, options, error))
+        return false;
+    set_up_sink(setup, options, error);
+    set_up_layout(setup, options);
+    sl_set_up_run(setup, options);
+    set_up_rest(setup, options, error);
+    return !error->code;
+}
+
+void sl_setup_init(sl_setup *setup, const sl_options *options) {
+    *setup = (sl_setup){.config = {.program_version = SHARDLOAD_VERSION, .sample = 1}};
+    bson_init(&setup->options);
+    sl_options_each(options, record_option, &setup->options);
+    setup->config.options = &setup->options;
+}
+
+void sl_setup_clear(sl_setup *setup) {
+    bson_destroy(&setup->options);
+    bson_destroy(setup->shard_key);
+    for (size_t i = 0; i < setup->config.index_count; i++)
+        bson_destroy(setup->indexes[i]);
+    free(setup->indexes);
+    free(setup->paths);
+    free(setup->schema_text);
+    sl_secret_free(setup->uri);
+}
