@@ -65,6 +65,11 @@ void sl_connection_return_writer(sl_connection *connection, mongoc_client_t *cli
 bool sl_connection_command(sl_connection *connection, const char *database, const bson_t *command,
                            bson_t *reply, int32_t *server_code, sl_error *error);
 
+/* Between two attempts of a command that fails for a passing reason, `keep_on` is asked whether there
+ * is still any use in it, by any thread that runs commands. It may be asked at any later time. */
+void sl_connection_ask_before_retries(sl_connection *connection, bool (*keep_on)(void *context),
+                                      void *context);
+
 /* Will the same command perhaps succeed in a moment? (A broken connection, an election, a lock that
  * somebody else has.) `code` is what sl_connection_command gave. */
 bool sl_code_is_transient(int32_t code);

@@ -123,7 +123,7 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
             break;
         if (error)
             sl_log_debug("trying again in a moment: %s", error->message);
-        if (!sl_backoff(attempt, NULL, NULL))
+        if (!sl_connection_backoff(connection, attempt, error))
             break;
         bson_destroy(reply);
     }

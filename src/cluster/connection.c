@@ -18,7 +18,23 @@ struct sl_connection {
     mongoc_client_pool_t *writers; /* with a patience of its own; NULL until asked for */
     char *display_uri;
     sl_server server;
+    bool (*keep_on)(void *context); /* may be NULL */
+    void *keep_on_context;
 };
+
+void sl_connection_ask_before_retries(sl_connection *connection, bool (*keep_on)(void *context),
+                                      void *context) {
+    connection->keep_on = keep_on;
+    connection->keep_on_context = context;
+}
+
+bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error *error) {
+    if (sl_backoff(attempt, connection->keep_on, connection->keep_on_context))
+        return true;
+    if (error && connection->keep_on && !connection->keep_on(connection->keep_on_context))
+        error->code = SL_EXIT_INTERRUPTED;
+    return false;
+}
 
 const char *sl_deployment_name(sl_deployment deployment) {
     static const char *const names[] = {"standalone", "replica set", "sharded cluster"};

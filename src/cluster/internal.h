@@ -40,6 +40,10 @@ char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 /* "<collection>.sources", where the registry and the balancer's state live. */
 char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 
+/* sl_backoff, which ends early as sl_connection_ask_before_retries says; the error (may be NULL), which
+ * is that of the last attempt, then becomes one of class SL_EXIT_INTERRUPTED. */
+bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error *error);
+
 /* sl_connection_command, again and again while the failure is transient, for up to about 30 s of
  * waiting: the command must be one that may be repeated. A write error or write concern error
  * inside a reply counts as failure, too. `reply` (may be NULL) is initialised always. */

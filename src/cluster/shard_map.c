@@ -241,7 +241,7 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
                 ok = sl_key_is_id(&sharding.key)
                          ? sl_shard_map_from_chunks(&chunks, topology, map, error)
                          : sl_shard_map_from_keys(&sharding.key, &chunks, topology, map, error);
-                again = !ok && attempt < 4 && sl_backoff(attempt, NULL, NULL);
+                again = !ok && attempt < 4 && sl_connection_backoff(connection, attempt, error);
             }
             bson_destroy(&chunks);
         }

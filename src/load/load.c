@@ -28,6 +28,7 @@ static struct {
     pthread_mutex_t lock;
     sl_balancer *balancer; /* NULL once it has been put back, or given up */
     bool lost;             /* it could not be put back */
+    _Atomic bool putting_back;
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The lock is held while it is being stopped: a second Ctrl-C in that moment puts it back too. */
@@ -45,11 +46,13 @@ static bool pause_balancer(sl_load *load, sl_error *error) {
 static bool put_balancer_back(sl_error *error) {
     bool ok = true;
     pthread_mutex_lock(&pause_state.lock);
+    atomic_store(&pause_state.putting_back, true);
     if (pause_state.balancer) {
         ok = sl_balancer_restore(pause_state.balancer, error);
         pause_state.lost = !ok;
         pause_state.balancer = NULL;
     }
+    atomic_store(&pause_state.putting_back, false);
     pthread_mutex_unlock(&pause_state.lock);
     return ok;
 }
@@ -135,11 +138,18 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     return true;
 }
 
+/* Whoever wants to stop does not wait for an election, but for the balancer. */
+static bool keep_trying(void *unused) {
+    (void)unused;
+    return !sl_interrupt_requested() || atomic_load(&pause_state.putting_back);
+}
+
 static bool connect_to_cluster(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     if (!sl_connection_open(config->uri, "shardload", 2, &load->connection,
                             error))
         return false;
+    sl_connection_ask_before_retries(load->connection, keep_trying, NULL);
     const sl_server *server = sl_connection_server(load->connection);
     sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
                 sl_deployment_name(server->deployment), server->version);

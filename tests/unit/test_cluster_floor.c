@@ -251,6 +251,26 @@ static void test_election_is_waited_out(void **state) {
     sl_registry_close(registry);
 }
 
+static bool three_times(void *context) {
+    return ++*(unsigned *)context <= 3;
+}
+
+/* A command whose time is always up, so that it is tried again for as long as there is use in it. */
+static void test_who_wants_to_stop_does_not_wait(void **state) {
+    fixture *f = *state;
+    unsigned asked = 0;
+    insert(f, 1, 5);
+    bson_t *slow = BCON_NEW("find", BCON_UTF8(f->target.collection), "filter", "{", "$where",
+                            BCON_UTF8("sleep(200) || true"), "}", "maxTimeMS", BCON_INT32(1));
+    sl_connection_ask_before_retries(f->connection, three_times, &asked);
+    assert_false(sl_cluster_command(f->connection, f->database, slow, NULL, NULL, &f->error));
+    assert_int_equal(f->error.code, SL_EXIT_INTERRUPTED);
+    assert_non_null(strstr(f->error.message, "time limit"));
+    assert_in_range(asked, 4, 5); /* of about a hundred until it would have given up */
+    bson_destroy(slow);
+    sl_connection_ask_before_retries(f->connection, NULL, NULL);
+}
+
 /* ---- many sources ---- */
 
 #define MANY 5000
@@ -403,6 +423,7 @@ int main(void) {
         ON_EACH(test_many_sources_of_which_half_are_known),
         ON_EACH(test_racing_loaders_agree_on_numbers),
         ON(REPLICA, test_election_is_waited_out),
+        ON(STANDALONE, test_who_wants_to_stop_does_not_wait),
     };
     skip_without_server(tests, sizeof tests / sizeof tests[0]);
     return cmocka_run_group_tests_name("cluster floor", tests, NULL, NULL);
