@@ -394,9 +394,19 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
         printf("%s %s\n", program->name, program->version);
         return SL_OPTIONS_SHOWN;
     }
-    if (count >= 2 && is_help(words[1]) && count == 2) {
-        sl_print_program_help(program);
-        return SL_OPTIONS_SHOWN;
+    static const struct {
+        const char *word;
+        void (*print)(const sl_program *program);
+    } pages[] = {
+        {"--help", sl_print_program_help}, {"-h", sl_print_program_help},
+        {"help", sl_print_program_help}, {"--man", sl_print_manual},
+        {"--completion", sl_print_completion},
+    };
+    for (size_t i = 0; count == 2 && i < sizeof pages / sizeof pages[0]; i++) {
+        if (strcmp(words[1], pages[i].word) == 0) {
+            pages[i].print(program);
+            return SL_OPTIONS_SHOWN;
+        }
     }
     const char *verb = count >= 2 ? (is_help(words[1]) ? words[2] : words[1]) : NULL;
     const sl_command *command = program->commands;

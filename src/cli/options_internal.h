@@ -42,6 +42,10 @@ static inline bool sl_options_applies(const sl_options *options, size_t index) {
     return options->program->rows[index].commands & options->command->bit;
 }
 
+/* options_pages.c: a manual page in roff; a completion for bash. */
+void sl_print_manual(const sl_program *program);
+void sl_print_completion(const sl_program *program);
+
 void sl_print_program_help(const sl_program *program);
 void sl_print_command_help(const sl_program *program, const sl_command *command);
 

@@ -175,7 +175,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     uint64_t state = plan->options.seed + record * plan->record_words * SL_RANDOM_STEP;
     for (uint64_t left = block->text.length / SL_MADE_UP_BYTES; left > 0; left--) {
         if ((size_t)(sink->limit - sink->cursor) < need ||
-            sink->documents == sink->documents_limit) {
+            sink->documents >= sink->documents_limit) {
             if (!sink->full(sink, need))
                 return false;
         }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: the manual page and the completion for bash, written from the tables as --help is. */
+#include <stdio.h>
+#include <string.h>
+
+#include "options_internal.h"
+
+/* ---- the manual page ---- */
+
+/* Text as roff takes it literally. */
+static void print_roff(const char *text) {
+    bool line_begins = true;
+    for (; *text; text++) {
+        if (line_begins && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            fputc(*text, stdout);
+        line_begins = *text == '\n';
+    }
+}
+
+static void print_titled(const char *macro, const char *text) {
+    printf("%s ", macro);
+    print_roff(text);
+    putchar('\n');
+}
+
+/* The commands that take the row, but for one that all of a program's commands take. */
+static void print_takers(const sl_program *program, const sl_option_row *row) {
+    unsigned all = 0;
+    for (const sl_command *command = program->commands; command->name; command++)
+        all |= command->bit;
+    if ((row->commands & all) == all)
+        return;
+    const char *separator = " For ";
+    for (const sl_command *command = program->commands; command->name; command++) {
+        if (row->commands & command->bit) {
+            printf("%s%s", separator, command->name);
+            separator = ", ";
+        }
+    }
+    printf(".");
+}
+
+static void print_manual_row(const sl_program *program, const sl_option_row *row) {
+    fputs(".TP\n", stdout);
+    if (row->letter)
+        printf("\\fB\\-%c\\fR, ", row->letter);
+    fputs("\\fB\\-\\-", stdout);
+    print_roff(row->name);
+    fputs("\\fR", stdout);
+    if (row->argument) {
+        fputs(" \\fI", stdout);
+        print_roff(row->argument);
+        fputs("\\fR", stdout);
+    }
+    putchar('\n');
+    print_roff(row->help);
+    if (row->fallback && row->kind != SL_OPTION_FLAG) {
+        fputs(" (default: ", stdout);
+        print_roff(row->fallback);
+        putchar(')');
+    }
+    print_takers(program, row);
+    putchar('\n');
+}
+
+void sl_print_manual(const sl_program *program) {
+    printf(".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- ", program->name, program->name,
+           program->version, program->name);
+    print_roff(program->summary);
+    printf("\n.SH SYNOPSIS\n");
+    for (const sl_command *command = program->commands; command->name; command++) {
+        printf(".B %s %s\n", program->name, command->name);
+        print_roff(command->synopsis);
+        fputs("\n.br\n", stdout);
+    }
+    fputs(".SH COMMANDS\n", stdout);
+    for (const sl_command *command = program->commands; command->name; command++) {
+        print_titled(".SS", command->name);
+        print_roff(command->summary);
+        fputs("\n.PP\n.nf\n", stdout);
+        print_roff(command->details);
+        fputs("\n.fi\n", stdout);
+    }
+    fputs(".SH OPTIONS\n", stdout);
+    const char *group = NULL;
+    for (const sl_option_row *row = program->rows; row->name; row++) {
+        if (!group || strcmp(group, row->group) != 0)
+            print_titled(".SS", group = row->group);
+        print_manual_row(program, row);
+    }
+    fputs(".SS Everywhere\n.TP\n\\fB\\-\\-config\\fR \\fIFILE\\fR\n"
+          "Options from a YAML file: long names as keys.\n"
+          ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nThe options of a command; the version.\n"
+          ".SH ENVIRONMENT\n", stdout);
+    printf("Each option can also come from the environment, as %s_NAME; the command line wins over the\n"
+           "environment, the environment over the file.\n", program->environment_prefix);
+    if (program->epilogue) {
+        fputs(".SH NOTES\n", stdout);
+        print_roff(program->epilogue);
+        putchar('\n');
+    }
+}
+
+/* ---- completion ---- */
+
+static void print_words(const char *choices) {
+    for (; *choices; choices++)
+        putchar(*choices == '|' ? ' ' : *choices);
+}
+
+static bool has_words(const sl_option_row *row) {
+    return row->choices && !strchr(row->choices, '%');
+}
+
+void sl_print_completion(const sl_program *program) {
+    printf("# Completion of %s for bash; zsh takes it after `bashcompinit`.\n"
+           "_%s() {\n"
+           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+           "    local words=\n"
+           "    COMPREPLY=()\n"
+           "    case $before in\n", program->name, program->name);
+    for (const sl_option_row *row = program->rows; row->name; row++) {
+        if (!has_words(row) && !row->argument)
+            continue;
+        if (row->letter)
+            printf("    -%c | ", row->letter);
+        printf("%s--%s) ", row->letter ? "" : "    ", row->name);
+        if (has_words(row)) {
+            fputs("words='", stdout);
+            print_words(row->choices);
+            fputs("' ;;\n", stdout);
+        } else {
+            fputs("return ;;\n", stdout); /* a file, perhaps: readline's own guess */
+        }
+    }
+    printf("    --config) return ;;\n"
+           "    %s) words='", program->name);
+    for (const sl_command *command = program->commands; command->name; command++)
+        printf("%s ", command->name);
+    fputs("--help --version' ;;\n"
+          "    *)\n"
+          "        [[ $word == -* ]] || return\n"
+          "        case ${COMP_WORDS[1]} in\n", stdout);
+    for (const sl_command *command = program->commands; command->name; command++) {
+        printf("        %s) words='", command->name);
+        for (const sl_option_row *row = program->rows; row->name; row++) {
+            if (row->commands & command->bit)
+                printf("--%s ", row->name);
+        }
+        fputs("--config --help' ;;\n", stdout);
+    }
+    printf("        esac ;;\n"
+           "    esac\n"
+           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+           "}\n"
+           "complete -o default -F _%s %s\n", program->name, program->name);
+}
