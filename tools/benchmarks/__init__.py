@@ -12,6 +12,8 @@
     rows_peers.py   rows against other loaders
     rows_limits.py  rows about what the server itself can take
     report.py       tables and JSON
+    shards.py       `bench shards`: the same data on more and more shards of one machine
+    shards_options.py, shards_report.py    what it is asked for; its tables, bars and JSON
     relay.py        a program: TCP with a delay
     python_load.py  a program: a load through the Python driver
 """

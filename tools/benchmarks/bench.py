@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every row works with: rounds, loads by the loader and by the yardstick, servers, data."""
+import datetime
 import json
 import shutil
 import sys
@@ -23,6 +24,7 @@ class Loaded(NamedTuple):
     batches: int
     text_bytes: int = 0
     bson_bytes: int = 0
+    span: tuple = ()     # of the loading alone: from, to, as time.time() counts
 
     @property
     def rate(self):
@@ -54,7 +56,8 @@ class Bench:
         self.data = DataSets(folder, self.bin)
         self.servers = Servers(folder)
         self.threads = 2 * machine.cores()  # the loader's own default
-        self.driver = None
+        self.driver = None   # these two are known once something has been loaded
+        self.version = None
         self.doing = ""  # the row, set by who runs it
 
     def scaled(self, count, least=1000):
@@ -90,9 +93,16 @@ class Bench:
         shutil.rmtree(work)
         figures = record["accounting"]
         self.driver = record["driver"]
-        seconds = next(p["seconds"] for p in record["phases"] if p["name"] == "load")
+        self.version = record["version"]
+        began = datetime.datetime.fromisoformat(
+            record["startedAt"]["$date"].replace("Z", "+00:00")).timestamp()
+        for phase in record["phases"]:
+            seconds = phase["seconds"]
+            if phase["name"] == "load":
+                break
+            began += seconds
         return Loaded(process, figures["inserted"], seconds, figures["batches"],
-                      figures["textBytes"], figures["bsonBytes"])
+                      figures["textBytes"], figures["bsonBytes"], (began, began + seconds))
 
     def parse(self, *words, threads=1):
         """A load that goes nowhere: parsing and encoding alone."""

@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -32,6 +33,72 @@ def cpu_ticks():
         return 0, 0
     ticks = list(map(int, fields))
     return sum(ticks), ticks[7] if len(ticks) > 7 else 0
+
+
+STATES = ("user", "system", "wait", "idle", "steal")
+STATE_OF_FIELD = ("user", "user", "system", "idle", "wait", "system", "system", "steal")
+
+
+def cpu_states():
+    """Ticks of all processors together since the start of the machine, by STATES."""
+    fields = Path("/proc/stat").read_text("ascii").splitlines()[0].split()[1:9]
+    found = dict.fromkeys(STATES, 0)
+    for state, ticks in zip(STATE_OF_FIELD, map(int, fields)):
+        found[state] += ticks
+    return [found[state] for state in STATES]
+
+
+class CpuWatch:
+    """What the machine's processors do while something runs: looked at ten times a second, so that
+    a stretch in the middle, such as one phase of a load, can be told from the rest."""
+
+    INTERVAL = 0.1  # seconds
+
+    def __enter__(self):
+        self.seen = [(time.time(), cpu_states())]
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        # A shorter look than that would find no tick at all.
+        time.sleep(max(0.0, self.seen[0][0] + self.INTERVAL - time.time()))
+        self.seen.append((time.time(), cpu_states()))
+
+    def _look(self):
+        while not self.over.wait(self.INTERVAL):
+            self.seen.append((time.time(), cpu_states()))
+
+    def _at(self, moment):
+        """The ticks at a moment: on the straight line between the two looks around it."""
+        for (left, before), (right, after) in zip(self.seen, self.seen[1:]):
+            if moment <= right:
+                share = min(max((moment - left) / (right - left), 0.0), 1.0)
+                return [a + share * (b - a) for a, b in zip(before, after)]
+        return self.seen[-1][1]
+
+    def shares(self, begin=None, end=None):
+        """{state: share of the machine} between two moments of time.time(), or all the while. The
+        shares sum up to 1. Nothing is said of time that was stolen where none was."""
+        first = self.seen[0][1] if begin is None else self._at(begin)
+        last = self.seen[-1][1] if end is None else self._at(end)
+        ticks = [max(b - a, 0.0) for a, b in zip(first, last)]
+        total = sum(ticks)
+        if total <= 0:
+            return self.shares() if begin is not None or end is not None else None
+        found = {state: count / total for state, count in zip(STATES, ticks)}
+        if not found["steal"]:
+            del found["steal"]
+        return found
+
+
+def memory_available():
+    """Bytes that programs can still take, or None."""
+    found = first_match("/proc/meminfo", r"^MemAvailable:\s+(\d+) kB")
+    return int(found) * 1024 if found else None
 
 
 def describe(build):

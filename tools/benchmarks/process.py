@@ -62,6 +62,16 @@ def end(process):
         process.wait()
 
 
+def with_signals_held(function):
+    """What must not be cut in two: servers that are being stopped, data that is being deleted."""
+    held = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        return function()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
+
+
 def floor():
     """The least peak of memory that can be seen, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results as a table for a terminal, as Markdown for the docs, and as JSON."""
+import sys
 import textwrap
+from pathlib import Path
 
 from . import machine
 from .figures import number
@@ -27,7 +29,9 @@ def about(facts):
         parts.append(f"mongod {facts['server']}")
     if facts.get("driver"):
         parts.append(f"C driver {facts['driver']}")
-    parts.append(f"{facts['runs']} rounds, scale {facts['scale']:g}")
+    parts.append(f"{facts['runs']} round{'s' * (facts['runs'] > 1)}")
+    if "scale" in facts:
+        parts.append(f"scale {facts['scale']:g}")
     return ", ".join(parts)
 
 
@@ -81,6 +85,11 @@ def markdown(facts, results):
         lines += [""] + [f"- {name}: {text}" for name, text in notes]
     lines += ["", count(results) + "."]
     return "\n".join(lines) + "\n"
+
+
+def write(path, text):
+    Path(path).write_text(text, encoding="utf-8")
+    print(f"bench: written: {path}", file=sys.stderr)
 
 
 def as_json(facts, results):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One deployment at a time, made by tools/localcluster: nothing else runs while it is measured."""
 import json
+import os
 import re
 import shutil
 import time
@@ -28,21 +29,22 @@ NAMES = {"mongod": "mongod", "replica": "replica set of three", "cluster1": "one
 class Deployment:
     """Running servers, with a client that looks after them between measurements."""
 
-    def __init__(self, kind, folder):
+    def __init__(self, kind, folder, more=()):
         import pymongo
         self.kind = kind
         self.folder = folder
-        run([LOCALCLUSTER, "up", "--dir", folder, *KINDS[kind]])
+        run([LOCALCLUSTER, "up", "--dir", folder, *KINDS[kind], *more])
         state = json.loads((folder / "cluster.json").read_text("utf-8"))
         self.uri = state["uri"]
         self.client = pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=20000)
         self.sharded = kind.startswith("cluster")
         self.version = self.client.server_info()["version"]
         # Those that hold documents, for what a router does not pass on.
-        self.members = [
-            pymongo.MongoClient("127.0.0.1", process["port"], directConnection=True)
-            for process in state["processes"]
-            if process["role"] == "server" and not process["name"].startswith("cfg")]
+        self.processes = state["processes"]
+        self.holders = [process for process in self.processes
+                        if process["role"] == "server" and not process["name"].startswith("cfg")]
+        self.members = [pymongo.MongoClient("127.0.0.1", process["port"], directConnection=True)
+                        for process in self.holders]
         if self.sharded:
             self.client.admin.command("balancerStop")
 
@@ -72,6 +74,10 @@ class Deployment:
     def empty(self):
         """No data, and nothing left to do for the last load: caches written, files gone."""
         self.client.drop_database(DATABASE)
+        self.write_out()
+
+    def write_out(self):
+        """What the servers still hold in memory goes into their files."""
         for member in self.members:
             write_out(member)
 
@@ -79,6 +85,48 @@ class Deployment:
         found = self.collection.estimated_document_count()
         if found != documents:
             raise Failure(f"the {self.kind} holds {found} documents, not {documents}")
+
+    # What the documents, and the servers that hold them, take of the machine.
+
+    def stored(self):
+        """(documents, bytes of data, bytes of its files, bytes of the indexes' files), as the
+        servers say it themselves."""
+        found = [0, 0, 0, 0]
+        for member in self.members:
+            for entry in member[DATABASE][COLLECTION].aggregate(
+                    [{"$collStats": {"storageStats": {}}}]):
+                stats = entry["storageStats"]
+                figures = (stats["count"], stats["size"], stats["storageSize"],
+                           stats["totalIndexSize"])
+                found = [a + b for a, b in zip(found, figures)]
+        return found
+
+    def file_bytes(self):
+        """(all, of the journals) that the files of the data directories take on the disk."""
+        total = journal = 0
+        for process in self.holders:
+            for path in (self.folder / process["name"]).rglob("*"):
+                try:
+                    size = path.lstat().st_blocks * 512
+                except FileNotFoundError:  # the server has just deleted it
+                    continue
+                total += size
+                journal += size if path.parent.name == "journal" else 0
+        return total, journal
+
+    def peak_memory(self):
+        """Bytes: the peaks of the servers that hold documents, together."""
+        return sum(int(re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{process['pid']}/status")
+                                 .read_text("utf-8"), re.M).group(1)) * 1024
+                   for process in self.holders)
+
+    def cpu_seconds(self):
+        """Of all servers, configuration and router included, since they were started."""
+        ticks = 0
+        for process in self.processes:
+            fields = Path(f"/proc/{process['pid']}/stat").read_text("utf-8").rpartition(")")[2]
+            ticks += sum(map(int, fields.split()[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def smallest_id(self):
         return next(iter(self.collection.find({}, {"_id": 1}).sort("_id", 1).limit(1)))["_id"]
@@ -132,10 +180,11 @@ class Servers:
         self.running = None
         self.version = None
 
-    def start(self, kind):
-        """A deployment that nobody has used before."""
+    def start(self, kind, *more):
+        """A deployment that nobody has used before. `more`: further words for tools/localcluster,
+        of which the last of a kind counts."""
         self.stop()
-        self.running = Deployment(kind, self.folder)
+        self.running = Deployment(kind, self.folder, more)
         self.version = self.running.version
         return self.running
 

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bench shards`: the same data on more and more shards of one machine.
+
+A mongod uses several cores for one load, but only one for one aggregation. Cut into shards, the
+same data is aggregated by as many servers at once; what that costs at loading, on the disk and in
+memory is what is measured here. The caches of all shards together are the same for any number of
+shards, else more shards would simply be given more memory.
+"""
+import datetime
+import json
+import shutil
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from . import machine, report, shards_report
+from .bench import Bench
+from .figures import Line, Skip
+from .process import Failure, rate, run, with_signals_held
+from .servers import COLLECTION, DATABASE
+from .shards_options import GIB, read_options, size_text
+
+SERVER_MEMORY = 250 << 20  # bytes that a server takes besides its cache: a cautious guess
+FAST_ENOUGH = 500_000      # records from which starting and ending weighs less than the work
+
+
+class Row:
+    """A case and what was found of it, a value per round."""
+
+    # Lines of a row: (attribute, what it is).
+    LINES = (("rate", "documents/s of the loading alone"),
+             ("seconds", "seconds of the loading alone"),
+             ("whole", "seconds of the whole load, with laying out and verifying"),
+             ("ratio", "rate against the first number of shards, round by round"),
+             ("loader_cpu", "CPU seconds of the loader per million documents"),
+             ("server_cpu", "CPU seconds of all servers per million documents, loading"),
+             ("stored", "bytes of the collection's files"),
+             ("indexes", "bytes of the indexes' files"),
+             ("files", "bytes of all files of the shards"),
+             ("journal", "of these, of the journals"),
+             ("memory", "bytes of memory, the shards' peaks together"))
+
+    def __init__(self, case, queries):
+        self.case = case
+        for name, title in self.LINES:
+            setattr(self, name, Line(title))
+        self.load_cpu, self.query_cpu = [], []  # shares of the machine, one dictionary a round
+        self.queries = {name: Line(name) for name in queries}        # milliseconds
+        self.query_ratios = {name: Line(name) for name in queries}   # baseline's time / this one's
+
+
+class Experiment:
+    """Set at creation: the options, what rounds and servers come from, and the rows."""
+
+    def __init__(self, options, bench):
+        self.options = options
+        self.bench = bench
+        self.rows = [Row(case, options.queries) for case in options.cases]
+        self.answers = {}  # of each query: the first one, which all others must be like
+        self.loaded = None
+
+    def check_memory(self):
+        """Eight servers that do not fit into memory measure the disk."""
+        wanted = max(case.cache + (case.shards + 1) * SERVER_MEMORY for case in self.options.cases)
+        there = machine.memory_available()
+        if there is not None and wanted > there:
+            raise Failure(f"{max(self.options.counts)} shards may take {size_text(wanted)} of "
+                          f"memory, and {size_text(there)} are free: choose fewer --shards, or less "
+                          "--cache")
+
+    def run(self):
+        self.check_memory()
+        data = self.bench.data.mot(self.options.records)
+        for number in self.bench.rounds():
+            # There and back, so that what changes slowly falls on both ends alike.
+            rows = self.rows if number % 2 else self.rows[::-1]
+            for row in rows:
+                self.bench.say(row.case.text())
+                self.measure(row, data)
+            for row in self.rows:
+                self.compare(row)
+
+    def baseline(self, row):
+        """The row that one is held against: one shard, or else the fewest."""
+        peers = [other for other in self.rows if other.case.peers == row.case.peers]
+        return min(peers, key=lambda other: (other.case.shards != 1, other.case.shards))
+
+    def compare(self, row):
+        base = self.baseline(row)
+        row.ratio.add(row.rate.values[-1] / base.rate.values[-1])
+        for name, line in row.queries.items():
+            row.query_ratios[name].add(base.queries[name].values[-1] / line.values[-1])
+
+    def measure(self, row, data):
+        case = row.case
+        words = ["--shards", case.shards, "--cache", f"{case.shard_cache / GIB:.4f}",
+                 *(f"--mongod-option={word}" for word in case.engine.words)]
+        deployment = self.bench.servers.start("cluster" if case.shards else "mongod", *words)
+        self.load(row, deployment, data)
+        deployment.write_out()
+        documents, _, stored, indexes = deployment.stored()
+        if documents != self.loaded.documents:
+            raise Failure(f"{case.text()}: the shards hold {documents} documents, not "
+                          f"{self.loaded.documents}")
+        self.query(row, deployment)
+        row.stored.add(stored)
+        row.indexes.add(indexes)
+        files, journal = deployment.file_bytes()
+        row.files.add(files)
+        row.journal.add(journal)
+        row.memory.add(deployment.peak_memory())
+        with_signals_held(self.bench.servers.stop)
+
+    def load(self, row, deployment, data):
+        before = deployment.cpu_seconds()
+        with machine.CpuWatch() as watch:
+            loaded = self.bench.load(deployment, data, *self.options.load_option, clustered=False)
+        if self.loaded and loaded.documents != self.loaded.documents:
+            raise Failure(f"this load has inserted {loaded.documents} documents, and another one "
+                          f"{self.loaded.documents}")
+        self.loaded = loaded
+        row.rate.add(loaded.rate)
+        row.seconds.add(loaded.seconds)
+        row.whole.add(loaded.process.wall)
+        row.loader_cpu.add(loaded.cpu_per_million)
+        row.server_cpu.add((deployment.cpu_seconds() - before) / loaded.documents * 1e6)
+        row.load_cpu.append(watch.shares(*loaded.span))
+
+    def query(self, row, deployment):
+        file = self.bench.folder / "queries.json"
+        words = [word for name in self.options.queries for word in ("--query", name)]
+        with machine.CpuWatch() as watch:
+            run([self.bench.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE,
+                 "--collection", COLLECTION, "--repeat", self.options.repeat, "--quiet",
+                 "--report", file, *words, "mot"])
+        row.query_cpu.append(watch.shares())
+        for entry in json.loads(file.read_text("utf-8"))["queries"]:
+            name, answer = entry["name"], rounded(entry["results"])
+            if self.answers.setdefault(name, answer) != answer:
+                raise Failure(f"{row.case.text()}: {name} has another answer than before")
+            row.queries[name].add(entry["medianMs"])
+
+    def warnings(self, facts):
+        found = machine.warnings(facts)
+        if self.options.records < FAST_ENOUGH:
+            found.append(f"{self.options.records:,} records are so few that starting and ending "
+                         "weighs more than the work: do not quote these figures")
+        return found
+
+
+def rounded(value):
+    """An answer without the last digits of its fractions, which depend on the order of addition."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list) else value
+
+
+def attempt(experiment):
+    """Runs it. The exit status, and the reason if it is not 0; what was measured stays."""
+    try:
+        experiment.run()
+        return 0, ""
+    except KeyboardInterrupt:
+        return 130, "interrupted: these are the rounds that had ended"
+    except (Failure, Skip) as failure:
+        return 1, str(failure)
+    except Exception as error:  # a server's trouble is told, and what was measured too
+        traceback.print_exc()
+        return 1, f"{type(error).__name__}: {str(error)[:200]}"
+
+
+def now():
+    moment = datetime.datetime.now(datetime.timezone.utc)
+    return {"$date": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+
+
+def main(words, prepare):
+    """`prepare` builds what is missing and gives the build folder. Returns the exit status."""
+    options = read_options(words)
+    options.scale = 1.0
+    build = prepare()
+    if options.html and not can_make_pages(build):
+        print("bench: --html: this build of shardload has no command `report`, which makes the "
+              "page; without --html the same is shown as bars", file=sys.stderr)
+        return 1
+    if options.records >= FAST_ENOUGH:  # else the figures are not to be quoted anyway
+        machine.wait_for_rest(180)
+    folder = Path(tempfile.mkdtemp(prefix="shardload-bench-"))
+    facts, started = {**machine.describe(build), "runs": options.runs}, now()
+    bench = Bench(options, folder, build)
+    bench.doing = "shards"
+    try:
+        experiment = Experiment(options, bench)
+        ticks, stolen = machine.cpu_ticks()
+        code, why = attempt(experiment)
+        ticks_now, stolen_now = machine.cpu_ticks()
+        facts.update(server=bench.servers.version, driver=bench.driver,
+                     stolenShare=(stolen_now - stolen) / max(ticks_now - ticks, 1))
+        told = shards_report.Told(experiment, facts, experiment.warnings(facts), why)
+        record = told.as_json(started, now(), code)
+        print(told.table() + "\n" + told.bars(), end="")
+        if options.json:
+            report.write(options.json, json.dumps(record, indent=2) + "\n")
+        if options.markdown:
+            report.write(options.markdown, told.markdown())
+        if options.html:
+            code = write_page(bench, options.html, record) or code
+    finally:
+        with_signals_held(lambda: clean_up(bench, folder))
+    if why:
+        print(f"bench: {why}", file=sys.stderr)
+    return code
+
+
+def can_make_pages(build):
+    return run([build / "bin" / "shardload", "report", "--help"], range(256)).code == 0
+
+
+def write_page(bench, page, record):
+    """Has shardload make a page of the record. Returns an exit status."""
+    file = bench.folder / "shards.json"
+    file.write_text(json.dumps(record), encoding="utf-8")
+    try:
+        run([bench.bin / "shardload", "report", "--html", page, file])
+    except Failure as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+    print(f"bench: written: {page}", file=sys.stderr)
+    return 0
+
+
+def clean_up(bench, folder):
+    try:
+        bench.servers.stop()
+    except Failure as failure:
+        bench.say(f"stopping the servers: {failure}")
+    shutil.rmtree(folder, ignore_errors=True)
