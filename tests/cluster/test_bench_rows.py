@@ -7,9 +7,13 @@ import os
 import pathlib
 import subprocess
 import sys
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
+
+sys.path.insert(0, str(support.TREE / "tools"))
+from benchmarks import rows_published  # noqa: E402
 
 BENCH = support.TREE / "tools" / "bench"
 
@@ -54,6 +58,53 @@ class Rows(support.Case):
         row = self.measure("python-driver")["python-driver"]
         self.assertEqual([note for note in row["notes"] if "has inserted" in note], [])
         self.assertEqual(row["state"], "measured")
+
+    def test_every_way_to_sum_up_is_held_against_the_pipeline(self):
+        """That all give the same answer, and over all documents, the row itself sees to: else it
+        would have failed."""
+        lines = self.lines("queries")
+        pipeline = lines["mongod, pipeline, docs/ms"]["values"]
+        for way in ("mapReduce", "client, documents", "client, two fields"):
+            self.assertEqual(lines[f"{way} against pipeline"]["values"],
+                             [a / b for a, b in zip(lines[f"mongod, {way}, docs/ms"]["values"],
+                                                    pipeline)])
+        self.assertEqual(len(lines["two shards, pipeline, docs/ms"]["values"]), 2)
+
+    def test_compressors_reach_the_files(self):
+        """Without one the same documents take more room, whatever the machine does."""
+        lines = self.lines("compressors")
+        plain = lines["none, bytes of files per document"]["median"]
+        for kind in ("snappy", "zlib", "zstd"):
+            self.assertLess(lines[f"{kind}, bytes of files per document"]["median"], plain / 1.5)
+            self.assertGreater(lines[f"{kind}, data against its files"]["median"], 1.5)
+            self.assertEqual(lines[f"{kind} against none, rate"]["values"],
+                             [a / b for a, b in zip(lines[f"{kind}, docs/s"]["values"],
+                                                    lines["none, docs/s"]["values"])])
+
+    def test_latencies_on_a_secondary_are_percentiles_of_reads(self):
+        lines = self.lines("secondary-reads")
+        for when in ("at rest", "while loading"):
+            of = [lines[f"{when}, {name}, ms"]["values"]
+                  for name in ("50 %", "95 %", "99 %", "slowest")]
+            for percentiles in zip(*of):
+                self.assertGreater(percentiles[0], 0)
+                self.assertEqual(list(percentiles), sorted(percentiles))
+        self.assertEqual(len(lines["loader, docs/s, while reading"]["values"]), 2)
+
+    def lines(self, row):
+        found = self.measure(row)[row]
+        self.assertEqual(found["state"], "measured")
+        return {line["title"]: line for line in found["lines"]}
+
+
+class Quantile(unittest.TestCase):
+    def test_it_is_the_value_that_so_many_percent_do_not_exceed(self):
+        hundred = list(range(1, 101))
+        self.assertEqual([rows_published.quantile(hundred, percent) for percent in (50, 95, 99)],
+                         [50, 95, 99])
+        self.assertEqual(rows_published.quantile([7], 99), 7)
+        self.assertEqual(rows_published.quantile([1, 2], 50), 1)
+        self.assertEqual(rows_published.quantile([1, 2], 51), 2)
 
 
 def servers_in(folder):

@@ -177,10 +177,17 @@ class Shards(support.Case):
         _, err = self.end(self.start("--shards", "1,x", "--cache", "1MB,much", "--engine", "foo",
                                      "--engine", "a=--x", "--engine", "a=--y", "--records", "0",
                                      "--query", "no", "--json", "/nowhere/x.json"), 2)
-        for words in ("--shards: 'x'", "1 MB are too little for 1 shard", "--cache: 'much'",
+        for words in ("--shards: 'x'", "1 MiB are too little for 1 shard", "--cache: 'much'",
                       "--engine: 'foo'", "the name a is given to two", "--records: '0'",
                       "--query: 'no' is not one of green-ness", "/nowhere/x.json"):
             self.assertIn(words, err)
+
+    def test_caches_beyond_the_memory_are_refused_before_anything_is_started(self):
+        _, err, found = self.shards("--shards", "2,1", "--cache", "4000000GB", "--records",
+                                    1000, code=1)
+        self.assertIn("2 shards may take", err)
+        self.assertNotIn("round 1", err)
+        self.assertEqual(found["rows"], [])
 
     def test_servers_that_do_not_start_are_told_with_their_own_words(self):
         _, err, found = self.shards("--shards", 0, "--records", 1000, "--engine",

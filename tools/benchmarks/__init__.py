@@ -11,9 +11,12 @@
     rows_server.py  rows with one, against the yardstick
     rows_peers.py   rows against other loaders
     rows_limits.py  rows about what the server itself can take
+    rows_published.py  rows after experiments that others have published
     report.py       tables and JSON
     shards.py       `bench shards`: the same data on more and more shards of one machine
     shards_options.py, shards_report.py    what it is asked for; its tables, bars and JSON
     relay.py        a program: TCP with a delay
     python_load.py  a program: a load through the Python driver
+    sums.py         a program: one sum over all documents, by a pipeline, map-reduce, or itself
+    point_reads.py  a program: documents read by key, on schedule, from a secondary
 """

@@ -122,19 +122,28 @@ class Bench:
         return max(one.wall for one in ended)
 
     def load(self, deployment, data, *words, threads=None, uri=None, clustered=True,
-             batch=BATCH_DOCUMENTS):
-        """A load by the loader into a deployment that is emptied before. Its documents are there
+             batch=BATCH_DOCUMENTS, database=DATABASE):
+        """A load by the loader into a database that is emptied before. Its documents are there
         afterwards."""
-        deployment.empty()
+        deployment.empty(database)
         work = self.folder / "work"
         more = ["--clustered"] if clustered else []
         process = run(self._load_words(
-            work, ["--uri", uri or deployment.uri, "--db", DATABASE, "--collection", COLLECTION,
+            work, ["--uri", uri or deployment.uri, "--db", database, "--collection", COLLECTION,
                    "--threads", threads or self.threads, "--batch-size", batch, *more, *words,
                    data.path]), (EXIT_OK, EXIT_REJECTS))
         loaded = self._loaded(work, process)
-        deployment.expect(loaded.documents)
+        deployment.expect(loaded.documents, database)
         return loaded
+
+    def query(self, deployment, *names, suite="mot", repeat=5):
+        """Runs queries of a suite over what was loaded: shardquery's entries of its report."""
+        file = self.folder / "queries.json"
+        words = [word for name in names for word in ("--query", name)]
+        run([self.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE,
+             "--collection", COLLECTION, "--repeat", repeat, "--quiet", "--report", file, *words,
+             suite])
+        return json.loads(file.read_text("utf-8"))["queries"]
 
     def yardstick(self, deployment, data, layout=(), threads=None, uri=None, clustered=True,
                   batch=BATCH_DOCUMENTS):

@@ -71,9 +71,9 @@ class Deployment:
     def collection(self):
         return self.client[DATABASE][COLLECTION]
 
-    def empty(self):
+    def empty(self, database=DATABASE):
         """No data, and nothing left to do for the last load: caches written, files gone."""
-        self.client.drop_database(DATABASE)
+        self.client.drop_database(database)
         self.write_out()
 
     def write_out(self):
@@ -81,8 +81,8 @@ class Deployment:
         for member in self.members:
             write_out(member)
 
-    def expect(self, documents):
-        found = self.collection.estimated_document_count()
+    def expect(self, documents, database=DATABASE):
+        found = self.client[database][COLLECTION].estimated_document_count()
         if found != documents:
             raise Failure(f"the {self.kind} holds {found} documents, not {documents}")
 

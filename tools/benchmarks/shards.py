@@ -17,8 +17,7 @@ from pathlib import Path
 from . import machine, report, shards_report
 from .bench import Bench
 from .figures import Line, Skip
-from .process import Failure, rate, run, with_signals_held
-from .servers import COLLECTION, DATABASE
+from .process import Failure, run, with_signals_held
 from .shards_options import GIB, read_options, size_text
 
 SERVER_MEMORY = 250 << 20  # bytes that a server takes besides its cache: a cautious guess
@@ -128,14 +127,11 @@ class Experiment:
         row.load_cpu.append(watch.shares(*loaded.span))
 
     def query(self, row, deployment):
-        file = self.bench.folder / "queries.json"
-        words = [word for name in self.options.queries for word in ("--query", name)]
         with machine.CpuWatch() as watch:
-            run([self.bench.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE,
-                 "--collection", COLLECTION, "--repeat", self.options.repeat, "--quiet",
-                 "--report", file, *words, "mot"])
+            entries = self.bench.query(deployment, *self.options.queries,
+                                       repeat=self.options.repeat)
         row.query_cpu.append(watch.shares())
-        for entry in json.loads(file.read_text("utf-8"))["queries"]:
+        for entry in entries:
             name, answer = entry["name"], rounded(entry["results"])
             if self.answers.setdefault(name, answer) != answer:
                 raise Failure(f"{row.case.text()}: {name} has another answer than before")

@@ -60,7 +60,7 @@ def shards_text(count):
 
 
 def size_text(size):
-    for unit, name in ((GIB, "GB"), (1 << 20, "MB")):
+    for unit, name in ((GIB, "GiB"), (1 << 20, "MiB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"
     return f"{size} bytes"
@@ -79,10 +79,10 @@ def shard_count(text):
 
 
 def cache_size(text):
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) *(GB|MB)", text.strip(), re.I)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([GM])i?B", text.strip(), re.I)
     if not found or not float(found.group(1)):
         raise ValueError(text)
-    return int(float(found.group(1)) * (GIB if found.group(2).upper() == "GB" else 1 << 20))
+    return int(float(found.group(1)) * (GIB if found.group(2).upper() == "G" else 1 << 20))
 
 
 def engine(text):
@@ -137,9 +137,9 @@ def parser_of():
                         help="options of every mongod, under a name of yours, or one of these names: "
                         + ", ".join(ENGINES) + "; may be given several times (default: default)")
     parser.add_argument("--cache", metavar="SIZE,...",
-                        help="cache of all shards together, such as 2GB or 512MB: the same for any "
-                        "number of shards, which share it out (default: 0.25 GB, mongod's least, "
-                        "for each of the most shards)")
+                        help="cache of all shards together, such as 2GB or 512MB (by powers of 1024, as "
+                        "mongod's own option): the same for any number of shards, which share it "
+                        "out (default: 0.25 GB, mongod's least, for each of the most shards)")
     parser.add_argument("--records", metavar="N", help=f"MOT tests (default: {RECORDS})")
     parser.add_argument("--runs", metavar="N", help="rounds (default: 3)")
     parser.add_argument("--query", action="append", default=[], metavar="NAME",

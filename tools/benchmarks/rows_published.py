@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows after experiments that others have published about loading and querying such data sets.
+
+Ways to sum up, in documents per millisecond; block compressors side by side; point queries on a
+secondary while its set is loaded. `bench shards` (shards.py) is another one.
+"""
+import json
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from .figures import number
+from .process import Failure, end, rate, run, start
+from .servers import COLLECTION, DATABASE, NAMES
+
+HERE = Path(__file__).resolve().parent
+WAYS = {"pipeline": "pipeline", "map-reduce": "mapReduce", "documents": "client, documents",
+        "projection": "client, two fields"}
+COMPRESSORS = ("none", "snappy", "zlib", "zstd")
+QUERY = "green-ness"
+READS = 200     # per second
+AT_REST = 5     # seconds
+PERCENTILES = (50, 95, 99)
+OTHER = f"{DATABASE}_beside"  # database that is loaded while the first one is read
+
+
+# Ways to sum up
+
+def sums(bench, result):
+    data = bench.data.mot(bench.scaled(500_000))
+    speeds, answers = {}, {}
+    for kind, ways in (("mongod", WAYS), ("cluster", ("pipeline",))):
+        deployment = bench.servers.start(kind)
+        documents = bench.load(deployment, data, clustered=False).documents
+        deployment.write_out()
+        lines = {way: result.line(f"{NAMES[kind]}, {WAYS[way]}, docs/ms") for way in ways}
+        ratios = {way: result.line(f"{WAYS[way]} against pipeline") for way in ways
+                  if way != "pipeline"}
+        sum_up(deployment, "pipeline")  # fills the cache
+        for _ in bench.rounds(what=NAMES[kind]):
+            for way, line in lines.items():
+                said = sum_up(deployment, way)
+                answers[kind, way] = said["answer"]
+                if said["answer"] != answers["mongod", "pipeline"]:
+                    raise Failure(f"{NAMES[kind]}, {WAYS[way]}: another answer than the pipeline's")
+                speeds[way] = rate(documents, said["seconds"]) / 1e3
+                line.add(speeds[way])
+            for way, line in ratios.items():
+                line.add(speeds[way] / speeds["pipeline"])
+    counted = sum(tests for tests, _ in answers["mongod", "pipeline"].values())
+    if counted != documents:
+        raise Failure(f"the sums are over {counted} documents, of {documents}")
+    result.note(f"tests and miles of each fuel type, over {documents:,} MOT tests, everything in "
+                "the cache; every way gives the same answer; mapReduce is not among what the "
+                "project's router does, so two shards have the pipeline alone")
+
+
+def sum_up(deployment, way):
+    done = run([sys.executable, HERE / "sums.py", deployment.uri, DATABASE, COLLECTION, way])
+    return json.loads(done.output)
+
+
+# Block compressors
+
+def compressors(bench, result):
+    data = bench.data.mot(bench.scaled(1_000_000))
+    deployment = bench.servers.start("mongod")
+    titles = (("rate", "docs/s"), ("ratio", "data against its files"),
+              ("bytes", "bytes of files per document"), ("query", f"{QUERY}, ms"))
+    lines = {kind: {key: result.line(f"{kind}, {title}") for key, title in titles}
+             for kind in COMPRESSORS}
+    against = {(kind, key): result.line(f"{kind} against none, {what}")
+               for kind in COMPRESSORS[1:] for key, what in (("rate", "rate"),
+                                                             ("query", "query time"))}
+    bench.load(deployment, data)
+    for _ in bench.rounds():
+        found = {kind: compressed(bench, deployment, data, kind) for kind in COMPRESSORS}
+        for kind, figures in found.items():
+            for key, line in lines[kind].items():
+                line.add(figures[key])
+        for (kind, key), line in against.items():
+            line.add(found[kind][key] / found["none"][key])
+    result.note("clustered collections; data is the BSON that the server counts, files are after "
+                "they were written out; queries find the blocks in the cache, uncompressed, where "
+                "the collection fits into it")
+
+
+def compressed(bench, deployment, data, kind):
+    loaded = bench.load(deployment, data, "--compressor", kind)
+    deployment.write_out()
+    documents, size, stored, _ = deployment.stored()
+    [entry] = bench.query(deployment, QUERY, repeat=3)
+    return {"rate": loaded.rate, "ratio": size / stored, "bytes": stored / documents,
+            "query": entry["medianMs"]}
+
+
+# Point queries on a secondary
+
+def secondary_reads(bench, result):
+    data = bench.data.mot(bench.scaled(1_000_000, least=20_000))
+    deployment = bench.servers.start("replica")
+    bench.load(deployment, data, clustered=False)
+    wait_for_secondaries(deployment)
+    pairs = {percent: result.compare(f"while loading, {percent} %, ms", f"at rest, {percent} %, ms",
+                                     f"loading against rest, {percent} %")
+             for percent in PERCENTILES}
+    most = result.compare("while loading, slowest, ms", "at rest, slowest, ms",
+                          "loading against rest, slowest")
+    alone = result.line("loader, docs/s, nobody reading")
+    rates = result.line("loader, docs/s, while reading")
+    counts = []
+    for _ in bench.rounds(3):
+        with reading(deployment) as reads:
+            time.sleep(max(AT_REST * min(bench.scale, 1), 0.5))
+        rest = sorted(latency for _, latency in reads)
+        alone.add(bench.load(deployment, data, clustered=False, database=OTHER).rate)
+        wait_for_secondaries(deployment)
+        with reading(deployment) as reads:
+            loaded = bench.load(deployment, data, clustered=False, database=OTHER)
+        begin, until = loaded.span
+        busy = sorted(latency for due, latency in reads if begin <= due < until)
+        wait_for_secondaries(deployment)
+        if not rest or not busy:
+            raise Failure("too little data for a figure: a larger --scale is needed")
+        for percent, pair in pairs.items():
+            pair.add(quantile(busy, percent), quantile(rest, percent))
+        most.add(busy[-1], rest[-1])
+        rates.add(loaded.rate)
+        counts.append((len(rest), len(busy)))
+    result.note(f"{READS} reads per second by _id, one after the other, of a collection beside the "
+                "one that is loaded; latencies count from when a read was due; reads per round, at "
+                "rest and while loading: " +
+                ", ".join(f"{number(a)} and {number(b)}" for a, b in counts))
+
+
+@contextmanager
+def reading(deployment):
+    """Reads from secondaries go on meanwhile; then the list has them: (when it was due, ms)."""
+    uri = deployment.uri + "&readPreference=secondary"
+    process = start([sys.executable, HERE / "point_reads.py", uri, DATABASE, COLLECTION, READS],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    reads = []
+    try:
+        if process.stdout.readline() != b"reading\n":
+            raise Failure("the reads from a secondary did not begin")
+        yield reads
+        process.stdin.close()
+        reads += map(json.loads, process.stdout)
+        if process.wait() != 0:
+            raise Failure("the reads from a secondary have failed")
+    finally:
+        end(process)
+        process.stdin.close()
+        process.stdout.close()
+
+
+def quantile(ordered, percent):
+    """The value that so many percent of all do not exceed."""
+    return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
+
+
+def wait_for_secondaries(deployment, patience=120):
+    """Until every member has applied what the primary has, so that rest is rest."""
+    deadline = time.monotonic() + patience
+    while True:
+        members = deployment.client.admin.command("replSetGetStatus")["members"]
+        times = [member["optime"]["ts"] for member in members]
+        first = next(member["optime"]["ts"] for member in members
+                     if member["stateStr"] == "PRIMARY")
+        if all(each >= first for each in times):
+            return
+        if time.monotonic() > deadline:
+            raise Failure(f"the secondaries have not caught up within {patience} s")
+        time.sleep(0.2)
+
+
+ROWS = [
+    ("queries", "one sum over all documents: pipeline, mapReduce, client", sums),
+    ("compressors", "block compressors: load, room, query", compressors),
+    ("secondary-reads", "point queries on a secondary, loaded and at rest", secondary_reads),
+]
