@@ -34,8 +34,8 @@ class Row:
              ("ratio", "rate against the first number of shards, round by round"),
              ("loader_cpu", "CPU seconds of the loader per million documents"),
              ("server_cpu", "CPU seconds of all servers per million documents, loading"),
-             ("stored", "bytes of the collection's files"),
-             ("indexes", "bytes of the indexes' files"),
+             ("stored", "bytes of the files of the collection and of its indexes"),
+             ("indexes", "of these, of the indexes"),
              ("files", "bytes of all files of the shards"),
              ("journal", "of these, of the journals"),
              ("memory", "bytes of memory, the shards' peaks together"))
@@ -47,6 +47,15 @@ class Row:
         self.load_cpu, self.query_cpu = [], []  # shares of the machine, one dictionary a round
         self.queries = {name: Line(name) for name in queries}        # milliseconds
         self.query_ratios = {name: Line(name) for name in queries}   # baseline's time / this one's
+
+    def add(self, figures, load_cpu, query_cpu, times):
+        """One measurement, which has come to its end."""
+        for name, value in figures.items():
+            getattr(self, name).add(value)
+        self.load_cpu.append(load_cpu)
+        self.query_cpu.append(query_cpu)
+        for name, milliseconds in times.items():
+            self.queries[name].add(milliseconds)
 
 
 class Experiment:
@@ -96,22 +105,21 @@ class Experiment:
         words = ["--shards", case.shards, "--cache", f"{case.shard_cache / GIB:.4f}",
                  *(f"--mongod-option={word}" for word in case.engine.words)]
         deployment = self.bench.servers.start("cluster" if case.shards else "mongod", *words)
-        self.load(row, deployment, data)
+        figures, load_cpu = self.load(deployment, data)
         deployment.write_out()
         documents, _, stored, indexes = deployment.stored()
         if documents != self.loaded.documents:
             raise Failure(f"{case.text()}: the shards hold {documents} documents, not "
                           f"{self.loaded.documents}")
-        self.query(row, deployment)
-        row.stored.add(stored)
-        row.indexes.add(indexes)
+        times, query_cpu = self.query(case, deployment)
         files, journal = deployment.file_bytes()
-        row.files.add(files)
-        row.journal.add(journal)
-        row.memory.add(deployment.peak_memory())
+        figures.update(stored=stored + indexes, indexes=indexes, files=files, journal=journal,
+                       memory=deployment.peak_memory())
+        row.add(figures, load_cpu, query_cpu, times)
         with_signals_held(self.bench.servers.stop)
 
-    def load(self, row, deployment, data):
+    def load(self, deployment, data):
+        """The figures of a load, and what the processors did during its load phase."""
         before = deployment.cpu_seconds()
         with machine.CpuWatch() as watch:
             loaded = self.bench.load(deployment, data, *self.options.load_option, clustered=False)
@@ -119,23 +127,21 @@ class Experiment:
             raise Failure(f"this load has inserted {loaded.documents} documents, and another one "
                           f"{self.loaded.documents}")
         self.loaded = loaded
-        row.rate.add(loaded.rate)
-        row.seconds.add(loaded.seconds)
-        row.whole.add(loaded.process.wall)
-        row.loader_cpu.add(loaded.cpu_per_million)
-        row.server_cpu.add((deployment.cpu_seconds() - before) / loaded.documents * 1e6)
-        row.load_cpu.append(watch.shares(*loaded.span))
+        server_cpu = (deployment.cpu_seconds() - before) / loaded.documents * 1e6
+        return dict(rate=loaded.rate, seconds=loaded.seconds, whole=loaded.process.wall,
+                    loader_cpu=loaded.cpu_per_million,
+                    server_cpu=server_cpu), watch.shares(*loaded.span)
 
-    def query(self, row, deployment):
+    def query(self, case, deployment):
+        """The milliseconds of each query, and what the processors did during all of them."""
         with machine.CpuWatch() as watch:
             entries = self.bench.query(deployment, *self.options.queries,
                                        repeat=self.options.repeat)
-        row.query_cpu.append(watch.shares())
         for entry in entries:
-            name, answer = entry["name"], rounded(entry["results"])
-            if self.answers.setdefault(name, answer) != answer:
-                raise Failure(f"{row.case.text()}: {name} has another answer than before")
-            row.queries[name].add(entry["medianMs"])
+            answer = rounded(entry["results"])
+            if self.answers.setdefault(entry["name"], answer) != answer:
+                raise Failure(f"{case.text()}: {entry['name']} has another answer than before")
+        return {entry["name"]: entry["medianMs"] for entry in entries}, watch.shares()
 
     def warnings(self, facts):
         found = machine.warnings(facts)

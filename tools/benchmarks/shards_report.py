@@ -41,7 +41,7 @@ class Told:
         self.facts = facts
         self.warnings = warnings
         self.why = why
-        self.rows = [row for row in experiment.rows if row.memory.values]  # measured to the end
+        self.rows = [row for row in experiment.rows if row.rate.values]
         self.documents = experiment.loaded.documents if experiment.loaded else 0
 
     # In words
@@ -65,7 +65,7 @@ class Told:
             name = [str(case.shards or "mongod"), case.engine.name, size_text(case.cache)]
             loads.append(name + [
                 number(row.seconds.median), number(row.rate.median), spread(row.rate),
-                self.ratio(row.ratio), size_text(row.stored.median + row.indexes.median),
+                self.ratio(row.ratio), size_text(row.stored.median),
                 size_text(row.files.median), size_text(row.memory.median),
                 self.processors(row.load_cpu)])
             queries += [name + [
