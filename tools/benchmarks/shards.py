@@ -74,8 +74,8 @@ class Experiment:
         there = machine.memory_available()
         if there is not None and wanted > there:
             raise Failure(f"{max(self.options.counts)} shards may take {size_text(wanted)} of "
-                          f"memory, and {size_text(there)} are free: choose fewer --shards, or less "
-                          "--cache")
+                          f"memory, and {size_text(there)} are free: choose fewer --shards, or "
+                          "less --cache")
 
     def run(self):
         self.check_memory()

@@ -123,8 +123,8 @@ def parser_of():
         prog="bench shards",
         description="Loads the same MOT tests into 1, 2, 4, ... shards of this one machine, each a "
         "mongod of its own, and runs an aggregation over all of them: load rate, disk use, query "
-        "time, and what the processors do meanwhile. Each measurement has a cluster that nobody has "
-        "used before. docs/micro-shards.md says how to read it.",
+        "time, and what the processors do meanwhile. Each measurement has a cluster that nobody "
+        "has used before. docs/micro-shards.md says how to read it.",
         epilog="Example: bench shards --shards 1,2,4 --engine snappy --engine zstd "
         "--engine 'no-journal-packing=--wiredTigerJournalCompressor=none' --cache 1GB,2GB. "
         "Exit status: 0 measured; 1 something failed, and what was measured until then is told; "
@@ -134,18 +134,19 @@ def parser_of():
                         "powers of two up to twice the cores, but to 8 in any case and to 32 at "
                         "most)")
     parser.add_argument("--engine", action="append", default=[], metavar="NAME[=OPTIONS]",
-                        help="options of every mongod, under a name of yours, or one of these names: "
-                        + ", ".join(ENGINES) + "; may be given several times (default: default)")
+                        help="options of every mongod, under a name of yours, or one of these "
+                        "names: " + ", ".join(ENGINES) + "; may be given several times (default: default)")
     parser.add_argument("--cache", metavar="SIZE,...",
-                        help="cache of all shards together, such as 2GB or 512MB (by powers of 1024, as "
-                        "mongod's own option): the same for any number of shards, which share it "
+                        help="cache of all shards together, such as 2GB or 512MB (by powers of 1024, "
+                        "as mongod's own option): the same for any number of shards, which share it "
                         "out (default: 0.25 GB, mongod's least, for each of the most shards)")
     parser.add_argument("--records", metavar="N", help=f"MOT tests (default: {RECORDS})")
     parser.add_argument("--runs", metavar="N", help="rounds (default: 3)")
     parser.add_argument("--query", action="append", default=[], metavar="NAME",
                         help="query of the suite mot; may be given several times (default: "
                         "green-ness)")
-    parser.add_argument("--repeat", metavar="N", help="timed runs of a query per round (default: 5)")
+    parser.add_argument("--repeat", metavar="N",
+                        help="timed runs of a query per round (default: 5)")
     parser.add_argument("--load-option", action="append", default=[], metavar="WORD",
                         help="one more word for shardload load, such as --load-option=--clustered")
     parser.add_argument("--quick", action="store_true",
@@ -183,8 +184,8 @@ def read_options(words):
     if options.cache is not None:
         options.caches = read_each("--cache", options.cache.split(","), cache_size,
                                    "a size such as 2GB or 512MB", problems)
-    problems += [f"--cache: {size_text(size)} are too little for {shards_text(most)}: a mongod takes no "
-                 f"less than {size_text(LEAST_CACHE)}, together {size_text(most * LEAST_CACHE)}"
+    problems += [f"--cache: {size_text(size)} are too little for {shards_text(most)}: a mongod takes "
+                 f"no less than {size_text(LEAST_CACHE)}, together {size_text(most * LEAST_CACHE)}"
                  for size in options.caches if size < most * LEAST_CACHE]
     options.records = whole("records", options.records, QUICK_RECORDS if options.quick else RECORDS)
     options.runs = whole("runs", options.runs, 2 if options.quick else 3)

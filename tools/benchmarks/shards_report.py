@@ -93,8 +93,8 @@ class Told:
     def notes(self):
         return [f"ratio: how many times as fast as {self.base()}, in the median of the rounds",
                 "data: files of the collection and of its indexes; files: all that the data "
-                "directories of the shards hold, journals and oplogs included; memory: the peaks of "
-                "the shards' servers, together",
+                "directories of the shards hold, journals and oplogs included; memory: the peaks "
+                "of the shards' servers, together",
                 "us/sy/wa/id: shares of the machine in user mode, in the kernel, waiting for the "
                 "disk, idle"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: tests and miles of each fuel type, over a collection of MOT tests, in one of four ways.
+"""A program: tests and miles of each fuel type, over all MOT tests, in one of four ways.
 
     python3 sums.py URI DATABASE COLLECTION pipeline|map-reduce|documents|projection
 
