@@ -37,6 +37,8 @@ class Processors(unittest.TestCase):
         self.assertEqual(watch.shares(10.5, 11.5), {"user": 0.5, "system": 0.0, "wait": 0.5,
                                                     "idle": 0.0})
         self.assertAlmostEqual(sum(watch.shares().values()), 1.0)
+        busy, there = watch.busy()
+        self.assertAlmostEqual(busy / there, 1 / 3)
 
     def test_stolen_time_is_told_where_there_is_some(self):
         watch = self.watch((1.0, [0, 0, 0, 0, 0]), (2.0, [50, 0, 0, 0, 150]))
@@ -153,12 +155,17 @@ class Shards(support.Case):
                 self.assertGreater(row["storageBytes"], row["indexBytes"])
                 self.assertGreater(row["memoryBytes"], 0)
                 self.assertEqual(row["ratioTo"], 1)
+                self.assertLess(max(rounds["others"]), 1.0)
+                self.assertGreaterEqual(min(rounds["others"]), 0.0)
         one, two = found["rows"]
         self.assertEqual(one["rounds"]["ratio"], [1.0, 1.0])
         self.assertEqual(two["rounds"]["ratio"],
                          [b / a for a, b in zip(one["rounds"]["rate"], two["rounds"]["rate"])])
         self.assertIn("green-ness, milliseconds\n  1 shard,", out)
         self.assertIn("do not quote", "".join(found["warnings"]), "a small run gives no figures")
+        self.assertEqual(
+            max(max(row["rounds"]["others"]) for row in found["rows"]) > machine.FOREIGN,
+            "went to other programs" in "".join(found["warnings"]))
         self.assertEqual(len([line for line in page.read_text("utf-8").splitlines()
                               if line.startswith(("| 1 |", "| 2 |"))]), 2 + 4)
 

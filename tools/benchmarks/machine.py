@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 BUSY = 0.15  # load per core at the start from which figures are not to be believed
+FOREIGN = 0.05  # share of the machine that other programs may take meanwhile
 SMALL = 0.5  # scale below which they are not either
 
 
@@ -79,6 +80,12 @@ class CpuWatch:
                 share = min(max((moment - left) / (right - left), 0.0), 1.0)
                 return [a + share * (b - a) for a, b in zip(before, after)]
         return self.seen[-1][1]
+
+    def busy(self):
+        """CPU seconds that all programs have spent all the while, and those that there were."""
+        ticks = [b - a for a, b in zip(self.seen[0][1], self.seen[-1][1])]
+        per_second = os.sysconf("SC_CLK_TCK")
+        return sum(ticks[:2]) / per_second, sum(ticks) / per_second
 
     def shares(self, begin=None, end=None):
         """{state: share of the machine} between two moments of time.time(), or all the while. The

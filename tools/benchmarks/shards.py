@@ -11,6 +11,7 @@ import json
 import shutil
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Row:
              ("ratio", "rate against the first number of shards, round by round"),
              ("loader_cpu", "CPU seconds of the loader per million documents"),
              ("server_cpu", "CPU seconds of all servers per million documents, loading"),
+             ("others", "share of the machine that other programs took, loading"),
              ("stored", "bytes of the files of the collection and of its indexes"),
              ("indexes", "of these, of the indexes"),
              ("files", "bytes of all files of the shards"),
@@ -120,17 +122,21 @@ class Experiment:
 
     def load(self, deployment, data):
         """The figures of a load, and what the processors did during its load phase."""
-        before = deployment.cpu_seconds()
+        before, own = deployment.cpu_seconds(), time.process_time()
         with machine.CpuWatch() as watch:
             loaded = self.bench.load(deployment, data, *self.options.load_option, clustered=False)
         if self.loaded and loaded.documents != self.loaded.documents:
             raise Failure(f"this load has inserted {loaded.documents} documents, and another one "
                           f"{self.loaded.documents}")
         self.loaded = loaded
-        server_cpu = (deployment.cpu_seconds() - before) / loaded.documents * 1e6
-        return dict(rate=loaded.rate, seconds=loaded.seconds, whole=loaded.process.wall,
-                    loader_cpu=loaded.cpu_per_million,
-                    server_cpu=server_cpu), watch.shares(*loaded.span)
+        server_cpu = deployment.cpu_seconds() - before
+        busy, there = watch.busy()
+        others = busy - server_cpu - loaded.process.cpu - (time.process_time() - own)
+        figures = dict(rate=loaded.rate, seconds=loaded.seconds, whole=loaded.process.wall,
+                       loader_cpu=loaded.cpu_per_million,
+                       server_cpu=server_cpu / loaded.documents * 1e6,
+                       others=max(others, 0) / there)
+        return figures, watch.shares(*loaded.span)
 
     def query(self, case, deployment):
         """The milliseconds of each query, and what the processors did during all of them."""
@@ -148,6 +154,11 @@ class Experiment:
         if self.options.records < FAST_ENOUGH:
             found.append(f"{self.options.records:,} records are so few that starting and ending "
                          "weighs more than the work: do not quote these figures")
+        most = max((value for row in self.rows for value in row.others.values), default=0)
+        if most > machine.FOREIGN:
+            found.append(f"up to {100 * most:.0f} % of the machine went to other programs while "
+                         "loading: do not quote these figures; many shards get more of a busy "
+                         "machine than few")
         return found
 
 

@@ -192,6 +192,7 @@ class Told:
             "high": max(row.rate.values),
             "loaderCpuPerMillion": row.loader_cpu.median,
             "serverCpuPerMillion": row.server_cpu.median,
+            "others": row.others.median,
             "storageBytes": row.stored.median,
             "indexBytes": row.indexes.median,
             "fileBytes": row.files.median,
