@@ -11,7 +11,6 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from .figures import number
 from .process import Failure, end, rate, run, start
 from .servers import COLLECTION, DATABASE, NAMES
 
@@ -20,8 +19,8 @@ WAYS = {"pipeline": "pipeline", "map-reduce": "mapReduce", "documents": "client,
         "projection": "client, two fields"}
 COMPRESSORS = ("none", "snappy", "zlib", "zstd")
 QUERY = "green-ness"
-READS = 200     # per second
-AT_REST = 5     # seconds
+READS, READERS = 100, 8  # per second, by so many threads
+AT_REST = 10    # seconds
 PERCENTILES = (50, 95, 99)
 OTHER = f"{DATABASE}_beside"  # database that is loaded while the first one is read
 
@@ -129,18 +128,18 @@ def secondary_reads(bench, result):
         most.add(busy[-1], rest[-1])
         rates.add(loaded.rate)
         counts.append((len(rest), len(busy)))
-    result.note(f"{READS} reads per second by _id, one after the other, of a collection beside the "
-                "one that is loaded; latencies count from when a read was due; reads per round, at "
+    result.note(f"{READS} reads per second by _id, by {READERS} threads, of a collection beside "
+                "the one that is loaded; latencies count from when a read was due; reads per round, at "
                 "rest and while loading: " +
-                ", ".join(f"{number(a)} and {number(b)}" for a, b in counts))
+                ", ".join(f"{a:,} and {b:,}" for a, b in counts))
 
 
 @contextmanager
 def reading(deployment):
     """Reads from secondaries go on meanwhile; then the list has them: (when it was due, ms)."""
     uri = deployment.uri + "&readPreference=secondary"
-    process = start([sys.executable, HERE / "point_reads.py", uri, DATABASE, COLLECTION, READS],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = start([sys.executable, HERE / "point_reads.py", uri, DATABASE, COLLECTION, READS,
+                     READERS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     reads = []
     try:
         if process.stdout.readline() != b"reading\n":
