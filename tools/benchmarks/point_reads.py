@@ -4,10 +4,10 @@
     python3 point_reads.py URI DATABASE COLLECTION PER-SECOND THREADS
 
 The URI says which members are read. Reads are due at fixed times, and so many threads take the next
-one in turn: a read that is slow does not hold up those behind it, unless all threads wait. Even then
-a latency counts from the time at which its read was due: else a server that stands still for a
-second would be seen as a few slow reads, where every client of that second would have waited. At the
-end it prints a line of JSON per read: when it was due, as time.time() counts, and the milliseconds
+one in turn: a read that is slow does not hold up those behind it, unless all threads wait. Even
+then a latency counts from the time at which its read was due: else a server that stands still for a
+second would be seen as a few slow reads, where every client of that second would have waited. At
+the end it prints a line of JSON per read: when it was due, as time.time() counts, and the milliseconds
 until its document was there.
 """
 import json

@@ -129,8 +129,8 @@ def secondary_reads(bench, result):
         rates.add(loaded.rate)
         counts.append((len(rest), len(busy)))
     result.note(f"{READS} reads per second by _id, by {READERS} threads, of a collection beside "
-                "the one that is loaded; latencies count from when a read was due; reads per round, at "
-                "rest and while loading: " +
+                "the one that is loaded; latencies count from when a read was due; reads per round, "
+                "at rest and while loading: " +
                 ", ".join(f"{a:,} and {b:,}" for a, b in counts))
 
 
