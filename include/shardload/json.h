@@ -20,13 +20,10 @@ char *sl_json_text(const bson_t *document, sl_error *error);
  * free(). NULL when it cannot be written. */
 char *sl_json_value(const bson_iter_t *value);
 
-/* Writes the text of sl_json_text to `path`, mode 0600. The file appears whole or not at all: it is
- * written and synced beside its place and renamed into it. An existing regular file is replaced; a
- * symbolic link, a directory or a device is refused. */
+/* Writes the text of sl_json_text to `path` as sl_private_file_replace does. */
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error);
 
-/* Would sl_json_write_file write to `path`, as far as can be told beforehand? For asking before hours
- * of work whose result is to go there. */
+/* Would sl_json_write_file write to `path`? As sl_private_file_may_replace. */
 bool sl_json_may_write_file(const char *path, sl_error *error);
 
 /* Parses one JSON object or array, with nothing but blanks around it. Destroy the result. NULL with

@@ -6,6 +6,7 @@
 #define SHARDLOAD_PRIVATE_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <shardload/error.h>
 
@@ -14,6 +15,15 @@
  * refused, and so is a file that others may read and that cannot be kept from them. The file's
  * descriptor, or -1 with error (SL_EXIT_USAGE). */
 int sl_private_file_open(const char *path, int flags, sl_error *error);
+
+/* Writes `length` bytes to `path`, mode 0600. The file appears whole or not at all: it is written and
+ * synced beside its place and renamed into it. An existing regular file is replaced; a symbolic link,
+ * a directory or a device is refused. False with error (SL_EXIT_USAGE). */
+bool sl_private_file_replace(const char *path, const char *bytes, size_t length, sl_error *error);
+
+/* Would sl_private_file_replace write to `path`, as far as can be told beforehand? For asking before
+ * hours of work whose result is to go there. */
+bool sl_private_file_may_replace(const char *path, sl_error *error);
 
 /* Makes the folder `path`, mode 0700, or takes the one that is there; a link is refused. */
 bool sl_private_folder_make(const char *path, sl_error *error);

@@ -4,13 +4,12 @@
 #include <shardload/json.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include <shardload/private_file.h>
 
 #define LINE_COLUMNS 100
 #define FILE_BYTES_MAX ((off_t)256 << 20)
@@ -165,64 +164,15 @@ char *sl_json_value(const bson_iter_t *value) {
     return flat;
 }
 
-static bool write_all(int file, const char *bytes, size_t length) {
-    while (length > 0) {
-        ssize_t written = write(file, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
 bool sl_json_may_write_file(const char *path, sl_error *error) {
-    struct stat there;
-    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: not a regular file, and nothing else is replaced; give another "
-                            "name", path);
-    char *folder = strdup(path);
-    if (!folder)
-        return sl_error_memory(error, "writing JSON");
-    bool ok = access(dirname(folder), W_OK | X_OK) == 0 ||
-              sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path,
-                           strerror(errno));
-    free(folder);
-    return ok;
+    return sl_private_file_may_replace(path, error);
 }
 
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error) {
-    bool ok = false;
-    int file = -1;
-    char *beside = NULL;
     char *text = sl_json_text(document, error);
     if (!text)
         return sl_error_prefix(error, "%s", path);
-
-    if (!sl_json_may_write_file(path, error))
-        goto done;
-    if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
-        beside = NULL;
-        sl_error_memory(error, "writing JSON");
-        goto done;
-    }
-    file = mkostemp(beside, O_CLOEXEC); /* a new file of mode 0600 */
-    if (file < 0) {
-        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
-        goto done;
-    }
-    ok = write_all(file, text, strlen(text)) && fsync(file) == 0;
-    int closed = close(file);
-    ok = ok && closed == 0 && rename(beside, path) == 0;
-    if (!ok) {
-        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
-        unlink(beside);
-    }
-done:
-    free(beside);
+    bool ok = sl_private_file_replace(path, text, strlen(text), error);
     free(text);
     return ok;
 }

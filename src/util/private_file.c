@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,4 +55,57 @@ bool sl_private_folder_make(const char *path, sl_error *error) {
     if (errno != EEXIST || lstat(path, &facts) != 0)
         return sl_error_set(error, SL_EXIT_USAGE, "cannot make %s: %s", path, strerror(errno));
     return S_ISDIR(facts.st_mode) || refuse(path, "what is in its place is no folder", error);
+}
+
+static bool write_all(int file, const char *bytes, size_t length) {
+    while (length > 0) {
+        ssize_t written = write(file, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+bool sl_private_file_may_replace(const char *path, sl_error *error) {
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: not a regular file, and nothing else is replaced; give another "
+                            "name", path);
+    char *folder = strdup(path);
+    if (!folder)
+        return sl_error_memory(error, "writing a file");
+    bool ok = access(dirname(folder), W_OK | X_OK) == 0 ||
+              sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path,
+                           strerror(errno));
+    free(folder);
+    return ok;
+}
+
+bool sl_private_file_replace(const char *path, const char *bytes, size_t length, sl_error *error) {
+    bool ok = false;
+    char *beside = NULL;
+    if (!sl_private_file_may_replace(path, error))
+        return false;
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+        return sl_error_memory(error, "writing a file");
+    int file = mkostemp(beside, O_CLOEXEC); /* a new file of mode 0600 */
+    if (file < 0) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+        goto done;
+    }
+    ok = write_all(file, bytes, length) && fsync(file) == 0;
+    int closed = close(file);
+    ok = ok && closed == 0 && rename(beside, path) == 0;
+    if (!ok) {
+        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+        unlink(beside);
+    }
+done:
+    free(beside);
+    return ok;
 }
