@@ -5,6 +5,7 @@
 #include <shardload/log.h>
 #include <shardload/options.h>
 
+#include "commands.h"
 #include "load_options.h"
 #include "load_setup.h"
 
@@ -76,6 +77,12 @@ static const sl_command commands[] = {
     {"inspect", SL_COMMAND_INSPECT, "[options] SOURCE...", "Show what sources hold; needs no server.",
      "Format and dialect, the first documents as Extended JSON, rejects, estimates.\n\n"
      "  shardload inspect test_result_2013.txt.gz", true, run_inspect},
+    {"report", SL_COMMAND_REPORT, "[options] RECORD.json...", "Draw what runs have recorded.",
+     "Records are the run.json of loads, tune.json, reload.json, plan.json, and what tools/bench shards\n"
+     "writes. Several of one kind are laid side by side. docs/reports.md tells how to read it.\n\n"
+     "  shardload report shardload-mot.tests-20240131-101500/run.json\n"
+     "  shardload report --html compare.html before/run.json after/run.json", true,
+     sl_command_report},
     {0},
 };
 

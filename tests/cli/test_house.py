@@ -30,6 +30,7 @@ HEADERS = {
     "isd": "format",
     "json": "report", "load": "load",
     "log": "util", "md5": "util", "options": "cli", "private_file": "util", "query": "query",
+    "report": "report",
     "run_record": "report", "schema": "format", "source": "source", "text": "util",
     "simd": "format", "ycsb": "format",
 }

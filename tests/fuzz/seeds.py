@@ -8,6 +8,7 @@ What once broke something belongs here too, beside the unit test that keeps it.
 import bz2
 import gzip
 import io
+import json
 import lzma
 import pathlib
 import struct
@@ -15,6 +16,9 @@ import sys
 import tarfile
 import zipfile
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import record_maker  # noqa: E402
 
 MOT_HEADER = ("test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|"
               "postcode_area|make|model|colour|fuel_type|cylinder_capacity|first_use_date")
@@ -145,6 +149,13 @@ SEEDS = {
                   b'{"a": {"$numberLong": "5"}, "b": {"$oid": "0123456789abcdef01234567"}}'],
     "fuzz_report": [REPORT.encode() + b"\0" + REPORT.replace("1.25", "2.5").encode(),
                     REPORT.encode() + b'\0{"queries": [1]}'],
+    "fuzz_record": [
+        json.dumps(record, separators=(",", ":")).encode() + bytes([flags])
+        for flags, record in enumerate([
+            record_maker.load(3, 2), record_maker.load(2, 9, points=2), record_maker.load(0),
+            record_maker.plan(), record_maker.shards(), record_maker.reload(0.5),
+            {**record_maker.tune(), "settings": record_maker.tune()["settings"][:6]}])
+    ],
     "fuzz_options": [
         b"db: x\nindex:\n  - '{\"a\": 1}'\nthreads: auto\nmax-rejects: 5%\n\0"
         b"-c\0t\0--batch-bytes=1MiB\0f.txt",

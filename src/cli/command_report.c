@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `shardload report`: records of runs as an HTML file, or as text for the terminal. */
+#include "commands.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <shardload/json.h>
+#include <shardload/log.h>
+#include <shardload/private_file.h>
+#include <shardload/report.h>
+#include <shardload/text.h>
+
+#include "load_setup.h"
+
+typedef struct inputs {
+    bson_t **records;
+    char **names;
+    size_t count;
+} inputs;
+
+static void clear(inputs *in) {
+    for (size_t i = 0; in->records && i < in->count; i++)
+        bson_destroy(in->records[i]);
+    for (size_t i = 0; in->names && i < in->count; i++)
+        free(in->names[i]);
+    free(in->records);
+    free(in->names);
+}
+
+/* What to call the record of a file: its own name, or its folder's where all files are called
+ * alike, as run.json is. */
+static char *name_of(const char *path) {
+    static const char *const common[] = {"run.json", "tune.json", "reload.json", "plan.json"};
+    const char *base = strrchr(path, '/');
+    size_t length = strlen(base ? base + 1 : path);
+    for (size_t i = 0; base && base > path && i < sizeof common / sizeof common[0]; i++) {
+        if (strcmp(base + 1, common[i]) != 0)
+            continue;
+        const char *end = base;
+        while (base > path && base[-1] != '/')
+            base--;
+        return strndup(base, (size_t)(end - base));
+    }
+    base = base ? base + 1 : path;
+    if (length > 5 && strcmp(base + length - 5, ".json") == 0)
+        length -= 5;
+    return strndup(base, length);
+}
+
+/* Reads all files; what is wrong with any of them is said of all. */
+static bool read_records(const sl_options *options, inputs *in, sl_error *error) {
+    size_t count = sl_options_argument_count(options);
+    if (count == 0)
+        return sl_option_problem(error, "which records? Name run.json of a load, or several");
+    in->records = calloc(count, sizeof *in->records);
+    in->names = calloc(count, sizeof *in->names);
+    if (!in->records || !in->names)
+        return sl_error_memory(error, "reading records");
+    for (; in->count < count; in->count++) {
+        const char *path = sl_options_argument(options, in->count);
+        sl_error one = {0};
+        if (!(in->names[in->count] = name_of(path)))
+            return sl_error_memory(error, "reading records");
+        if (sl_json_read_file(path, &in->records[in->count], &one) &&
+            sl_report_check_record(in->records[in->count], &one))
+            continue;
+        if (in->records[in->count])
+            sl_error_prefix(&one, "%s", path);
+        sl_exit code = error->code ? error->code : one.code;
+        sl_option_problem(error, one.message);
+        error->code = code;
+    }
+    return !error->code;
+}
+
+static bool write_html(const sl_report *report, const char *path, sl_error *error) {
+    char *text = sl_report_html(report, error);
+    if (!text)
+        return false;
+    size_t length = strlen(text);
+    bool ok;
+    if (strcmp(path, "-") == 0) {
+        ok = fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0;
+        if (!ok)
+            sl_error_set(error, SL_EXIT_USAGE, "the report cannot be written to standard output");
+    } else {
+        ok = sl_private_file_replace(path, text, length, error);
+    }
+    free(text);
+    return ok;
+}
+
+static unsigned terminal_columns(void) {
+    struct winsize size = {0};
+    uint64_t columns = 0;
+    const char *told = getenv("COLUMNS");
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return told && sl_text_to_u64(sl_text_of(told), &columns) && columns < 1000 ? (unsigned)columns
+                                                                                : 0;
+}
+
+int sl_command_report(const sl_options *options) {
+    inputs in = {0};
+    sl_error error = {0};
+    const char *html = sl_option_string(options, "html");
+    if (read_records(options, &in, &error)) {
+        sl_report report = {.records = (const bson_t *const *)in.records,
+                            .names = (const char *const *)in.names,
+                            .count = in.count,
+                            .title = sl_option_string(options, "title")};
+        if (html) {
+            write_html(&report, html, &error);
+        } else {
+            setlocale(LC_CTYPE, "");
+            sl_report_terminal terminal = {
+                .columns = terminal_columns(),
+                .ascii = sl_option_flag(options, "ascii") ||
+                         strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+            };
+            sl_report_text(&report, &terminal, stdout, &error);
+        }
+    }
+    if (error.code)
+        sl_log_error("%s", error.message);
+    clear(&in);
+    return error.code;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands of shardload that have a file of their own. Each returns the exit code; what went wrong
+ * has been said. */
+#ifndef SHARDLOAD_COMMANDS_H
+#define SHARDLOAD_COMMANDS_H
+
+#include <shardload/options.h>
+
+int sl_command_report(const sl_options *options);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sections of several kinds of record share: values in words, phases, options, the
+ * account. */
+#include "sections.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lookup.h"
+#include "scale.h"
+
+const char *sl_section_time(sl_page *page, const bson_t *record, const char *path) {
+    double milliseconds = sl_look_number(record, path);
+    const char *written = sl_look_text(record, path); /* 2026-11-20T16:31:34Z */
+    struct tm parts;
+    char text[40];
+    if (written && strlen(written) >= 16)
+        return sl_page_text(page, "%.10s %.5s", written, written + 11);
+    if (!(milliseconds > 0 && milliseconds < 4e12)) /* until the year 2096 */
+        return "";
+    time_t seconds = (time_t)(milliseconds / 1000);
+    if (!gmtime_r(&seconds, &parts) || strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts) == 0)
+        return "";
+    return sl_page_text(page, "%s", text);
+}
+
+const char *sl_section_number(sl_page *page, double value, sl_unit unit) {
+    char human[SL_HUMAN_ROOM];
+    return sl_page_text(page, "%s", sl_value_text(value, unit, human));
+}
+
+const char *sl_section_value(sl_page *page, const bson_t *record, const char *path, sl_unit unit) {
+    return sl_section_number(page, sl_look_number(record, path), unit);
+}
+
+const char *sl_section_ratio(sl_page *page, double value, double first) {
+    if (!(value >= 0) || !(first > 0))
+        return "";
+    return sl_page_text(page, value / first < 0.095 ? "%.2g" : "%.2f", value / first);
+}
+
+void sl_section_fact(sl_page *page, sl_page_table *facts, const bson_t *record, const char *path,
+                     const char *name, sl_unit unit) {
+    if (sl_look_number(record, path) >= 0)
+        sl_page_fact(page, facts, name, sl_section_value(page, record, path, unit));
+}
+
+void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_tone tone) {
+    bson_t list;
+    bson_iter_t at;
+    bool more = sl_look_inside(record, path, &list) && bson_iter_init(&at, &list);
+    for (unsigned i = 0; i < 20 && more && bson_iter_next(&at); i++) {
+        if (BSON_ITER_HOLDS_UTF8(&at))
+            sl_page_say(page, tone == SL_TONE_PLAIN ? SL_BLOCK_TEXT : SL_BLOCK_VERDICT, tone,
+                        bson_iter_utf8(&at, NULL));
+    }
+}
+
+/* ---- phases ---- */
+
+/* A run has a dozen phases; a record that tells of more is none of ours. */
+#define PARTS_MAX 64
+
+double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name) {
+    double sum = 0;
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
+        const char *phase = sl_look_text(&walk.item, "name");
+        if (!name || (phase && strcmp(phase, name) == 0))
+            sum += sl_look_amount(&walk.item, "seconds", 0);
+    }
+    return sum;
+}
+
+sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
+                                 const char *path, const char *label) {
+    sl_strip *strip = sl_page_strip(page, strips, label);
+    size_t parts = 0;
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk) && parts < PARTS_MAX;
+         parts++) {
+        const char *name = sl_look_text(&walk.item, "name");
+        sl_page_part(page, strips, strip, name ? name : "?",
+                     sl_look_amount(&walk.item, "seconds", 0));
+    }
+    return strip;
+}
+
+void sl_section_more(sl_page *page, sl_page_table *table, size_t left_out) {
+    if (left_out == 0 || !table)
+        return;
+    sl_page_cell(page, table, sl_page_text(page, "and %zu more", left_out));
+    for (size_t i = 1; i < table->columns; i++)
+        sl_page_cell(page, table, "");
+}
+
+void sl_section_phase_table(sl_page *page, const bson_t *record, const char *path,
+                            const char *title) {
+    static const char *const titles[] = {"phase", "time", "share"};
+    double all = sl_section_phase_seconds(record, path, NULL);
+    char human[SL_HUMAN_ROOM];
+    size_t row = 0;
+    if (sl_walk_count(record, path) == 0)
+        return;
+    sl_page_table *table = sl_page_add_table(page, title, titles, "lrr", 3);
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
+        if (row++ >= SL_ROWS_MAX)
+            continue;
+        sl_page_cell(page, table, sl_look_text(&walk.item, "name"));
+        sl_page_cell(page, table, sl_section_value(page, &walk.item, "seconds", SL_UNIT_SECONDS));
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
+        sl_page_cell(page, table,
+                     sl_page_text(page, "%s", sl_share_text(all > 0 ? seconds / all : 0, human)));
+    }
+    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+    sl_page_cell(page, table, "together");
+    sl_page_cell(page, table, sl_section_number(page, all, SL_UNIT_SECONDS));
+    sl_page_cell(page, table, "");
+    if (table)
+        table->emphasized = table->count / table->columns - 1;
+}
+
+static void predicted_row(sl_page *page, sl_page_table *table, const bson_t *item,
+                          const char *name) {
+    static const char *const paths[] = {"seconds", "low", "high"};
+    const char *why = sl_look_text(item, "cannotBeTold");
+    sl_page_cell(page, table, why ? sl_page_text(page, "%.60s: %.200s", name ? name : "?", why)
+                                  : name);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        sl_page_cell(page, table, sl_section_value(page, item, paths[i], SL_UNIT_SECONDS));
+}
+
+void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title) {
+    static const char *const titles[] = {"phase", "predicted", "at least", "at most"};
+    bson_t predicted;
+    size_t row = 0;
+    if (!sl_look_inside(record, "predicted", &predicted))
+        return;
+    sl_page_table *table = sl_page_add_table(page, title, titles, "lrrr", 4);
+    for (sl_walk walk = sl_walk_start(&predicted, "phases"); sl_walk_next(&walk);) {
+        if (row++ < SL_ROWS_MAX)
+            predicted_row(page, table, &walk.item, sl_look_text(&walk.item, "name"));
+    }
+    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+    predicted_row(page, table, &predicted, "together");
+    if (table)
+        table->emphasized = table->count / table->columns - 1;
+}
+
+/* ---- options, server, client ---- */
+
+const char *sl_section_scalar(sl_page *page, const bson_iter_t *value) {
+    if (BSON_ITER_HOLDS_UTF8(value))
+        return bson_iter_utf8(value, NULL);
+    if (BSON_ITER_HOLDS_BOOL(value))
+        return bson_iter_bool(value) ? "yes" : "no";
+    if (BSON_ITER_HOLDS_DOUBLE(value))
+        return sl_page_text(page, "%.6g", bson_iter_double(value));
+    if (BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value))
+        return sl_page_text(page, "%" PRId64, bson_iter_as_int64(value));
+    return NULL;
+}
+
+/* The items of a list, or the value itself. */
+static const char *words_of(sl_page *page, const bson_iter_t *value) {
+    bson_iter_t items;
+    const char *all = NULL;
+    if (!BSON_ITER_HOLDS_ARRAY(value) || !bson_iter_recurse(value, &items))
+        return sl_section_scalar(page, value);
+    for (unsigned i = 0; i < 20 && bson_iter_next(&items); i++) {
+        const char *one = sl_section_scalar(page, &items);
+        if (one)
+            all = all ? sl_page_text(page, "%.2000s, %.300s", all, one) : one;
+    }
+    return all;
+}
+
+/* The scalars of the document at `path` as a table of name and value. */
+static void list_values(sl_page *page, const bson_t *record, const char *path, const char *title) {
+    const char *const titles[] = {title, "value"};
+    bson_t inner;
+    bson_iter_t at;
+    size_t row = 0;
+    if (!sl_look_inside(record, path, &inner) || !bson_iter_init(&at, &inner))
+        return;
+    sl_page_table *table = NULL;
+    while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
+        const char *value = words_of(page, &at);
+        /* An option that is off is left out: a list that is read is a short one. */
+        if (!value || strcmp(value, "false") == 0)
+            continue;
+        if (row++ == 0)
+            table = sl_page_add_table(page, NULL, titles, "ll", 2);
+        sl_page_cell(page, table, bson_iter_key(&at));
+        sl_page_cell(page, table, value);
+    }
+}
+
+void sl_section_setting(sl_page *page, const bson_t *record) {
+    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Settings");
+    list_values(page, record, "options", "option");
+    list_values(page, record, "server", "server");
+    list_values(page, record, "client", "client");
+    list_values(page, record, "machine", "machine");
+    static const char *const titles[] = {"program", "value"};
+    static const char *const paths[] = {"program", "version", "driver", "instructions"};
+    sl_page_table *table = sl_page_add_table(page, NULL, titles, "ll", 2);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const char *value = sl_look_text(record, paths[i]);
+        if (!value)
+            continue;
+        sl_page_cell(page, table, paths[i]);
+        sl_page_cell(page, table, value);
+    }
+    static const char *const times[] = {"startedAt", "endedAt"};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        const char *when = sl_section_time(page, record, times[i]);
+        if (!*when)
+            continue;
+        sl_page_cell(page, table, times[i]);
+        sl_page_cell(page, table, sl_page_text(page, "%s UTC", when));
+    }
+}
+
+/* ---- the account ---- */
+
+double sl_section_documents(const bson_t *record) {
+    return sl_look_number(record, "accounting.inserted") +
+           sl_look_amount(record, "accounting.alreadyThere", 0);
+}
+
+double sl_section_rate(const bson_t *record) {
+    double seconds = sl_section_phase_seconds(record, "phases", "load");
+    double documents = sl_section_documents(record) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.inserted", 0) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0);
+    return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
+}
+
+void sl_section_accounting(sl_page *page, const bson_t *record) {
+    static const char *const titles[] = {"account", "records", "share"};
+    static const struct {
+        const char *path, *name;
+        bool always, of_records;
+    } rows[] = {
+        {"records", "records", true, true},
+        {"inserted", "= inserted", true, true},
+        {"alreadyThere", "+ already there", true, true},
+        {"rejectedByParser", "+ rejected by the parser", true, true},
+        {"rejectedByServer", "+ rejected by the server", true, true},
+        {"repeatedHeaders", "repeated headers dropped", false, false},
+        {"blankLines", "blank lines dropped", false, false},
+        {"repaired", "records repaired", false, true},
+        {"transcoded", "records with text read as Latin-1", false, true},
+        {"lengthMismatches", "records of another length than told", false, true},
+        {"malformedFields", "fields left out as malformed", false, false},
+        {"unknownGroups", "records partly kept as text", false, true},
+        {"batches", "batches", true, false},
+        {"retries", "batches sent again", false, false},
+    };
+    bson_t account;
+    char human[SL_HUMAN_ROOM];
+    if (!sl_look_inside(record, "accounting", &account))
+        return;
+    sl_page_table *table = sl_page_add_table(page, "What became of each record", titles, "lrr", 3);
+    double records = sl_look_amount(&account, "records", 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double value = sl_look_amount(&account, rows[i].path, 0);
+        if (!rows[i].always && !(value > 0))
+            continue;
+        sl_page_cell(page, table, rows[i].name);
+        sl_page_cell(page, table, sl_section_number(page, value, SL_UNIT_COUNT));
+        sl_page_cell(page, table,
+                     rows[i].of_records && records > 0
+                         ? sl_page_text(page, "%s", sl_share_text(value / records, human))
+                         : "");
+    }
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of one kind side by side: a column for each, what differs between their options, and the
+ * ratio to the first. */
+#include "sections.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lookup.h"
+#include "scale.h"
+#include "series.h"
+
+/* A page is no wider; what comes after is in a record of its own. */
+#define COLUMNS_MAX 12
+
+typedef struct figure {
+    const char *title;
+    double (*value)(const bson_t *record);
+    sl_unit unit;
+} figure;
+
+static double load_seconds(const bson_t *record) {
+    return sl_section_phase_seconds(record, "phases", "load");
+}
+static double all_seconds(const bson_t *record) {
+    return sl_section_phase_seconds(record, "phases", NULL);
+}
+static double rejects(const bson_t *record) {
+    return sl_look_number(record, "accounting.rejectedByParser") +
+           sl_look_amount(record, "accounting.rejectedByServer", 0);
+}
+static double bson_bytes(const bson_t *record) {
+    return sl_look_number(record, "accounting.bsonBytes");
+}
+static double median_batch(const bson_t *record) {
+    return sl_look_number(record, "batchMilliseconds.p50");
+}
+static double slow_batch(const bson_t *record) {
+    return sl_look_number(record, "batchMilliseconds.p99");
+}
+static double retries(const bson_t *record) {
+    return sl_look_number(record, "accounting.retries");
+}
+static double sum_of(const bson_t *record, const char *path) {
+    double sum = NAN;
+    for (sl_walk walk = sl_walk_start(record, "shards"); sl_walk_next(&walk);)
+        sum = (isnan(sum) ? 0 : sum) + sl_look_amount(&walk.item, path, 0);
+    return sum;
+}
+static double stored_bytes(const bson_t *record) {
+    return sum_of(record, "storageBytes");
+}
+static double index_bytes(const bson_t *record) {
+    return sum_of(record, "indexBytes");
+}
+static double first_answer(const bson_t *record) {
+    return sl_look_number(record, "firstCorrectQuerySeconds");
+}
+static double predicted(const bson_t *record) {
+    return sl_look_number(record, "predicted.seconds");
+}
+static double drill_rate(const bson_t *record) {
+    bson_t load;
+    return sl_look_inside(record, "load", &load) ? sl_section_rate(&load) : NAN;
+}
+
+static const figure load_figures[] = {
+    {"documents", sl_section_documents, SL_UNIT_COUNT},
+    {"documents/s while loading", sl_section_rate, SL_UNIT_COUNT},
+    {"load phase", load_seconds, SL_UNIT_SECONDS},
+    {"all phases", all_seconds, SL_UNIT_SECONDS},
+    {"BSON sent", bson_bytes, SL_UNIT_BYTES},
+    {"batch, median", median_batch, SL_UNIT_MILLISECONDS},
+    {"batch, 99 %", slow_batch, SL_UNIT_MILLISECONDS},
+    {"batches sent again", retries, SL_UNIT_COUNT},
+    {"rejects", rejects, SL_UNIT_COUNT},
+    {"stored on the shards", stored_bytes, SL_UNIT_BYTES},
+    {"indexes on the shards", index_bytes, SL_UNIT_BYTES},
+};
+static const figure reload_figures[] = {
+    {"all phases", all_seconds, SL_UNIT_SECONDS},
+    {"first correct answer after", first_answer, SL_UNIT_SECONDS},
+    {"the whole, predicted", predicted, SL_UNIT_SECONDS},
+    {"documents", sl_section_documents, SL_UNIT_COUNT},
+    {"documents/s while loading", drill_rate, SL_UNIT_COUNT},
+};
+
+/* The figures of all records as rows, each run with its ratio to the first one. */
+static void compare_figures(sl_page *page, const sl_records *records, const figure *figures,
+                            size_t count) {
+    const char *titles[2 * COLUMNS_MAX];
+    char left[2 * COLUMNS_MAX + 1];
+    size_t columns = 0;
+    memset(left, 'r', sizeof left);
+    left[0] = 'l';
+    titles[columns++] = "";
+    for (size_t i = 0; i < records->count; i++) {
+        titles[columns++] = records->names[i];
+        if (i > 0)
+            titles[columns++] = "to the first";
+    }
+    sl_page_table *table = sl_page_add_table(page, "Side by side", titles, left, columns);
+    for (size_t row = 0; row < count; row++) {
+        double first = figures[row].value(records->items[0]);
+        sl_page_cell(page, table, figures[row].title);
+        for (size_t i = 0; i < records->count; i++) {
+            double value = figures[row].value(records->items[i]);
+            sl_page_cell(page, table, sl_section_number(page, value, figures[row].unit));
+            if (i > 0)
+                sl_page_cell(page, table, sl_section_ratio(page, value, first));
+        }
+    }
+}
+
+/* ---- options that are not the same ---- */
+
+static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
+    bson_t options;
+    bson_iter_t at;
+    const char *text = NULL;
+    if (sl_look_inside(record, "options", &options) && bson_iter_init_find(&at, &options, name))
+        text = sl_section_scalar(page, &at);
+    return text ? text : "";
+}
+
+static void compare_options(sl_page *page, const sl_records *records) {
+    const char *titles[COLUMNS_MAX + 1] = {"option"};
+    bson_t options;
+    bson_iter_t at;
+    sl_page_table *table = NULL;
+    bool any = false;
+    if (!sl_look_inside(records->items[0], "options", &options) || !bson_iter_init(&at, &options))
+        return;
+    for (size_t i = 0; i < records->count; i++)
+        titles[i + 1] = records->names[i];
+    for (size_t row = 0; row < SL_ROWS_MAX && bson_iter_next(&at);) {
+        const char *name = bson_iter_key(&at);
+        const char *first = option_of(page, records->items[0], name);
+        bool differs = false;
+        for (size_t i = 1; i < records->count; i++)
+            differs = differs || strcmp(option_of(page, records->items[i], name), first) != 0;
+        if (!differs)
+            continue;
+        if (!any)
+            table = sl_page_add_table(page, "Options that differ", titles, "lrrrrrrrrrrrr",
+                                      records->count + 1);
+        any = true;
+        row++;
+        sl_page_cell(page, table, name);
+        for (size_t i = 0; i < records->count; i++)
+            sl_page_cell(page, table, option_of(page, records->items[i], name));
+    }
+    if (!any)
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "All of them had the same options.");
+}
+
+static void list_endings(sl_page *page, const sl_records *records) {
+    static const char *const titles[] = {"run", "started (UTC)", "host", "server", "exit"};
+    sl_page_table *table = sl_page_add_table(page, "The runs", titles, "llllr", 5);
+    for (size_t i = 0; i < records->count; i++) {
+        sl_page_cell(page, table, records->names[i]);
+        sl_page_cell(page, table, sl_section_time(page, records->items[i], "startedAt"));
+        sl_page_cell(page, table, sl_look_text(records->items[i], "client.host"));
+        const char *server = sl_look_text(records->items[i], "server.version");
+        const char *deployment = sl_look_text(records->items[i], "server.deployment");
+        sl_page_cell(page, table, sl_page_text(page, "%.40s %.80s", deployment ? deployment : "",
+                                               server ? server : ""));
+        sl_page_cell(page, table,
+                     sl_section_value(page, records->items[i], "exitCode", SL_UNIT_COUNT));
+    }
+}
+
+static sl_records limited(sl_page *page, const sl_records *records) {
+    sl_records few = *records;
+    if (records->count > COLUMNS_MAX) {
+        few.count = COLUMNS_MAX;
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+                    sl_page_text(page, "Of %zu records the first %d are shown.", records->count,
+                                 COLUMNS_MAX));
+    }
+    return few;
+}
+
+void sl_sections_loads(sl_page *page, const sl_records *records) {
+    sl_records few = limited(page, records);
+    double first = sl_section_rate(few.items[0]);
+    list_endings(page, &few);
+    sl_bars *bars = sl_page_add_bars(page, "Documents per second while loading",
+                                     "The mean of the load phase of each run.", SL_UNIT_COUNT);
+    for (size_t i = 0; i < few.count; i++) {
+        double rate = sl_section_rate(few.items[i]);
+        const char *ratio = sl_section_ratio(page, rate, first);
+        sl_page_bar(page, bars, few.names[i], rate,
+                    sl_page_text(page, "%s%s%s%s", sl_section_number(page, rate, SL_UNIT_COUNT),
+                                 i && *ratio ? " (" : "", i ? ratio : "",
+                                 i && *ratio ? " of the first)" : ""));
+    }
+    sl_curves *curves = NULL;
+    for (size_t i = 0; i < few.count; i++) {
+        sl_series series = sl_series_read(page, few.items[i], 120);
+        if (series.intervals == 0)
+            continue;
+        if (!curves)
+            curves = sl_page_add_curves(page, "Documents per second over time",
+                                        "From the beginning of each run's load phase.",
+                                        "documents per second", SL_UNIT_COUNT, false);
+        sl_series_curve(page, curves, few.names[i], &series, SL_SERIES_DOCUMENTS, 0);
+    }
+    sl_strips *strips = sl_page_add_strips(page, "Phases", NULL, SL_UNIT_SECONDS);
+    for (size_t i = 0; i < few.count; i++)
+        sl_section_phase_strip(page, strips, few.items[i], "phases", few.names[i]);
+    compare_figures(page, &few, load_figures, sizeof load_figures / sizeof load_figures[0]);
+    compare_options(page, &few);
+}
+
+void sl_sections_reloads(sl_page *page, const sl_records *records) {
+    sl_records few = limited(page, records);
+    list_endings(page, &few);
+    sl_strips *strips =
+        sl_page_add_strips(page, "The drills", "From the empty cluster to the right answers. The "
+                           "line is the objective, where the first drill has one. A drill with a "
+                           "part of the data is shown as what it predicts for the whole, with the "
+                           "range in which that ends.", SL_UNIT_SECONDS);
+    for (size_t i = 0; i < few.count; i++)
+        sl_section_whole_drill(page, strips, few.items[i], few.names[i]);
+    double objective = sl_look_number(few.items[0], "objectiveSeconds");
+    if (strips && objective > 0) {
+        strips->limit = objective;
+        strips->limit_name =
+            sl_page_text(page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
+    }
+    compare_figures(page, &few, reload_figures, sizeof reload_figures / sizeof reload_figures[0]);
+    compare_options(page, &few);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A load: how it went in a sentence, how fast it was over time and on which shard, what it waited
+ * for, and what became of each record. */
+#include "sections.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lookup.h"
+#include "scale.h"
+#include "series.h"
+
+/* More intervals than this cannot be told apart on a page. */
+#define INTERVALS_MAX 300
+/* More shards than this are shown as rows of a grid, not as layers on top of each other. */
+#define LAYERS_MAX 6
+#define GRID_COLUMNS_MAX 100
+#define BANDS_MAX 64
+
+/* ---- how it went ---- */
+
+static const struct {
+    int code;
+    sl_tone tone;
+    const char *words;
+} endings[] = {
+    {0, SL_TONE_GOOD, "Everything was loaded"},
+    {1, SL_TONE_WARNING, "Loaded, with rejects"},
+    {2, SL_TONE_BAD, "Stopped by wrong options or a file that could not be written"},
+    {3, SL_TONE_BAD, "Stopped by a source that could not be read or understood"},
+    {4, SL_TONE_BAD, "Stopped because the cluster could not be reached or refused"},
+    {5, SL_TONE_BAD, "Ended, but the counts are not what they must be: do not trust this load"},
+    {130, SL_TONE_WARNING, "Interrupted, to be resumed"},
+};
+
+static void say_verdict(sl_page *page, const bson_t *record) {
+    char documents[SL_HUMAN_ROOM], took[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM];
+    double code = sl_look_number(record, "exitCode");
+    double rate = sl_section_rate(record);
+    sl_tone tone = SL_TONE_BAD;
+    const char *words = "It has not ended";
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (code == endings[i].code) {
+            words = endings[i].words;
+            tone = endings[i].tone;
+        }
+    }
+    const char *speed =
+        rate >= 0 ? sl_page_text(page, " at %s a second", sl_value_text(rate, SL_UNIT_COUNT, human))
+                  : "";
+    int holds = sl_look_truth(record, "accounting.holds");
+    int verified = sl_look_truth(record, "verification.ok");
+    if (holds == 0)
+        tone = SL_TONE_BAD;
+    sl_page_say(
+        page, SL_BLOCK_VERDICT, tone,
+        sl_page_text(page, "%s: %s documents in %s%s. The account of all records %s.%s", words,
+                     sl_value_text(sl_section_documents(record), SL_UNIT_COUNT, documents),
+                     sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
+                                   SL_UNIT_SECONDS, took),
+                     speed, holds == 1 ? "holds" : holds == 0 ? "DOES NOT HOLD" : "is missing",
+                     verified == 1   ? " The counts of the ranges on the cluster are right."
+                     : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
+                                     : ""));
+}
+
+static void say_figures(sl_page *page, const bson_t *record) {
+    sl_page_table *facts = sl_page_add_facts(page);
+    double seconds = sl_section_phase_seconds(record, "phases", "load");
+    double text = sl_look_number(record, "accounting.textBytes") -
+                  sl_look_amount(record, "accounting.ofThoseByEarlierRuns.textBytes", 0);
+    double bson = sl_look_number(record, "accounting.bsonBytes");
+    char human[SL_HUMAN_ROOM];
+    sl_page_fact(page, facts, "documents",
+                 sl_section_number(page, sl_section_documents(record), SL_UNIT_COUNT));
+    sl_page_fact(page, facts, "documents/s while loading",
+                 sl_section_number(page, sl_section_rate(record), SL_UNIT_COUNT));
+    if (seconds > 0 && text > 0)
+        sl_page_fact(page, facts, "text/s",
+                     sl_page_text(page, "%s/s", sl_human_bytes(text / seconds, human)));
+    if (seconds > 0 && bson > 0)
+        sl_page_fact(page, facts, "BSON/s",
+                     sl_page_text(page, "%s/s", sl_human_bytes(bson / seconds, human)));
+    sl_section_fact(page, facts, record, "accounting.textBytes", "text", SL_UNIT_BYTES);
+    sl_section_fact(page, facts, record, "accounting.bsonBytes", "BSON", SL_UNIT_BYTES);
+    double rejects = sl_look_amount(record, "accounting.rejectedByParser", 0) +
+                     sl_look_amount(record, "accounting.rejectedByServer", 0);
+    sl_page_fact(page, facts, "rejects", sl_section_number(page, rejects, SL_UNIT_COUNT));
+}
+
+/* ---- over time ---- */
+
+static const char *shard_name(sl_page *page, const bson_t *record, size_t index) {
+    size_t at = 0;
+    for (sl_walk walk = sl_walk_start(record, "topology"); sl_walk_next(&walk); at++) {
+        const char *name = sl_look_text(&walk.item, "shard");
+        if (at == index && name)
+            return name;
+    }
+    return sl_page_text(page, "shard %zu", index);
+}
+
+/* The phases around the load as bands; the series begins with the phase "load". The time of that
+ * beginning. */
+static double add_bands(sl_page *page, sl_curves *curves, const bson_t *record) {
+    double begun = 0, now = 0;
+    size_t bands = 0;
+    for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk) && bands < BANDS_MAX;
+         bands++) {
+        const char *name = sl_look_text(&walk.item, "name");
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
+        if (name && strcmp(name, "load") == 0)
+            begun = now;
+        sl_page_band(page, curves, name ? name : "?", now, now + seconds);
+        now += seconds;
+    }
+    return begun;
+}
+
+static void show_throughput(sl_page *page, const bson_t *record, const sl_series *series) {
+    bool layers = series->shards > 1 && series->shards <= LAYERS_MAX;
+    const char *step = sl_series_step(page, series);
+    sl_curves *curves = sl_page_add_curves(
+        page, layers ? "Documents per second, shard upon shard" : "Documents per second",
+        sl_page_text(page, "Acknowledged by the server; each step is the mean of %s. Across the "
+                           "top: the phases of the run. %sA gap is a time when nothing was "
+                           "acknowledged.", step,
+                     layers ? "An even load has layers of the same height. " : ""),
+        "documents per second", SL_UNIT_COUNT, layers);
+    double begun = add_bands(page, curves, record);
+    if (!layers)
+        sl_series_curve(page, curves, "documents", series, SL_SERIES_DOCUMENTS, begun);
+    for (size_t i = 0; layers && i < series->shards; i++)
+        sl_series_curve(page, curves, shard_name(page, record, i), series,
+                        sl_series_shard(series, i), begun);
+}
+
+/* Many shards: a row of cells for each, over time. */
+static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_series *series) {
+    size_t per = (series->intervals + GRID_COLUMNS_MAX - 1) / GRID_COLUMNS_MAX;
+    size_t columns = per ? (series->intervals + per - 1) / per : 0;
+    if (series->shards <= LAYERS_MAX || columns == 0)
+        return;
+    sl_grid *grid = sl_page_add_grid(
+        page, "Documents per second on each shard",
+        "One row for each shard, time to the right; the stronger the colour, the faster. A faint row "
+        "is a shard that lags, a faint column a time when all of them waited.", series->shards, columns);
+    if (!grid)
+        return;
+    grid->dense = true;
+    grid->row_name = "shard";
+    grid->seconds = series->borders[series->intervals];
+    for (size_t row = 0; row < series->shards; row++) {
+        const double *values = series->columns[sl_series_shard(series, row)];
+        grid->rows[row] = shard_name(page, record, row);
+        for (size_t i = 0; i < columns; i++) {
+            size_t from = i * per;
+            size_t to = from + per < series->intervals ? from + per : series->intervals;
+            double seconds = series->borders[to] - series->borders[from];
+            double rate = seconds > 0 ? (values[to] - values[from]) / seconds : 0;
+            grid->cells[row * columns + i].value = rate;
+            grid->maximum = rate > grid->maximum ? rate : grid->maximum;
+        }
+    }
+}
+
+static void show_bytes(sl_page *page, const bson_t *record, const sl_series *series) {
+    static const char *const names[SL_SERIES_FIXED] = {
+        [SL_SERIES_TEXT] = "text", [SL_SERIES_BSON] = "BSON", [SL_SERIES_STORED] = "read as stored"};
+    sl_curves *curves = sl_page_add_curves(
+        page, "Bytes per second",
+        "Text as it was parsed, documents as they were sent, and what was read of the files (less "
+        "than the text when they are compressed).", "bytes per second", SL_UNIT_BYTES, false);
+    double begun = add_bands(page, curves, record);
+    double text = series->columns[SL_SERIES_TEXT][series->intervals];
+    for (size_t i = SL_SERIES_TEXT; i < SL_SERIES_FIXED; i++) {
+        double all = series->columns[i][series->intervals];
+        /* What is stored as plain text would be the same line twice. */
+        bool same = i == SL_SERIES_STORED && fabs(all - text) < 0.02 * text;
+        if (all > 0 && !same)
+            sl_series_curve(page, curves, names[i], series, i, begun);
+    }
+}
+
+/* Of the workers' time in each interval, the share of each stage. */
+static void show_waiting_over_time(sl_page *page, const sl_series *series) {
+    sl_curves *curves = sl_page_add_curves(
+        page, "What the workers spent their time on",
+        "Share of all threads' time in each stretch of the load phase. Much of \"the server\" means "
+        "that the cluster is the limit; much of the rest, that the client is.",
+        "share of the threads' time", SL_UNIT_SHARE, true);
+    for (size_t k = 0; k < series->stages; k++) {
+        sl_curve *curve = sl_page_curve(page, curves, series->stage_names[k], series->intervals);
+        for (size_t i = 0; curve && i <= series->intervals; i++)
+            curve->x[i] = series->borders[i];
+        for (size_t i = 0; curve && i < series->intervals; i++) {
+            double all = 0;
+            for (size_t other = 0; other < series->stages; other++)
+                all += sl_series_rate(series, sl_series_stage(series, other), i);
+            double one = sl_series_rate(series, sl_series_stage(series, k), i);
+            curve->y[i] = all > 0 ? one / all : 0;
+        }
+    }
+}
+
+static void show_waiting(sl_page *page, const bson_t *record) {
+    bson_t stages;
+    bson_iter_t at;
+    double all = 0;
+    if (!sl_look_inside(record, "workerSeconds", &stages))
+        return;
+    for (bool more = bson_iter_init(&at, &stages); more && bson_iter_next(&at);)
+        all += sl_value_number(&at) > 0 ? sl_value_number(&at) : 0;
+    if (!(all > 0))
+        return;
+    sl_bars *bars = sl_page_add_bars(page, "The threads' time, all in all",
+                                     "Seconds, summed over all threads.", SL_UNIT_SHARE);
+    char seconds[SL_HUMAN_ROOM], share[SL_HUMAN_ROOM];
+    unsigned count = 0;
+    for (bool more = bson_iter_init(&at, &stages); more && bson_iter_next(&at) && count < 20;
+         count++) {
+        double value = sl_value_number(&at) > 0 ? sl_value_number(&at) : 0;
+        sl_page_bar(page, bars, bson_iter_key(&at), value / all,
+                    sl_page_text(page, "%s, %s", sl_human_seconds(value, seconds),
+                                 sl_share_text(value / all, share)));
+    }
+}
+
+/* ---- the rest ---- */
+
+static void show_latencies(sl_page *page, const bson_t *record) {
+    static const struct {
+        const char *path, *label;
+    } rows[] = {{"batchMilliseconds.p50", "half of the batches"},
+                {"batchMilliseconds.p90", "90 %"},
+                {"batchMilliseconds.p99", "99 %"},
+                {"batchMilliseconds.p999", "99.9 %"},
+                {"batchMilliseconds.max", "the slowest"}};
+    char human[SL_HUMAN_ROOM];
+    if (!(sl_look_number(record, "batchMilliseconds.batches") > 0))
+        return;
+    sl_bars *bars = sl_page_add_bars(
+        page, "How long batches took",
+        sl_page_text(page, "From sending a batch to its answer, %s batches; so many were answered "
+                           "within this time.",
+                     sl_value_text(sl_look_number(record, "batchMilliseconds.batches"),
+                                   SL_UNIT_COUNT, human)),
+        SL_UNIT_MILLISECONDS);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double value = sl_look_number(record, rows[i].path);
+        sl_page_bar(page, bars, rows[i].label, value,
+                    sl_page_text(page, "%s", sl_value_text(value, SL_UNIT_MILLISECONDS, human)));
+    }
+}
+
+/* A table of the documents in the array at `path`: its first column text, the others amounts. */
+typedef struct column {
+    const char *title, *path;
+    sl_unit unit;
+} column;
+
+static void show_array(sl_page *page, const bson_t *record, const char *path, const char *title,
+                       const column *columns, size_t count) {
+    const char *titles[8];
+    size_t row = 0;
+    if (sl_walk_count(record, path) == 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        titles[i] = columns[i].title;
+    sl_page_table *table = sl_page_add_table(page, title, titles, "lrrrrrrr", count);
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
+        for (size_t i = 0; i < count && row < SL_ROWS_MAX; i++)
+            sl_page_cell(page, table, i == 0 ? sl_look_text(&walk.item, columns[i].path)
+                                             : sl_section_value(page, &walk.item, columns[i].path,
+                                                                columns[i].unit));
+        row++;
+    }
+    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+}
+
+static const column shard_columns[] = {{"shard", "shard", SL_UNIT_COUNT},
+                                       {"documents", "documents", SL_UNIT_COUNT},
+                                       {"data", "dataBytes", SL_UNIT_BYTES},
+                                       {"stored", "storageBytes", SL_UNIT_BYTES},
+                                       {"indexes", "indexBytes", SL_UNIT_BYTES}};
+static const column source_columns[] = {{"source", "path", SL_UNIT_COUNT},
+                                        {"stored", "storedBytes", SL_UNIT_BYTES},
+                                        {"records made up", "records", SL_UNIT_COUNT},
+                                        {"number", "number", SL_UNIT_COUNT},
+                                        {"documents", "documents", SL_UNIT_COUNT}};
+
+void sl_sections_load(sl_page *page, const bson_t *record) {
+    say_verdict(page, record);
+    say_figures(page, record);
+    sl_series series = sl_series_read(page, record, INTERVALS_MAX);
+    if (series.intervals > 0) {
+        sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Over time");
+        show_throughput(page, record, &series);
+        show_shards_over_time(page, record, &series);
+        show_bytes(page, record, &series);
+        if (series.stages > 0)
+            show_waiting_over_time(page, &series);
+    } else {
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+                    "There is no series to draw: nothing was loaded, or in no time.");
+    }
+    show_waiting(page, record);
+    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Phases");
+    sl_strips *strips = sl_page_add_strips(page, "Where the time went", NULL, SL_UNIT_SECONDS);
+    sl_section_phase_strip(page, strips, record, "phases", "");
+    sl_section_phase_table(page, record, "phases", NULL);
+    show_latencies(page, record);
+    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Account");
+    sl_section_accounting(page, record);
+    show_array(page, record, "shards", "What each shard holds", shard_columns,
+               sizeof shard_columns / sizeof shard_columns[0]);
+    show_array(page, record, "sources", "Sources", source_columns,
+               sizeof source_columns / sizeof source_columns[0]);
+    sl_section_setting(page, record);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A page: what is to be shown, before anybody has decided how. The sections (load_sections.c and so
+ * on) fill it from records, html.c and terminal.c draw it. Everything on a page lives as long as the
+ * page. Without memory the page is marked as failed, functions return NULL, and every function takes
+ * NULL for what could not be made; so sections need not look after each step. */
+#ifndef SHARDLOAD_REPORT_PAGE_H
+#define SHARDLOAD_REPORT_PAGE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct sl_page sl_page;
+
+/* What numbers are, which decides how ticks and values are written. */
+typedef enum sl_unit {
+    SL_UNIT_COUNT,   /* 1.2M */
+    SL_UNIT_BYTES,   /* 1.2 GB */
+    SL_UNIT_SECONDS, /* 3 min 20 s */
+    SL_UNIT_MILLISECONDS,
+    SL_UNIT_SHARE, /* 0..1, as percent */
+} sl_unit;
+
+/* Curves over time. A curve's values hold between its borders: `y[i]` from `x[i]` to `x[i + 1]`. */
+typedef struct sl_curve {
+    const char *name;
+    size_t count; /* values */
+    double *x;    /* count + 1 borders, ascending, in seconds */
+    double *y;    /* count values, finite, not negative */
+} sl_curve;
+
+/* A stretch of time with a name: a phase. */
+typedef struct sl_band {
+    const char *name;
+    double from, to;
+} sl_band;
+
+typedef struct sl_curves {
+    const char *y_name; /* "documents per second" */
+    sl_unit unit;       /* of y */
+    bool stacked;       /* all curves then have the borders of the first */
+    sl_curve *items;
+    size_t count, room;
+    sl_band *bands;
+    size_t band_count, band_room;
+} sl_curves;
+
+/* Bars with a label each; all of one unit, from zero. */
+typedef struct sl_bar {
+    const char *label;
+    const char *text; /* the value in words */
+    double value;     /* NAN: nothing is drawn, the text stands */
+    double low, high; /* the spread, or NAN */
+    bool marked;
+} sl_bar;
+
+typedef struct sl_bars {
+    sl_unit unit;
+    sl_bar *items;
+    size_t count, room;
+} sl_bars;
+
+/* Rows of parts laid end to end: phases, shares. Parts of one name have one colour. */
+typedef struct sl_part {
+    size_t name;  /* its index among the names of the picture, and its colour */
+    double value; /* finite, not negative */
+} sl_part;
+
+typedef struct sl_strip {
+    const char *label;
+    sl_part *parts;
+    size_t count, room;
+    double low, high; /* where the end may lie, or NAN */
+} sl_strip;
+
+typedef struct sl_strips {
+    sl_unit unit;
+    sl_strip *items;
+    size_t count, room;
+    const char **names; /* of the parts, each once, by first appearance */
+    size_t name_count, name_room;
+    double limit; /* a line across all rows, or NAN */
+    const char *limit_name;
+} sl_strips;
+
+/* Rows and columns of values, the larger the stronger: a heat map. */
+typedef struct sl_cell {
+    double value;     /* NAN: none */
+    const char *text; /* first line, or NULL */
+    const char *more; /* second line, or NULL */
+    const char *mark; /* a word for the cell that stands out, or NULL */
+} sl_cell;
+
+typedef struct sl_grid {
+    const char *row_name, *column_name;
+    const char **rows, **columns;
+    size_t row_count, column_count;
+    double maximum;  /* the value of the strongest colour */
+    double minimum;  /* and of the weakest */
+    sl_cell *cells;  /* row by row */
+    bool dense;      /* many small cells without text: shards over time */
+    double seconds;  /* dense: the time that the columns span */
+} sl_grid;
+
+/* A table; the cells of a row follow each other. Columns other than the first end at the right. */
+typedef struct sl_page_table {
+    const char **titles;
+    size_t columns;
+    bool *left; /* text, not figures */
+    const char **cells;
+    size_t count, room;
+    size_t emphasized; /* the row in bold, or SIZE_MAX */
+} sl_page_table;
+
+typedef enum sl_block_kind {
+    SL_BLOCK_CHAPTER, /* a record, or a comparison of records */
+    SL_BLOCK_HEADING,
+    SL_BLOCK_VERDICT, /* one sentence: how it went */
+    SL_BLOCK_TEXT,
+    SL_BLOCK_FACTS, /* figures with a name each: a table of name and value */
+    SL_BLOCK_TABLE,
+    SL_BLOCK_CURVES,
+    SL_BLOCK_BARS,
+    SL_BLOCK_STRIPS,
+    SL_BLOCK_GRID,
+} sl_block_kind;
+
+typedef enum sl_tone { SL_TONE_PLAIN, SL_TONE_GOOD, SL_TONE_WARNING, SL_TONE_BAD } sl_tone;
+
+typedef struct sl_block {
+    sl_block_kind kind;
+    sl_tone tone;
+    const char *text;    /* of a heading or text; the caption of a picture */
+    const char *caption; /* how to read a picture, or NULL */
+    union {
+        sl_page_table *table;
+        sl_curves *curves;
+        sl_bars *bars;
+        sl_strips *strips;
+        sl_grid *grid;
+    } of;
+    struct sl_block *next;
+} sl_block;
+
+sl_page *sl_page_create(void); /* NULL without memory */
+void sl_page_destroy(sl_page *page); /* NULL is fine */
+bool sl_page_failed(const sl_page *page);
+const sl_block *sl_page_first(const sl_page *page);
+
+/* Zeroed memory that lives as long as the page. */
+void *sl_page_memory(sl_page *page, size_t bytes);
+/* Text from a printf format; "" without memory. */
+const char *sl_page_text(sl_page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Values beyond this are none: nothing that is measured is so large. */
+#define SL_VALUE_MAX 1e18
+
+/* Blocks, in the order of the page. `text` and all names are borrowed: literals, or made by
+ * sl_page_text, or of a record. */
+void sl_page_say(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text);
+sl_page_table *sl_page_add_facts(sl_page *page);
+/* `titles` has `columns` entries and is copied; `left` has a letter per column, l or r. */
+sl_page_table *sl_page_add_table(sl_page *page, const char *title, const char *const *titles,
+                                 const char *left, size_t columns);
+sl_curves *sl_page_add_curves(sl_page *page, const char *title, const char *caption,
+                              const char *y_name, sl_unit unit, bool stacked);
+sl_bars *sl_page_add_bars(sl_page *page, const char *title, const char *caption, sl_unit unit);
+sl_strips *sl_page_add_strips(sl_page *page, const char *title, const char *caption, sl_unit unit);
+/* All names are copied as pointers; the cells are empty (NAN). */
+sl_grid *sl_page_add_grid(sl_page *page, const char *title, const char *caption, size_t rows,
+                          size_t columns);
+
+/* What is returned may be filled until the next of its kind is added. */
+void sl_page_cell(sl_page *page, sl_page_table *table, const char *text);
+void sl_page_fact(sl_page *page, sl_page_table *facts, const char *name, const char *value);
+sl_curve *sl_page_curve(sl_page *page, sl_curves *curves, const char *name, size_t count);
+void sl_page_band(sl_page *page, sl_curves *curves, const char *name, double from, double to);
+sl_bar *sl_page_bar(sl_page *page, sl_bars *bars, const char *label, double value,
+                    const char *text);
+sl_strip *sl_page_strip(sl_page *page, sl_strips *strips, const char *label);
+void sl_page_part(sl_page *page, sl_strips *strips, sl_strip *strip, const char *name,
+                  double value);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kinds of records there are, what each must hold, and which sections show it. */
+#include "sections.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+#include "lookup.h"
+
+typedef struct kind {
+    const char *program, *command;
+    const char *title;
+    const char *array;    /* what it must have: an array */
+    const char *document; /* and a document, or NULL */
+    void (*one)(sl_page *page, const bson_t *record);
+    void (*several)(sl_page *page, const sl_records *records); /* NULL: one after the other */
+} kind;
+
+static const kind kinds[] = {
+    {"shardload", "load", "Load", "phases", "accounting", sl_sections_load, sl_sections_loads},
+    {"shardload", "tune", "Tuning", "settings", NULL, sl_sections_tune, NULL},
+    {"shardload", "reload", "Disaster-recovery drill", "phases", NULL, sl_sections_reload,
+     sl_sections_reloads},
+    {"shardload", "plan", "Plan", "sources", "estimate", sl_sections_plan, NULL},
+    {"bench", "shards", "Shards on one machine", "rows", NULL, sl_sections_shards, NULL},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static bool has(const bson_t *record, const char *path, bool array) {
+    bson_iter_t at;
+    return bson_iter_init_find(&at, record, path) &&
+           (array ? BSON_ITER_HOLDS_ARRAY(&at) : BSON_ITER_HOLDS_DOCUMENT(&at));
+}
+
+/* The kind of a record that can be shown, or NULL with error. */
+static const kind *kind_of(const bson_t *record, sl_error *error) {
+    const char *program = sl_look_text(record, "program");
+    const char *command = sl_look_text(record, "command");
+    char shown[80];
+    if (!program) {
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "not a record of a run: it does not say which \"program\" wrote it; give "
+                     "run.json of a load, or what tune, reload and plan have written");
+        return NULL;
+    }
+    /* Records of loads were written before there were others, without a command. */
+    if (!command && strcmp(program, "shardload") == 0)
+        command = "load";
+    for (size_t i = 0; i < KINDS; i++) {
+        const kind *one = &kinds[i];
+        if (strcmp(program, one->program) != 0 || !command || strcmp(command, one->command) != 0)
+            continue;
+        const char *missing = !has(record, one->array, true) ? one->array : NULL;
+        if (!missing && one->document && !has(record, one->document, false))
+            missing = one->document;
+        if (!missing)
+            return one;
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "a record of %s %s that is not complete: \"%s\" is missing", program,
+                     one->command, missing);
+        return NULL;
+    }
+    sl_text_printable(sl_text_of(program), shown, 40);
+    if (command) {
+        size_t used = strlen(shown);
+        shown[used] = ' ';
+        sl_text_printable(sl_text_of(command), shown + used + 1, 38);
+    }
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "a record of \"%s\", which cannot be shown: records of shardload load, tune, "
+                 "reload, plan and of bench shards can", shown);
+    return NULL;
+}
+
+bool sl_report_check_record(const bson_t *record, sl_error *error) {
+    return kind_of(record, error) != NULL;
+}
+
+/* What a record is called where nobody has named it. */
+static const char *name_of(sl_page *page, const sl_report *report, size_t index) {
+    if (report->names && report->names[index])
+        return report->names[index];
+    const char *when = sl_section_time(page, report->records[index], "startedAt");
+    if (report->count == 1)
+        return *when ? when : "one run";
+    return sl_page_text(page, "run %zu%s%s", index + 1, *when ? ", " : "", when);
+}
+
+static void fill_kind(sl_page *page, const kind *one, const sl_records *records, bool alone) {
+    if (records->count > 1 && one->several) {
+        sl_page_say(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
+                    sl_page_text(page, "%s: %zu side by side", one->title, records->count));
+        one->several(page, records);
+        return;
+    }
+    for (size_t i = 0; i < records->count; i++) {
+        if (!alone) /* else the title says it */
+            sl_page_say(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
+                        sl_page_text(page, "%s: %s", one->title, records->names[i]));
+        one->one(page, records->items[i]);
+    }
+}
+
+bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title,
+                      sl_error *error) {
+    const kind **of = sl_page_memory(page, (report->count + 1) * sizeof *of);
+    const bson_t **items = sl_page_memory(page, (report->count + 1) * sizeof *items);
+    const char **names = sl_page_memory(page, (report->count + 1) * sizeof *names);
+    if (!of || !items || !names)
+        return sl_error_memory(error, "making a report");
+    for (size_t i = 0; i < report->count; i++) {
+        if (!(of[i] = kind_of(report->records[i], error)))
+            return report->names && report->names[i]
+                       ? sl_error_prefix(error, "%s", report->names[i])
+                       : false;
+    }
+    for (size_t k = 0; k < KINDS; k++) {
+        sl_records group = {items, names, 0};
+        for (size_t i = 0; i < report->count; i++) {
+            if (of[i] != &kinds[k])
+                continue;
+            items[group.count] = report->records[i];
+            names[group.count++] = name_of(page, report, i);
+        }
+        if (group.count > 0)
+            fill_kind(page, &kinds[k], &group, report->count == 1 && !report->title);
+    }
+    *title = report->title ? report->title
+             : report->count == 1
+                 ? sl_page_text(page, "%s: %s", of[0]->title,
+                                name_of(page, report, 0))
+                 : sl_page_text(page, "shardload: %zu records", report->count);
+    return !sl_page_failed(page) || sl_error_memory(error, "making a report");
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several small shards on one machine instead of one large (tools/bench shards): the table as such
+ * experiments are published, and its pictures. */
+#include "sections.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lookup.h"
+#include "scale.h"
+
+#define BARS_MAX 60
+#define QUERIES_MAX 8
+
+static double bytes_of(const bson_t *row) {
+    return sl_look_number(row, "storageBytes");
+}
+static double rate_of(const bson_t *row) {
+    return sl_look_number(row, "rate");
+}
+
+/* The names of the queries, from the first row that has any. */
+static size_t query_names(const bson_t *record, const char *names[QUERIES_MAX]) {
+    size_t count = 0;
+    for (sl_walk walk = sl_walk_start(record, "rows"); count == 0 && sl_walk_next(&walk);) {
+        for (sl_walk query = sl_walk_start(&walk.item, "queries");
+             count < QUERIES_MAX && sl_walk_next(&query);) {
+            const char *name = sl_look_text(&query.item, "name");
+            if (name)
+                names[count++] = name;
+        }
+    }
+    return count;
+}
+
+/* A figure of the query called `name`, or NAN. */
+static double query_figure(const bson_t *row, const char *name, const char *figure) {
+    for (sl_walk walk = sl_walk_start(row, "queries"); sl_walk_next(&walk);) {
+        const char *one = sl_look_text(&walk.item, "name");
+        if (one && strcmp(one, name) == 0)
+            return sl_look_number(&walk.item, figure);
+    }
+    return NAN;
+}
+
+static const char *shards_text(sl_page *page, const bson_t *row) {
+    double count = sl_look_number(row, "shards");
+    if (count == 0)
+        return "lone mongod";
+    return sl_page_text(page, "%s shard%s", sl_section_number(page, count, SL_UNIT_COUNT),
+                        count == 1 ? "" : "s");
+}
+
+static const char *label_of(sl_page *page, const bson_t *row) {
+    const char *engine = sl_look_text(row, "engineName");
+    engine = engine ? engine : sl_look_text(row, "engine");
+    return sl_page_text(page, "%s, %s%s%.80s", shards_text(page, row),
+                        sl_section_value(page, row, "cacheBytes", SL_UNIT_BYTES),
+                        engine && *engine ? ", " : "", engine ? engine : "");
+}
+
+static const char *percent(sl_page *page, double share) {
+    char human[SL_HUMAN_ROOM];
+    return share >= 0 ? sl_page_text(page, "%s", sl_share_text(share, human)) : "-";
+}
+
+/* The last one is time that other machines on the same host had; it is shown in the picture only. */
+static const char *const cpu_paths[] = {"cpu.user", "cpu.system", "cpu.wait", "cpu.idle",
+                                        "cpu.steal"};
+static const char *const cpu_names[] = {"user", "system", "wait", "idle", "stolen"};
+#define WAYS (sizeof cpu_paths / sizeof cpu_paths[0])
+
+static void show_table(sl_page *page, const bson_t *record, const char *const *queries,
+                       size_t query_count) {
+    const char *titles[10 + QUERIES_MAX] = {"shards", "engine options", "cache", "load time",
+                                            "documents/s", "on disk"};
+    char left[11 + QUERIES_MAX];
+    size_t columns = 6, row = 0;
+    memset(left, 'r', sizeof left);
+    left[0] = left[1] = 'l';
+    for (size_t i = 0; i < query_count; i++)
+        titles[columns++] = queries[i];
+    for (size_t i = 0; i < 4; i++)
+        titles[columns++] = sl_page_text(page, "CPU %s", cpu_names[i]);
+    sl_page_table *table = sl_page_add_table(page, "All figures", titles, left, columns);
+    for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk); row++) {
+        const bson_t *item = &walk.item;
+        if (row >= SL_ROWS_MAX)
+            continue;
+        sl_page_cell(page, table, shards_text(page, item));
+        sl_page_cell(page, table, sl_look_text(item, "engine"));
+        sl_page_cell(page, table, sl_section_value(page, item, "cacheBytes", SL_UNIT_BYTES));
+        sl_page_cell(page, table, sl_section_value(page, item, "loadSeconds", SL_UNIT_SECONDS));
+        sl_page_cell(page, table, sl_section_value(page, item, "rate", SL_UNIT_COUNT));
+        sl_page_cell(page, table, sl_section_value(page, item, "storageBytes", SL_UNIT_BYTES));
+        for (size_t i = 0; i < query_count; i++)
+            sl_page_cell(page, table, sl_section_number(page, query_figure(item, queries[i],
+                                                                           "milliseconds"),
+                                                        SL_UNIT_MILLISECONDS));
+        for (size_t i = 0; i < 4; i++)
+            sl_page_cell(page, table, percent(page, sl_look_number(item, cpu_paths[i])));
+    }
+    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+}
+
+static void show_bars(sl_page *page, const bson_t *record, const char *title, const char *caption,
+                      double (*value_of)(const bson_t *row), const char *query, sl_unit unit) {
+    sl_bars *bars = sl_page_add_bars(page, title, caption, unit);
+    size_t row = 0;
+    for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk) && row < BARS_MAX;
+         row++) {
+        double value =
+            query ? query_figure(&walk.item, query, "milliseconds") : value_of(&walk.item);
+        sl_bar *bar = sl_page_bar(page, bars, label_of(page, &walk.item), value,
+                                  sl_section_number(page, value, unit));
+        if (bar && query) {
+            bar->low = query_figure(&walk.item, query, "low");
+            bar->high = query_figure(&walk.item, query, "high");
+        } else if (bar && value_of == rate_of) {
+            bar->low = sl_look_number(&walk.item, "low");
+            bar->high = sl_look_number(&walk.item, "high");
+        }
+    }
+}
+
+static void say_fastest(sl_page *page, const bson_t *record) {
+    char human[SL_HUMAN_ROOM], documents[SL_HUMAN_ROOM];
+    double best = 0;
+    const char *label = NULL;
+    for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk);) {
+        double rate = rate_of(&walk.item);
+        if (rate > best) {
+            best = rate;
+            label = label_of(page, &walk.item);
+        }
+    }
+    if (label)
+        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
+                    sl_page_text(page, "Fastest to load %s documents: %s, %s a second.",
+                                 sl_value_text(sl_look_number(record, "documents"), SL_UNIT_COUNT,
+                                               documents), label,
+                                 sl_value_text(best, SL_UNIT_COUNT, human)));
+    else
+        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "There is no row with a rate.");
+}
+
+void sl_sections_shards(sl_page *page, const bson_t *record) {
+    const char *queries[QUERIES_MAX];
+    size_t query_count = query_names(record, queries), row = 0;
+    say_fastest(page, record);
+    sl_section_texts(page, record, "warnings", SL_TONE_WARNING);
+    if (sl_look_text(record, "why"))
+        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD, sl_look_text(record, "why"));
+    if (sl_walk_count(record, "rows") > 0) {
+        show_bars(page, record, "Documents per second while loading",
+                  "The whisker is the spread of the rounds; longer is better.", rate_of, NULL,
+                  SL_UNIT_COUNT);
+        show_bars(page, record, "Size on disk", "Shorter is better.", bytes_of, NULL,
+                  SL_UNIT_BYTES);
+        for (size_t i = 0; i < query_count; i++)
+            show_bars(page, record, sl_page_text(page, "Query %.100s", queries[i]),
+                      "The whisker is the spread of the rounds; shorter is better.", NULL,
+                      queries[i], SL_UNIT_MILLISECONDS);
+        sl_strips *strips =
+            sl_page_add_strips(page, "What the machine's processors did while loading",
+                               "Idle time is room for more shards; waiting is the disk.",
+                               SL_UNIT_SHARE);
+        for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk) && row < BARS_MAX;
+             row++) {
+            sl_strip *strip = sl_page_strip(page, strips, label_of(page, &walk.item));
+            for (size_t i = 0; i < WAYS; i++) {
+                double share = sl_look_amount(&walk.item, cpu_paths[i], 0);
+                if (share > 0)
+                    sl_page_part(page, strips, strip, cpu_names[i], share);
+            }
+        }
+        show_table(page, record, queries, query_count);
+    }
+    sl_section_setting(page, record);
+}

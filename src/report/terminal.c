@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A page as text for a terminal: the same blocks as in HTML, with pictures made of block characters,
+ * or of ASCII where the terminal knows no others. */
+#include <shardload/report.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scale.h"
+#include "sections.h"
+#include "terminal.h"
+
+#define COLUMNS_LEAST 40
+#define COLUMNS_MOST 200
+
+size_t sl_letters(const char *text) {
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+void sl_put_letters(const sl_screen *screen, const char *text, size_t width, bool right) {
+    char shown[1000];
+    sl_text_printable(sl_text_of(text), shown, sizeof shown);
+    size_t letters = sl_letters(shown), most = width;
+    const char *end = shown;
+    bool cut = letters > width;
+    if (cut && width > 3)
+        most = width - 3;
+    for (size_t i = 0; *end; end++) {
+        if (((unsigned char)*end & 0xC0) != 0x80 && i++ == most)
+            break;
+    }
+    int blanks = cut ? 0 : (int)(width - letters);
+    fprintf(screen->out, "%*s%.*s%s%*s", right ? blanks : 0, "", (int)(end - shown), shown,
+            cut && width > 3 ? "..." : "", right ? 0 : blanks, "");
+}
+
+void sl_put_repeated(const sl_screen *screen, const char *text, size_t count) {
+    while (count-- > 0)
+        fputs(text, screen->out);
+}
+
+void sl_put_bar(const sl_screen *screen, double length) {
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    double whole = floor(length);
+    if (!(length > 0))
+        return;
+    if (screen->ascii) {
+        sl_put_repeated(screen, "#", (size_t)(length + 0.5));
+        return;
+    }
+    sl_put_repeated(screen, "█", (size_t)whole);
+    fputs(eighths[(int)((length - whole) * 8)], screen->out);
+}
+
+/* ---- words ---- */
+
+static void put_rule(const sl_screen *screen, const char *text, const char *unicode,
+                     const char *ascii) {
+    size_t letters = sl_letters(text);
+    fputs("\n", screen->out);
+    sl_put_letters(screen, text, letters < screen->columns ? letters : screen->columns, false);
+    fputs("\n", screen->out);
+    sl_put_repeated(screen, screen->ascii ? ascii : unicode,
+                    letters < screen->columns ? letters : screen->columns);
+    fputs("\n", screen->out);
+}
+
+/* Words in lines of the screen's width, `indent` blanks in front. */
+static void put_words(const sl_screen *screen, const char *text, unsigned indent) {
+    char shown[2000];
+    sl_text_printable(sl_text_of(text), shown, sizeof shown);
+    size_t column = 0;
+    for (char *word = strtok(shown, " "); word; word = strtok(NULL, " ")) {
+        size_t letters = sl_letters(word);
+        if (column > 0 && column + 1 + letters > screen->columns) {
+            fputs("\n", screen->out);
+            column = 0;
+        }
+        if (column == 0)
+            fprintf(screen->out, "%*s", (int)indent, "");
+        column += column == 0 ? indent + letters : letters + 1;
+        fprintf(screen->out, "%s%s", column == indent + letters ? "" : " ", word);
+    }
+    fputs("\n", screen->out);
+}
+
+/* ---- tables ---- */
+
+static void put_facts(const sl_screen *screen, const sl_page_table *facts) {
+    size_t width = 0;
+    for (size_t i = 0; i < facts->count; i += 2) {
+        size_t letters = sl_letters(facts->cells[i]);
+        width = letters > width ? letters : width;
+    }
+    width = width > 40 ? 40 : width;
+    for (size_t i = 0; i + 1 < facts->count; i += 2) {
+        fputs("  ", screen->out);
+        sl_put_letters(screen, facts->cells[i], width, false);
+        fputs("  ", screen->out);
+        sl_put_letters(screen, facts->cells[i + 1], 14, true);
+        fputs("\n", screen->out);
+    }
+}
+
+/* Columns as wide as what is in them; the widest gives way when the line is full. */
+static void fit(const sl_screen *screen, const sl_page_table *table, size_t *widths) {
+    size_t all = 2;
+    for (size_t i = 0; i < table->columns; i++) {
+        widths[i] = sl_letters(table->titles[i]);
+        for (size_t cell = i; cell < table->count; cell += table->columns) {
+            size_t letters = sl_letters(table->cells[cell]);
+            widths[i] = letters > widths[i] ? letters : widths[i];
+        }
+        widths[i] = widths[i] > COLUMNS_MOST ? COLUMNS_MOST : widths[i];
+        all += widths[i] + 2;
+    }
+    while (all > screen->columns + 2) {
+        size_t widest = table->columns;
+        for (size_t i = 0; i < table->columns; i++) { /* text first, which can be guessed */
+            if (table->left[i] && widths[i] > 12 &&
+                (widest == table->columns || widths[i] > widths[widest]))
+                widest = i;
+        }
+        if (widest == table->columns)
+            return; /* the lines will be too long, but their figures can be read */
+        widths[widest]--;
+        all--;
+    }
+}
+
+static void put_row(const sl_screen *screen, const sl_page_table *table, const char *const *cells,
+                    const size_t *widths) {
+    for (size_t i = 0; i < table->columns; i++) {
+        bool last = i + 1 == table->columns && table->left[i];
+        size_t letters = sl_letters(cells[i]);
+        fputs("  ", screen->out);
+        sl_put_letters(screen, cells[i], last && letters < widths[i] ? letters : widths[i],
+                       !table->left[i]);
+    }
+    fputs("\n", screen->out);
+}
+
+static void put_table(const sl_screen *screen, const char *title, const sl_page_table *table) {
+    size_t *widths = calloc(table->columns + 1, sizeof *widths);
+    if (!widths)
+        return; /* a report with a gap */
+    fit(screen, table, widths);
+    fputs("\n", screen->out);
+    if (title)
+        put_words(screen, title, 0);
+    put_row(screen, table, table->titles, widths);
+    for (size_t i = 0; i < table->columns; i++) {
+        fputs("  ", screen->out);
+        sl_put_repeated(screen, screen->ascii ? "-" : "─", widths[i]);
+    }
+    fputs("\n", screen->out);
+    for (size_t row = 0; row < table->count / table->columns; row++)
+        put_row(screen, table, table->cells + row * table->columns, widths);
+    free(widths);
+}
+
+/* ---- the page ---- */
+
+static void put_block(const sl_screen *screen, const sl_block *block) {
+    static const char *const marks[] = {"", "", "! ", "!! "};
+    char verdict[2000];
+    switch (block->kind) {
+    case SL_BLOCK_CHAPTER:
+        put_rule(screen, block->text, "═", "=");
+        return;
+    case SL_BLOCK_HEADING:
+        put_rule(screen, block->text, "─", "-");
+        return;
+    case SL_BLOCK_VERDICT:
+        snprintf(verdict, sizeof verdict, "%s%s", marks[block->tone], block->text);
+        put_words(screen, verdict, 0);
+        return;
+    case SL_BLOCK_TEXT:
+        put_words(screen, block->text, 0);
+        return;
+    case SL_BLOCK_FACTS:
+        put_facts(screen, block->of.table);
+        return;
+    case SL_BLOCK_TABLE:
+        put_table(screen, block->text, block->of.table);
+        return;
+    default:
+        break;
+    }
+    fputs("\n", screen->out);
+    put_words(screen, block->text, 0);
+    if (block->kind == SL_BLOCK_CURVES)
+        sl_terminal_curves(screen, block->of.curves);
+    else if (block->kind == SL_BLOCK_BARS)
+        sl_terminal_bars(screen, block->of.bars);
+    else if (block->kind == SL_BLOCK_STRIPS)
+        sl_terminal_strips(screen, block->of.strips);
+    else
+        sl_terminal_grid(screen, block->of.grid);
+}
+
+bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal, FILE *out,
+                    sl_error *error) {
+    const char *title = NULL;
+    sl_screen screen = {out, terminal->columns ? terminal->columns : 80, terminal->ascii};
+    screen.columns = screen.columns < COLUMNS_LEAST  ? COLUMNS_LEAST
+                     : screen.columns > COLUMNS_MOST ? COLUMNS_MOST
+                                                     : screen.columns;
+    sl_page *page = sl_page_create();
+    bool ok = page ? sl_sections_fill(page, report, &title, error)
+                   : sl_error_memory(error, "making a report");
+    if (ok) {
+        put_rule(&screen, title, "═", "=");
+        for (const sl_block *block = sl_page_first(page); block; block = block->next)
+            put_block(&screen, block);
+        if (fflush(out) != 0 || ferror(out))
+            ok = sl_error_set(error, SL_EXIT_USAGE, "the report cannot be written: %s",
+                              strerror(errno));
+    }
+    sl_page_destroy(page);
+    return ok;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures of a page as characters. */
+#ifndef SHARDLOAD_REPORT_TERMINAL_H
+#define SHARDLOAD_REPORT_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "page.h"
+
+typedef struct sl_screen {
+    FILE *out;
+    size_t columns;
+    bool ascii;
+} sl_screen;
+
+/* Characters (as opposed to bytes) of UTF-8. */
+size_t sl_letters(const char *text);
+/* Text in exactly `width` characters, safe on a terminal: filled up with blanks, or cut with dots. */
+void sl_put_letters(const sl_screen *screen, const char *text, size_t width, bool right);
+void sl_put_repeated(const sl_screen *screen, const char *text, size_t count);
+/* A bar of so many characters, to an eighth of one. */
+void sl_put_bar(const sl_screen *screen, double length);
+
+void sl_terminal_curves(const sl_screen *screen, const sl_curves *curves);
+void sl_terminal_bars(const sl_screen *screen, const sl_bars *bars);
+void sl_terminal_strips(const sl_screen *screen, const sl_strips *strips);
+void sl_terminal_grid(const sl_screen *screen, const sl_grid *grid);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trials of settings: a grid of threads and batch size for each combination of everything else, the
+ * best settings in order, and what each compressor costs and saves. */
+#include "sections.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lookup.h"
+#include "scale.h"
+
+#define GRIDS_MAX 24
+#define SETTINGS_MAX 4000
+#define AXIS_MAX 24
+#define BEST_SHOWN 12
+
+/* Everything of a setting but threads and batch size. */
+static const char *const others[] = {"compressor", "clustered", "writeConcern", "route",
+                                     "wireCompression"};
+#define OTHERS (sizeof others / sizeof others[0])
+
+typedef struct setting {
+    double threads, batch_size;
+    double rate, low, high;
+    const char *others[OTHERS];
+    const char *combination; /* those in words */
+    const char *stopped;     /* why there are no more trials, or "" */
+    size_t trials;
+    size_t index;
+} setting;
+
+typedef struct settings {
+    setting *items;
+    size_t count;
+    double best, recommended; /* indexes as the record has them */
+    double maximum, minimum;  /* of the rates */
+} settings;
+
+static const char *value_of(sl_page *page, const bson_t *item, const char *name) {
+    bson_iter_t at;
+    const char *text =
+        bson_iter_init_find(&at, item, name) ? sl_section_scalar(page, &at) : NULL;
+    return text ? text : "";
+}
+
+static settings read_settings(sl_page *page, const bson_t *record) {
+    settings all = {.best = sl_look_number(record, "best"),
+                    .recommended = sl_look_number(record, "recommended"),
+                    .minimum = INFINITY};
+    size_t count = sl_walk_count(record, "settings"), index = 0;
+    if (count > SETTINGS_MAX)
+        count = SETTINGS_MAX;
+    all.items = sl_page_memory(page, (count + 1) * sizeof *all.items);
+    for (sl_walk walk = sl_walk_start(record, "settings");
+         all.items && all.count < count && sl_walk_next(&walk); index++) {
+        setting *one = &all.items[all.count++];
+        one->index = index;
+        one->threads = sl_look_amount(&walk.item, "threads", 0);
+        one->batch_size = sl_look_amount(&walk.item, "batchSize", 0);
+        one->rate = sl_look_number(&walk.item, "rate");
+        one->low = sl_look_number(&walk.item, "low");
+        one->high = sl_look_number(&walk.item, "high");
+        one->trials = sl_walk_count(&walk.item, "trials");
+        const char *stopped = sl_look_text(&walk.item, "stopped");
+        one->stopped = stopped ? stopped : "";
+        for (size_t i = 0; i < OTHERS; i++)
+            one->others[i] = value_of(page, &walk.item, others[i]);
+        if (one->rate > all.maximum)
+            all.maximum = one->rate;
+        if (one->rate < all.minimum)
+            all.minimum = one->rate;
+    }
+    return all;
+}
+
+/* One value among the others, so that it can be understood without its name. */
+static const char *words_of(sl_page *page, size_t dimension, const char *value) {
+    if (dimension == 0 && !*value)
+        return "server's compressor";
+    if (dimension == 1)
+        return strcmp(value, "yes") == 0 || strcmp(value, "true") == 0 ? "clustered"
+                                                                       : "not clustered";
+    switch (dimension) {
+    case 2:
+        return sl_page_text(page, "w:%.60s", value);
+    case 3:
+        return sl_page_text(page, "route %.60s", value);
+    case 4:
+        return sl_page_text(page, "wire %.60s", value);
+    default:
+        return sl_page_text(page, "%.60s", value);
+    }
+}
+
+/* Names what is not the same in all settings. */
+static void name_combinations(sl_page *page, settings *all) {
+    bool differs[OTHERS] = {false};
+    for (size_t i = 1; i < all->count; i++) {
+        for (size_t k = 0; k < OTHERS; k++)
+            differs[k] = differs[k] || strcmp(all->items[i].others[k], all->items[0].others[k]) != 0;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        const char *text = "";
+        for (size_t k = 0; k < OTHERS; k++) {
+            if (differs[k])
+                text = sl_page_text(page, "%s%s%s", text, *text ? ", " : "",
+                                    words_of(page, k, all->items[i].others[k]));
+        }
+        all->items[i].combination = text;
+    }
+}
+
+static int compare_numbers(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The different values of an axis, ascending; at most AXIS_MAX. */
+static size_t axis_of(const settings *all, const char *combination, bool threads,
+                      double values[AXIS_MAX]) {
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const setting *one = &all->items[i];
+        double value = threads ? one->threads : one->batch_size;
+        bool known = strcmp(one->combination, combination) != 0;
+        for (size_t k = 0; k < count; k++)
+            known = known || values[k] == value;
+        if (!known && count < AXIS_MAX)
+            values[count++] = value;
+    }
+    qsort(values, count, sizeof *values, compare_numbers);
+    return count;
+}
+
+static size_t place_of(const double *values, size_t count, double value) {
+    size_t place = 0;
+    while (place < count && values[place] != value)
+        place++;
+    return place;
+}
+
+static const char *spread_of(sl_page *page, const setting *one) {
+    char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    if (!(one->low >= 0) || !(one->high >= 0) || one->trials < 2)
+        return one->trials == 1 ? "one trial" : NULL;
+    return sl_page_text(page, "%s to %s", sl_short_text(one->low, low),
+                        sl_short_text(one->high, high));
+}
+
+static const char *mark_of(const settings *all, const setting *one) {
+    bool best = all->best == (double)one->index;
+    if (all->recommended == (double)one->index)
+        return best ? "best, recommended" : "recommended";
+    return best ? "best" : NULL;
+}
+
+static void show_grid(sl_page *page, const settings *all, const char *combination) {
+    double rows[AXIS_MAX], columns[AXIS_MAX];
+    char human[SL_HUMAN_ROOM];
+    size_t row_count = axis_of(all, combination, true, rows);
+    size_t column_count = axis_of(all, combination, false, columns);
+    const char *title = *combination ? combination : "all else the same";
+    sl_grid *grid = sl_page_add_grid(
+        page, sl_page_text(page, "Documents per second: %s", title),
+        "Each cell is the median of its trials, with the least and the most below; the stronger the "
+        "colour, the faster. Empty cells were not tried.", row_count, column_count);
+    if (!grid)
+        return;
+    grid->row_name = "threads";
+    grid->column_name = "batch size";
+    grid->maximum = all->maximum;
+    grid->minimum = all->minimum < all->maximum ? all->minimum : 0;
+    for (size_t i = 0; i < row_count; i++)
+        grid->rows[i] = sl_section_number(page, rows[i], SL_UNIT_COUNT);
+    for (size_t i = 0; i < column_count; i++)
+        grid->columns[i] = sl_section_number(page, columns[i], SL_UNIT_COUNT);
+    for (size_t i = 0; i < all->count; i++) {
+        const setting *one = &all->items[i];
+        size_t row = place_of(rows, row_count, one->threads);
+        size_t column = place_of(columns, column_count, one->batch_size);
+        if (strcmp(one->combination, combination) != 0 || row == row_count ||
+            column == column_count || !(one->rate >= 0))
+            continue;
+        grid->cells[row * column_count + column] = (sl_cell){
+            .value = one->rate,
+            .text = sl_page_text(page, "%s", sl_short_text(one->rate, human)),
+            .more = spread_of(page, one),
+            .mark = mark_of(all, one),
+        };
+    }
+}
+
+static void show_grids(sl_page *page, const settings *all) {
+    size_t grids = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(all->items[k].combination, all->items[i].combination) == 0;
+        if (!seen && grids++ < GRIDS_MAX)
+            show_grid(page, all, all->items[i].combination);
+    }
+    if (grids > GRIDS_MAX)
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+                    sl_page_text(page, "%zu more combinations were tried; the record has them.",
+                                 grids - GRIDS_MAX));
+}
+
+static int faster_first(const void *left, const void *right) {
+    const setting *a = left, *b = right;
+    double x = a->rate >= 0 ? a->rate : -1, y = b->rate >= 0 ? b->rate : -1;
+    return x < y ? 1 : x > y ? -1 : (a->index > b->index) - (a->index < b->index);
+}
+
+static void show_ranking(sl_page *page, settings *all) {
+    static const char *const titles[] = {"threads", "batch size", "all else", "documents/s",
+                                         "spread", ""};
+    qsort(all->items, all->count, sizeof *all->items, faster_first);
+    sl_page_table *table = sl_page_add_table(page, "The fastest", titles, "rrlrrl", 6);
+    size_t shown = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const setting *one = &all->items[i];
+        const char *mark = mark_of(all, one);
+        if (shown >= BEST_SHOWN && !mark)
+            continue;
+        shown++;
+        sl_page_cell(page, table, sl_section_number(page, one->threads, SL_UNIT_COUNT));
+        sl_page_cell(page, table, sl_section_number(page, one->batch_size, SL_UNIT_COUNT));
+        sl_page_cell(page, table, *one->combination ? one->combination : "the same for all");
+        sl_page_cell(page, table, sl_section_number(page, one->rate, SL_UNIT_COUNT));
+        sl_page_cell(page, table, spread_of(page, one));
+        sl_page_cell(page, table, mark ? mark : one->stopped);
+        if (table && all->recommended == (double)one->index)
+            table->emphasized = table->count / table->columns - 1;
+    }
+}
+
+/* ---- compressors ---- */
+
+static double query_time(const bson_t *item) {
+    double sum = 0, most = NAN;
+    for (sl_walk walk = sl_walk_start(item, "queries"); sl_walk_next(&walk);) {
+        sum += sl_look_amount(&walk.item, "medianMilliseconds", 0);
+        most = sum;
+    }
+    return most;
+}
+
+static double total_bytes(const bson_t *item) {
+    return sl_look_number(item, "storageBytes") + sl_look_amount(item, "indexBytes", 0);
+}
+static double load_rate(const bson_t *item) {
+    return sl_look_number(item, "rate");
+}
+
+static void show_storage(sl_page *page, const bson_t *record) {
+    static const struct {
+        const char *title, *caption;
+        double (*value)(const bson_t *item);
+        sl_unit unit;
+    } pictures[] = {
+        {"Size on disk, by compressor", "Documents and indexes; shorter is better.", total_bytes,
+         SL_UNIT_BYTES},
+        {"Documents per second while loading, by compressor", "Longer is better.", load_rate,
+         SL_UNIT_COUNT},
+        {"Time of the queries, by compressor",
+         "The sum of the medians of all queries; shorter is better.", query_time,
+         SL_UNIT_MILLISECONDS},
+    };
+    static const char *const titles[] = {"compressor", "documents", "data", "stored", "indexes",
+                                         "data to stored", "documents/s"};
+    if (sl_walk_count(record, "storage") == 0)
+        return;
+    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Compressors");
+    for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
+        sl_bars *bars = NULL;
+        size_t row = 0;
+        for (sl_walk walk = sl_walk_start(record, "storage"); sl_walk_next(&walk) && row < 40;) {
+            double value = pictures[i].value(&walk.item);
+            if (!(value >= 0))
+                continue;
+            row++;
+            if (!bars)
+                bars = sl_page_add_bars(page, pictures[i].title, pictures[i].caption,
+                                        pictures[i].unit);
+            sl_page_bar(page, bars, value_of(page, &walk.item, "compressor"), value,
+                        sl_section_number(page, value, pictures[i].unit));
+        }
+    }
+    sl_page_table *table = sl_page_add_table(page, NULL, titles, "lrrrrrr", 7);
+    size_t row = 0;
+    for (sl_walk walk = sl_walk_start(record, "storage"); sl_walk_next(&walk) && row < 40; row++) {
+        const bson_t *item = &walk.item;
+        double ratio = sl_look_number(item, "ratio");
+        sl_page_cell(page, table, value_of(page, item, "compressor"));
+        sl_page_cell(page, table, sl_section_value(page, item, "documents", SL_UNIT_COUNT));
+        sl_page_cell(page, table, sl_section_value(page, item, "dataBytes", SL_UNIT_BYTES));
+        sl_page_cell(page, table, sl_section_value(page, item, "storageBytes", SL_UNIT_BYTES));
+        sl_page_cell(page, table, sl_section_value(page, item, "indexBytes", SL_UNIT_BYTES));
+        sl_page_cell(page, table, ratio >= 0 ? sl_page_text(page, "%.2f", ratio) : "-");
+        sl_page_cell(page, table, sl_section_value(page, item, "rate", SL_UNIT_COUNT));
+    }
+}
+
+/* ---- the whole ---- */
+
+static const setting *find(const settings *all, double index) {
+    for (size_t i = 0; i < all->count; i++) {
+        if ((double)all->items[i].index == index)
+            return &all->items[i];
+    }
+    return NULL;
+}
+
+static void say_recommendation(sl_page *page, const settings *all) {
+    const setting *chosen = find(all, all->recommended);
+    const setting *best = find(all, all->best);
+    char threads[SL_HUMAN_ROOM], batch[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM];
+    if (!chosen) {
+        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "No setting is recommended.");
+        return;
+    }
+    const char *against = "";
+    if (best && best != chosen && best->rate > 0 && chosen->rate >= 0)
+        against = sl_page_text(page, ", %s of the best", sl_share_text(chosen->rate / best->rate,
+                                                                      human));
+    sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
+                sl_page_text(page, "Recommended: %s threads, batches of %s documents%s%s: %s "
+                                   "documents a second%s.",
+                             sl_value_text(chosen->threads, SL_UNIT_COUNT, threads),
+                             sl_value_text(chosen->batch_size, SL_UNIT_COUNT, batch),
+                             *chosen->combination ? ", " : "", chosen->combination,
+                             sl_value_text(chosen->rate, SL_UNIT_COUNT, rate), against));
+}
+
+void sl_sections_tune(sl_page *page, const bson_t *record) {
+    settings all = read_settings(page, record);
+    if (!all.items)
+        return;
+    name_combinations(page, &all);
+    say_recommendation(page, &all);
+    sl_page_table *facts = sl_page_add_facts(page);
+    sl_section_fact(page, facts, record, "trials", "trials", SL_UNIT_COUNT);
+    sl_section_fact(page, facts, record, "gridTrials", "trials that the whole grid would take",
+                    SL_UNIT_COUNT);
+    sl_section_fact(page, facts, record, "sample.share", "share of the sources", SL_UNIT_SHARE);
+    sl_section_fact(page, facts, record, "sample.records", "records in the sample", SL_UNIT_COUNT);
+    sl_section_fact(page, facts, record, "sample.textBytes", "text in the sample", SL_UNIT_BYTES);
+    sl_section_fact(page, facts, record, "sample.bsonBytes", "BSON in the sample", SL_UNIT_BYTES);
+    if (all.count > 0) {
+        sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Settings tried");
+        show_grids(page, &all);
+        show_ranking(page, &all);
+    }
+    show_storage(page, record);
+    sl_section_setting(page, record);
+}

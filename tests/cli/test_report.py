@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload report` and --html: is the page whole and safe, does it say what the record says, are
+several runs laid side by side, and is what is no record refused in words?"""
+import html.parser
+import json
+import os
+import re
+import stat
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import record_maker  # noqa: E402
+import support  # noqa: E402
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+# SVG elements that the renderer closes in place.
+EMPTY = {"path", "rect"}
+
+
+class Page(html.parser.HTMLParser):
+    """The elements of a page, and its text. Complains of whatever is not balanced."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.problems, self.words, self.elements, self.attributes = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        if self.open:
+            self.problems.append(f"never closed: {self.open}")
+        self.text = " ".join("".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        if tag not in EMPTY:
+            self.problems.append(f"<{tag}/> at {self.getpos()}")
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data):
+        # What only mice see, and the style sheet, are no words of the page.
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words.append(data + " ")
+
+
+class ReportCase(support.Case):
+    def record(self, name, record):
+        return self.file(f"{name}.json", json.dumps(record))
+
+    def page(self, *words, code=support.EXIT_OK):
+        path = self.scratch / "page.html"
+        self.shardload("report", "--html", path, *words, code=code)
+        text = path.read_text("utf-8")
+        page = Page(text)
+        page.source = text
+        self.check(page)
+        return page
+
+    def check(self, page):
+        """What is true of every page."""
+        self.assertEqual(page.problems, [])
+        self.assertTrue(page.source.startswith("<!DOCTYPE html>"))
+        self.assertNotIn("script", page.elements)
+        for tag, name, value in page.attributes:
+            self.assertFalse(name in ("src", "href", "xlink:href", "action") or
+                             name.startswith("on"), f"{tag} has {name}")
+            if name in ("x", "y", "width", "height"):
+                self.assertTrue(float(value) > -1e6, f"{tag}: {name}={value}")
+            if name == "d":
+                self.assertRegex(value, r"^[MHVZhvz0-9., -]+$")
+        for found in re.findall(r"url\(|@import|https?://", page.source):
+            self.fail(f"the page refers to {found}")
+        self.assertIn("default-src 'none'", page.source)
+        self.assertIn("prefers-color-scheme:dark", page.source)
+        self.assertIn("@media print", page.source)
+        # Nothing is drawn to the left of the frame, or beyond its right edge.
+        for tag, name, value in page.attributes:
+            if tag == "rect" and name == "x":
+                self.assertTrue(-1 <= float(value) <= 901, value)
+
+    def text(self, *words, **more):
+        return self.shardload("report", *words, **more).out
+
+
+class Kinds(ReportCase):
+    """Every kind of record, and odd ones of each, as a page and as text."""
+
+    def test_every_kind_is_drawn(self):
+        for name, make in record_maker.ALL.items():
+            with self.subTest(name):
+                path = self.record(name, make())
+                page = self.page(path)
+                self.assertGreater(len(page.text), 300)
+                if name != "nothing":
+                    self.assertIn("svg", page.elements)
+                for words in ([], ["--ascii"]):
+                    lines = self.text(*words, path).splitlines()
+                    self.assertGreater(len(lines), 15)
+                    if words:
+                        self.assertTrue("\n".join(lines).isascii())
+
+    def test_a_page_of_many_shards_and_points_stays_small(self):
+        page = self.page(self.record("many", record_maker.load(10_000, 64, 3e6, 10_000)))
+        self.assertLess(len(page.source), 600_000)
+        self.assertIn("s62", page.text)
+
+    def test_all_figures_of_a_load_appear(self):
+        record = record_maker.load(60, 2, rejects=1234, code=1)
+        account = record["accounting"]
+        path = self.record("load", record)
+        expected = [f"{account[key]:,}" for key in ("records", "inserted", "rejectedByParser")]
+        expected += [f"{row['documents']:,}" for row in record["shards"]]
+        expected += ["Loaded, with rejects", "62.9 ms", "343 ms",
+                     "test_result_2013.txt.gz", "sharded cluster", "s0", "s1"]
+        rate = account["inserted"] / 60
+        expected.append(f"{int(rate + 0.5):,}")
+        page, text = self.page(path).text, self.text(path)
+        for figure in expected:
+            self.assertIn(figure, page)
+            self.assertIn(figure, text)
+        for phase in record["phases"]:
+            self.assertIn(phase["name"], page)
+            self.assertIn(phase["name"], text)
+
+    def test_an_account_that_does_not_hold_is_said_loudly(self):
+        record = record_maker.load(5)
+        record["accounting"]["holds"] = False
+        record["verification"]["ok"] = False
+        path = self.record("load", record)
+        for text in (self.page(path).text, " ".join(self.text(path).split())):
+            self.assertIn("DOES NOT HOLD", text)
+            self.assertIn("ARE WRONG", text)
+
+    def test_tune_marks_what_it_recommends(self):
+        record = record_maker.tune()
+        chosen = record["settings"][record["recommended"]]
+        page = self.page(self.record("tune", record))
+        self.assertIn(f"Recommended: {chosen['threads']} threads, batches of "
+                      f"{chosen['batchSize']:,} documents", page.text)
+        marked = [value for tag, name, value in page.attributes
+                  if name == "class" and value == "heat marked"]
+        self.assertEqual(len(marked), 2, "the best and the recommended one")
+        self.assertEqual(page.source.count('class="empty"'), 4, "what was not tried")
+        for name in ("none", "snappy", "zlib", "zstd"):
+            self.assertIn(name, page.text)
+
+    def test_a_drill_is_held_against_its_objective(self):
+        for met, words in (("yes", "is met"), ("no", "is NOT met"),
+                           ("cannot be told", "may or may not be met")):
+            record = {**record_maker.reload(), "objectiveMet": met}
+            path = self.record("reload", record)
+            page = self.page(path)
+            self.assertIn(f"The objective of 4 h 00 min {words}", page.text)
+            self.assertIn('class="limit"', page.source)
+            self.assertIn("objective: 4 h 00 min", self.text(path))
+            self.assertIn("The load within the drill", page.text)
+
+    def test_shards_on_one_machine(self):
+        page = self.page(self.record("shards", record_maker.shards()))
+        self.assertIn("Fastest to load 10,000,000 documents: 8 shards", page.text)
+        for words in ("Query makes", "CPU wait", "1 shard,", "spread of the rounds"):
+            self.assertIn(words, page.text)
+
+
+class SideBySide(ReportCase):
+    def test_loads_are_compared_with_the_first(self):
+        first = record_maker.load(100, 2, threads="4")
+        second = record_maker.load(50, 2, 800_000, threads="8")
+        paths = [self.record("before", first), self.record("after", second)]
+        rates = [record["accounting"]["inserted"] / record["phases"][3]["seconds"]
+                 for record in (first, second)]
+        for text in (self.page(*paths).text, self.text(*paths)):
+            for words in ("before", "after", f"{rates[1] / rates[0]:.2f}", "0.50",
+                          "Options that differ", "threads"):
+                self.assertIn(words, text)
+            self.assertNotIn("collection", text.split("Options that differ")[1])
+
+    def test_drills_against_last_month(self):
+        paths = [self.record(f"drill{n}", record_maker.reload(1.0, slower))
+                 for n, slower in enumerate((1.0, 1.5))]
+        page = self.page(*paths)
+        self.assertIn("drill0", page.text)
+        self.assertIn("1.50", page.text, "1.5 times the time to the first answer")
+
+    def test_kinds_may_be_mixed(self):
+        page = self.page(*[self.record(name, make()) for name, make in
+                           (("a", record_maker.load), ("b", record_maker.tune),
+                            ("c", lambda: record_maker.load(9)))])
+        self.assertIn("Load: 2 side by side", page.text)
+        self.assertIn("Tuning: b", page.text)
+
+    def test_more_than_a_page_is_wide(self):
+        paths = [self.record(f"run{n}", record_maker.load(3)) for n in range(15)]
+        self.assertIn("Of 15 records the first 12 are shown", self.page(*paths).text)
+
+    def test_runs_are_called_by_their_folders(self):
+        for name in ("monday", "tuesday"):
+            self.file(f"{name}/run.json", json.dumps(record_maker.load(2)))
+        text = self.text("monday/run.json", "tuesday/run.json")
+        self.assertIn("monday", text)
+        self.assertIn("tuesday", text)
+
+
+class Foreign(ReportCase):
+    """Text that wants to be markup, and files that are no records."""
+
+    NASTY = "<script>alert(1)</script>\"'&<!--</style></svg>]]>\x1b[31m"
+
+    def poisoned(self, value, at=0):
+        """The same record with every text replaced."""
+        if isinstance(value, dict):
+            if "$date" in value:
+                return value
+            kept = {"program", "command", "startedAt"} if at == 0 else set()
+            return {(key if key in kept or not isinstance(item, (str, float)) else key):
+                    item if key in kept else self.poisoned(item, at + 1)
+                    for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.poisoned(item, at + 1) for item in value]
+        return self.NASTY if isinstance(value, str) else value
+
+    def test_no_text_of_a_record_becomes_markup(self):
+        for name, make in record_maker.ALL.items():
+            with self.subTest(name):
+                record = self.poisoned(make())
+                record["options"] = {self.NASTY: self.NASTY}
+                page = self.page("--title", self.NASTY.replace("\x1b", ""),
+                                 self.record("nasty", record))
+                self.assertNotIn("<script", page.source)
+                self.assertNotIn("\x1b", page.source)
+                text = self.text(self.record("nasty", record))
+                self.assertNotIn("\x1b", text)
+
+    def test_file_names_are_text_too(self):
+        path = self.file("<b>&.json", json.dumps(record_maker.load(2)))
+        self.assertIn("<b>&", self.page(path).text)
+
+    def test_what_is_no_record_is_refused_by_name(self):
+        whole = json.dumps(record_maker.load(3))
+        query = {"program": "shardquery", "queries": []}
+        cases = [("empty", "", "not a JSON document"),
+                 ("cut", whole[:len(whole) // 2], "not a JSON document"),
+                 ("other", "{}", "does not say which \"program\" wrote it"),
+                 ("list", "[1, 2]", "does not say which \"program\" wrote it"),
+                 ("query", json.dumps(query), "record of \"shardquery\""),
+                 ("verify", json.dumps({**record_maker.head("shardload", "verify")}),
+                  "\"shardload verify\""),
+                 ("part", json.dumps(record_maker.head("shardload", "load")),
+                  "\"phases\" is missing")]
+        for name, content, words in cases:
+            with self.subTest(name):
+                path = self.file(f"{name}.json", content)
+                outcome = self.shardload("report", path, code=support.EXIT_SOURCE)
+                self.assertIn(f"{name}.json: ", outcome.err)
+                self.assertIn(words, outcome.err)
+                self.assertEqual(outcome.out, "")
+
+    def test_all_bad_files_are_told_at_once(self):
+        good = self.record("good", record_maker.load(2))
+        bad = [self.file(f"bad{n}.json", "{}") for n in range(3)]
+        outcome = self.shardload("report", bad[0], good, bad[1], bad[2], code=support.EXIT_SOURCE)
+        for path in bad:
+            self.assertIn(str(path), outcome.err)
+        self.assertNotIn("good.json:", outcome.err)
+
+    def test_figures_of_the_wrong_type_are_left_out(self):
+        record = record_maker.load(5)
+        record["accounting"] = dict.fromkeys(record["accounting"], "many")
+        record["phases"] = [{"name": 7, "seconds": "long"}, 3, None, {}]
+        record["series"] = [{"seconds": {"$numberDouble": "Infinity"}}, {"documents": -1}, []]
+        record["exitCode"] = "zero"
+        self.page(self.record("odd", record))
+
+    def test_usage(self):
+        self.assertIn("which records?", self.shardload("report", code=support.EXIT_USAGE).err)
+        outcome = self.shardload("report", "missing.json", code=support.EXIT_USAGE)
+        self.assertIn("missing.json", outcome.err)
+        outcome = self.shardload("report", "--help")
+        self.assertIn("--html", outcome.out)
+
+
+class Files(ReportCase):
+    """Where the page goes."""
+
+    def test_the_page_is_private_and_replaces_a_file(self):
+        record = self.record("load", record_maker.load(2))
+        path = self.file("page.html", "old")
+        path.chmod(0o644)
+        self.page(record)
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        self.assertEqual(sorted(item.name for item in self.scratch.iterdir()),
+                         ["load.json", "page.html"], "nothing is left beside it")
+
+    def test_links_and_folders_are_refused(self):
+        record = self.record("load", record_maker.load(2))
+        precious = self.file("precious", "mine")
+        (self.scratch / "link.html").symlink_to(precious)
+        (self.scratch / "folder.html").mkdir()
+        for name in ("link.html", "folder.html", "nowhere/page.html"):
+            outcome = self.shardload("report", "--html", name, record, code=support.EXIT_USAGE)
+            self.assertIn(name, outcome.err)
+        self.assertEqual(precious.read_text(), "mine")
+
+    def test_standard_output(self):
+        record = self.record("load", record_maker.load(2))
+        outcome = self.shardload("report", "--html", "-", "--title", "On Monday", record)
+        page = Page(outcome.out)
+        self.assertEqual(page.problems, [])
+        self.assertIn("On Monday", page.text)
+
+    def test_text_follows_terminal_and_locale(self):
+        record = self.record("load", record_maker.load(9))
+        for columns in (40, 80, 132):
+            environment = support.clean_environment(COLUMNS=str(columns))
+            lines = self.text(record, environment=environment).splitlines()
+            pictures = [line for line in lines if "\u2502" in line or "\u2588" in line]
+            self.assertTrue(pictures)
+            self.assertLessEqual(max(map(len, pictures)), columns)
+        environment = {**support.clean_environment(), "LC_ALL": "C"}
+        self.assertTrue(self.text(record, environment=environment).isascii())
+
+
+class Loads(ReportCase):
+    """--html of a real load, and the report of its run.json."""
+
+    def test_a_load_draws_itself(self):
+        (path,), _ = self.generate("A", 200_000, "--bad", 7)
+        self.shardload("load", "--sink", f"bson:{self.scratch}/out.bson", "--work-dir", "work",
+                       "--html", "page.html", "--progress", "none", path,
+                       code=support.EXIT_REJECTS)
+        page_path = self.scratch / "page.html"
+        self.assertEqual(stat.S_IMODE(page_path.stat().st_mode), 0o600)
+        source = page_path.read_text("utf-8")
+        page = Page(source)
+        page.source = source
+        self.check(page)
+        figures = support.run_record(self.scratch / "work")["accounting"]
+        for key in ("records", "inserted", "rejectedByParser"):
+            self.assertIn(f"{figures[key]:,}", page.text)
+        again = self.page("work/run.json")
+        self.assertIn(f"{figures['inserted']:,}", again.text)
+        self.assertIn("work", again.text)
+
+    def test_where_it_cannot_go_is_said_before_the_load(self):
+        path = self.file("tests.txt", "\n".join([support.HEADER, support.ROW.format(id=1)]))
+        (self.scratch / "link.html").symlink_to(path)
+        for name in ("link.html", "nowhere/page.html"):
+            outcome = self.shardload("load", "--sink", "null", "--html", name, path,
+                                     code=support.EXIT_USAGE)
+            self.assertIn(name, outcome.err)
+            self.assertNotIn("= inserted", outcome.err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

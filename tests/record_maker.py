@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes records of runs as the programs write them (run.json, tune.json and so on), for the tests of
+`shardload report` and to look at pictures of runs that nobody has time for.
+
+    python3 record_maker.py FOLDER        one of each kind, and the odd ones
+"""
+import json
+import math
+import pathlib
+import sys
+
+STAGES = ["reading", "inflating", "parsing", "the server"]
+BEGUN = "2026-03-01T09:30:00Z"
+
+
+def head(program, command, **more):
+    return {"program": program, "version": "0.1.0", "command": command,
+            "startedAt": {"$date": BEGUN},
+            "client": {"host": "loader-1", "system": "Linux", "release": "6.1", "cores": 16},
+            "options": {"db": "mot", "collection": "tests", "threads": "32", "drop": "false"},
+            "server": {"version": "6.0.5", "deployment": "sharded cluster"}, **more}
+
+
+def tail(code=0):
+    return {"endedAt": {"$date": "2026-03-01T10:30:00Z"}, "exitCode": code}
+
+
+def series(seconds, shards, rate, points):
+    """`points` points of a load that slows down a little and breathes, uneven over its shards."""
+    rows, done = [], [0] * shards
+    spent = [0.0] * len(STAGES)
+    for point in range(1, points + 1):
+        now, step = seconds * point / points, seconds / points
+        for shard in range(shards):
+            swing = 1 + 0.3 * math.sin(now / seconds * 25 + shard) - 0.4 * now / seconds
+            lag = 0.4 if shard == 7 and now > seconds / 2 else 1
+            done[shard] += int(rate / shards * step * max(swing, 0) * lag)
+        for stage, share in enumerate((0.02, 0.01, 0.12, 0.85)):
+            spent[stage] += step * 32 * share
+        rows.append({"seconds": round(now, 3), "documents": sum(done),
+                     "textBytes": sum(done) * 86, "bsonBytes": sum(done) * 154,
+                     "storedBytes": sum(done) * 15, "rejects": 0, "shardDocuments": list(done),
+                     "workerSeconds": dict(zip(STAGES, spent))})
+    return rows
+
+
+def load(seconds=600, shards=2, rate=400_000, points=None, code=0, rejects=0, **options):
+    names = [f"s{number}" for number in range(shards)]
+    rows = series(seconds, shards, rate, points or max(int(seconds), 1)) if seconds else []
+    done = rows[-1]["shardDocuments"] if rows else [0] * shards
+    documents = sum(done)
+    record = head("shardload", "load")
+    record["options"].update(options)
+    record.update({
+        "verification": {"ok": True},
+        "topology": [{"shard": name, "host": f"{name}/{name}:27018"} for name in names],
+        "sources": [{"path": "test_result_2013.txt.gz", "storedBytes": 15 * documents,
+                     "format": "mot", "number": 1, "documents": documents}],
+        "accounting": {"records": documents + rejects, "inserted": documents, "alreadyThere": 0,
+                       "rejectedByParser": rejects, "rejectedByServer": 0, "holds": True,
+                       "textBytes": 86 * documents, "bsonBytes": 154 * documents,
+                       "batches": documents // 10_000, "retries": 3},
+        "workerSeconds": rows[-1]["workerSeconds"] if rows else dict.fromkeys(STAGES, 0.0),
+        "batchMilliseconds": {"batches": documents // 10_000, "mean": 71.2, "p50": 62.9,
+                              "p90": 120.5, "p99": 342.7, "p999": 1200.25, "max": 1804.5},
+        "shards": [{"shard": name, "documents": count, "dataBytes": 154 * count,
+                    "storageBytes": 60 * count, "indexBytes": 12 * count}
+                   for name, count in zip(names, done)],
+        **tail(code),
+        "phases": [{"name": "sources", "seconds": 0.004}, {"name": "connect", "seconds": 0.05},
+                   {"name": "prepare", "seconds": seconds * 0.01},
+                   {"name": "load", "seconds": seconds * 1.0},
+                   {"name": "indexes", "seconds": seconds * 0.2},
+                   {"name": "balancer", "seconds": 0.02},
+                   {"name": "verify", "seconds": seconds * 0.06}],
+        "series": rows,
+    })
+    return record
+
+
+def tune():
+    settings = []
+    for compressor in ("snappy", "zstd"):
+        for clustered in (False, True):
+            for threads in (2, 4, 8, 16, 32):
+                for batch in (1000, 5000, 10_000, 50_000):
+                    if threads == 32 and batch == 1000:
+                        continue
+                    rate = (90_000 * math.sqrt(threads) * (1.2 if clustered else 1) *
+                            (0.9 if compressor == "zstd" else 1) * (1 - abs(batch - 10_000) / 2e5) *
+                            (0.85 if threads == 32 else 1))
+                    rates = [rate * 0.97, rate, rate * 1.05]
+                    settings.append({
+                        "threads": threads, "batchSize": batch, "compressor": compressor,
+                        "clustered": clustered, "writeConcern": "majority", "route": "mongos",
+                        "wireCompression": "none",
+                        "trials": [{"documents": 10**6, "seconds": 10**6 / one, "rate": one}
+                                   for one in rates],
+                        "rate": rate, "low": rates[0], "high": rates[2],
+                        "stopped": "" if rate > 2e5 else "slower than others by more than its spread"})
+    best = max(range(len(settings)), key=lambda index: settings[index]["rate"])
+    storage = [{"compressor": name, "documents": 10**6, "dataBytes": 154 * 10**6,
+                "storageBytes": size * 10**6, "indexBytes": 10**7, "ratio": 154 / size, "rate": rate,
+                "queries": [{"name": "makes", "medianMilliseconds": slow}]}
+               for name, size, rate, slow in (("none", 154, 410_000, 480.0),
+                                              ("snappy", 62, 400_000, 500.0),
+                                              ("zlib", 41, 260_000, 640.0),
+                                              ("zstd", 39, 340_000, 560.0))]
+    return {**head("shardload", "tune"),
+            "sample": {"share": 0.02, "records": 1_000_000, "textBytes": 86 * 10**6,
+                       "bsonBytes": 154 * 10**6},
+            "dimensions": {"threads": [2, 4, 8, 16, 32], "batchSize": [1000, 5000, 10_000, 50_000]},
+            "settings": settings, "best": best, "recommended": best - 1, "trials": 3 * len(settings),
+            "gridTrials": 5 * len(settings), "storage": storage, **tail()}
+
+
+def reload(share=0.1, slower=1.0, objective=14_400.0):
+    phases = [("drop", 3.0), ("prepare", 6.0), ("load", 900.0 * slower), ("indexes", 220.0),
+              ("verify", 60.0), ("queries", 14.0)]
+    whole = [{"name": name, "seconds": seconds / share, "low": seconds / share * 0.9,
+              "high": seconds / share * 1.2} for name, seconds in phases]
+    total = sum(row["seconds"] for row in whole)
+    inner = load(900 * slower, 2)
+    record = {**head("shardload", "reload"), "sample": share, "objectiveMet": "yes",
+              "phases": [{"name": name, "seconds": seconds} for name, seconds in phases],
+              "predicted": {"phases": whole, "seconds": total, "low": total * 0.9,
+                            "high": total * 1.2},
+              "firstCorrectQuerySeconds": 1189.5 * slower,
+              "queries": [{"suite": "mot", "name": "makes", "documents": 10**8, "medianMs": 812.25,
+                           "documentsPerMs": 123_456.7, "answer": "right"}],
+              "accounting": inner["accounting"], "load": inner, **tail()}
+    if objective:
+        record["objectiveSeconds"] = objective
+    return record
+
+
+def plan():
+    return {**head("shardload", "plan"), "sources": [{"path": "a.txt"}],
+            "estimate": {"records": 300_000_000, "textBytes": 86 * 3 * 10**8,
+                         "bsonBytes": 154 * 3 * 10**8, "averageDocument": 154},
+            "ranges": [{"minimum": 1 << 40, "maximum": 3 << 39, "shard": "s1"},
+                       {"minimum": 3 << 39, "maximum": 2 << 40, "shard": "s0"}],
+            "predicted": {"phases": [{"name": "load", "seconds": 750.0, "low": 700.0, "high": 900.0},
+                                     {"name": "indexes", "seconds": 90.0, "low": 80.0,
+                                      "high": 120.0}],
+                          "seconds": 840.0, "low": 780.0, "high": 1020.0,
+                          "from": "the run of 1 March"}, **tail()}
+
+
+def shards():
+    rows = []
+    for count in (1, 2, 4, 8):
+        for cache in (2 * 10**9, 10**9):
+            rate = 300_000 * (1 + 0.4 * math.log2(count)) * (1 if cache > 10**9 else 0.93)
+            rows.append({"shards": count, "engine": f"cache {cache // count} B each, snappy",
+                         "cacheBytes": cache, "loadSeconds": 1e7 / rate, "rate": rate,
+                         "low": rate * 0.95, "high": rate * 1.04,
+                         "storageBytes": 62 * 10**7 + count * 10**6,
+                         "queries": [{"name": "makes", "milliseconds": 4000 / count},
+                                     {"name": "count", "milliseconds": 1.5 * count}],
+                         "cpu": {"user": 0.6, "system": 0.1, "wait": 0.25 / count,
+                                 "idle": 0.3 - 0.25 / count}})
+    return {"program": "bench", "command": "shards", "documents": 10**7,
+            "machine": {"cores": 2, "processor": "AMD EPYC"}, "rows": rows}
+
+
+ODD = {
+    "many": lambda: load(10_000, 64, 3_000_000, 10_000),
+    "long": lambda: load(200_000, 4, 300_000, 3600),
+    "second": lambda: load(1, 2, 500_000, 1),
+    "instant": lambda: load(0.02, 1, 500_000, 1),
+    "nothing": lambda: load(0, 2, code=4),
+    "rejects": lambda: load(300, 3, code=1, rejects=40_000),
+    "interrupted": lambda: load(60, 12, code=130),
+}
+ALL = {"load": load, "tune": tune, "reload": reload, "plan": plan, "shards": shards, **ODD}
+
+
+def main(folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in ALL.items():
+        (folder / f"{name}.json").write_text(json.dumps(make()), "utf-8")
+    for number, slower in enumerate((1.0, 1.3, 0.9)):
+        (folder / f"reload-{number}.json").write_text(json.dumps(reload(0.2, slower)), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
