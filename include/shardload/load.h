@@ -61,6 +61,7 @@ typedef struct sl_load_config {
     const char *work_directory;  /* NULL: a new one with a name of its own */
     bool resume;                 /* complete the load whose journal is in work_directory */
     const char *report;          /* also write the run record here */
+    const char *html;            /* and its pictures here */
     uint64_t rejects_max;        /* UINT64_MAX: no limit */
     double rejects_max_share;    /* of all records, 0..1; 1: no limit */
     bool verify;

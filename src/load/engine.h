@@ -122,6 +122,7 @@ typedef struct sl_load {
     sl_run_record *record;
     char work_directory[512]; /* "" when there is none */
     const char *report;       /* the config's, unless nothing can be written there */
+    const char *html;         /* the same */
     double load_seconds;      /* how long the workers ran, by the clock on the wall */
 
     sl_source_set *set;

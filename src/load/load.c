@@ -396,7 +396,7 @@ static const sl_destination *const sinks[] = {&sink_cluster, &sink_null, &sink_b
 sl_exit sl_load_run(const sl_load_config *config) {
     sl_error error = {0};
     sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1,
-                    .report = config->report};
+                    .report = config->report, .html = config->html};
     sl_load_init_locks(&load);
     sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_INFO;
     load.record = sl_run_record_create();

@@ -10,6 +10,7 @@
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
+#include <shardload/report.h>
 #include <shardload/simd.h>
 #include <shardload/text.h>
 
@@ -272,6 +273,23 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
                     load->config->threads);
 }
 
+/* The page of pictures, from the finished record. */
+static sl_exit record_pictures(sl_load *load, sl_exit code) {
+    bson_t copy = BSON_INITIALIZER;
+    const bson_t *const records[] = {&copy};
+    sl_error error = {0};
+    if (!load->html)
+        return code;
+    sl_run_record_copy(load->record, &copy);
+    bool written = sl_report_html_write(records, 1, NULL, load->html, &error);
+    bson_destroy(&copy);
+    if (written)
+        sl_log_info("pictures: %s", load->html);
+    else
+        sl_log_error("%s", error.message);
+    return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : SL_EXIT_USAGE;
+}
+
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_load_totals totals = sl_load_sum(load);
     totals.inserted += load->carried.inserted;
@@ -325,5 +343,5 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
             sl_log_info("run record: %s", paths[i]);
         }
     }
-    return code;
+    return record_pictures(load, code);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a load leaves its account: the work directory, and the report that was asked for. Both are
+/* Where a load leaves its account: the work directory, and the reports that were asked for. They are
  * seen to before anything is loaded: hours later it would be late to hear that one of them cannot be
  * written. */
 #include "engine.h"
@@ -70,8 +70,12 @@ bool sl_work_directory_make(sl_load *load, sl_error *error) {
 }
 
 bool sl_report_check(sl_load *load, sl_error *error) {
-    if (!load->report || sl_json_may_write_file(load->report, error))
-        return true;
-    load->report = NULL; /* told once is enough */
-    return false;
+    const char **const paths[] = {&load->report, &load->html};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (!*paths[i] || sl_json_may_write_file(*paths[i], error))
+            continue;
+        *paths[i] = NULL; /* told once is enough */
+        return false;
+    }
+    return true;
 }
