@@ -153,7 +153,7 @@ def shards():
         for cache in (2 * 10**9, 10**9):
             rate = 300_000 * (1 + 0.4 * math.log2(count)) * (1 if cache > 10**9 else 0.93)
             rows.append({"shards": count, "engine": f"cache {cache // count} B each, snappy",
-                         "cacheBytes": cache, "loadSeconds": 1e7 / rate, "rate": rate,
+                         "engineName": "snappy", "cacheBytes": cache, "loadSeconds": 1e7 / rate, "rate": rate,
                          "low": rate * 0.95, "high": rate * 1.04,
                          "storageBytes": 62 * 10**7 + count * 10**6,
                          "queries": [{"name": "makes", "milliseconds": 4000 / count},
@@ -162,6 +162,27 @@ def shards():
                                  "idle": 0.3 - 0.25 / count}})
     return {"program": "bench", "command": "shards", "documents": 10**7,
             "machine": {"cores": 2, "processor": "AMD EPYC"}, "rows": rows}
+
+
+# What no program of ours writes as a value.
+STRANGE = [0, -1, 1e18, 1e300, -1e300, 1e-300, 2**63 - 1, -2**63, {"$numberDouble": "NaN"},
+           {"$numberDouble": "Infinity"}, "x", "\u00e9" * 50, "", None, True, [], {}, [[]], {"a": 1},
+           {"$date": "1900-01-01T00:00:00Z"}, 4e12, 1e17, 256, "<b>" * 400]
+
+
+def damaged(value, chance, random, kept=("program", "command")):
+    """A copy with some values replaced by strange ones, some keys gone, some lists repeated."""
+    if random.random() < chance and not kept:
+        return random.choice(STRANGE)
+    if isinstance(value, dict):
+        if next(iter(value), "").startswith("$"):
+            return value
+        return {key: item if key in kept else damaged(item, chance, random, ())
+                for key, item in value.items() if key in kept or random.random() >= chance}
+    if isinstance(value, list):
+        copy = [damaged(item, chance, random, ()) for item in value]
+        return copy * random.randint(2, 20) if random.random() < chance else copy
+    return value
 
 
 ODD = {

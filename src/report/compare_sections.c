@@ -114,6 +114,16 @@ static void compare_figures(sl_page *page, const sl_records *records, const figu
 
 /* ---- options that are not the same ---- */
 
+/* Where things are written says nothing of how a run went. */
+static bool matters(const char *option) {
+    static const char *const places[] = {"work-dir", "report", "html", "progress"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (strcmp(option, places[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
 static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
     bson_t options;
     bson_iter_t at;
@@ -137,12 +147,12 @@ static void compare_options(sl_page *page, const sl_records *records) {
         const char *name = bson_iter_key(&at);
         const char *first = option_of(page, records->items[0], name);
         bool differs = false;
-        for (size_t i = 1; i < records->count; i++)
+        for (size_t i = 1; i < records->count && matters(name); i++)
             differs = differs || strcmp(option_of(page, records->items[i], name), first) != 0;
         if (!differs)
             continue;
         if (!any)
-            table = sl_page_add_table(page, "Options that differ", titles, "lrrrrrrrrrrrr",
+            table = sl_page_add_table(page, "Options that differ", titles, "lllllllllllll",
                                       records->count + 1);
         any = true;
         row++;

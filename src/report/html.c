@@ -56,7 +56,7 @@ static const char style[] =
     "font-variant-numeric:tabular-nums}caption{text-align:left;font-weight:bold}"
     "th,td{padding:.15rem .9rem .15rem 0;text-align:right;vertical-align:top;"
     "border-bottom:1px solid var(--rule)}th{color:var(--soft);font-weight:normal}"
-    ".l{text-align:left;overflow-wrap:anywhere}.r{white-space:nowrap}"
+    ".l{text-align:left;min-width:4rem;max-width:30rem}.r{white-space:nowrap}"
     "th.r{white-space:normal}.em td{font-weight:bold}\n"
     "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
     "fill:var(--ink)}.tick,.name{fill:var(--soft)}.small{font-size:10.5px}"

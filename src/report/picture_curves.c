@@ -15,7 +15,7 @@
 #define BOTTOM 228.0
 #define LINE 15.0 /* from name to name */
 #define NAMES_MAX 16
-#define NAME_LETTERS 20
+#define NAME_LETTERS 17
 
 typedef struct plot {
     FILE *out;

@@ -54,7 +54,7 @@ static const char *shards_text(sl_page *page, const bson_t *row) {
 static const char *label_of(sl_page *page, const bson_t *row) {
     const char *engine = sl_look_text(row, "engineName");
     engine = engine ? engine : sl_look_text(row, "engine");
-    return sl_page_text(page, "%s, %s%s%.80s", shards_text(page, row),
+    return sl_page_text(page, "%s, %s cache%s%.80s", shards_text(page, row),
                         sl_section_value(page, row, "cacheBytes", SL_UNIT_BYTES),
                         engine && *engine ? ", " : "", engine ? engine : "");
 }

@@ -4,10 +4,10 @@ several runs laid side by side, and is what is no record refused in words?"""
 import html.parser
 import json
 import os
+import random
 import re
 import stat
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import record_maker  # noqa: E402
@@ -173,8 +173,8 @@ class Kinds(ReportCase):
 
 class SideBySide(ReportCase):
     def test_loads_are_compared_with_the_first(self):
-        first = record_maker.load(100, 2, threads="4")
-        second = record_maker.load(50, 2, 800_000, threads="8")
+        first = record_maker.load(100, 2, threads="4", **{"work-dir": "a"})
+        second = record_maker.load(50, 2, 800_000, threads="8", **{"work-dir": "b"})
         paths = [self.record("before", first), self.record("after", second)]
         rates = [record["accounting"]["inserted"] / record["phases"][3]["seconds"]
                  for record in (first, second)]
@@ -182,7 +182,9 @@ class SideBySide(ReportCase):
             for words in ("before", "after", f"{rates[1] / rates[0]:.2f}", "0.50",
                           "Options that differ", "threads"):
                 self.assertIn(words, text)
-            self.assertNotIn("collection", text.split("Options that differ")[1])
+            differing = text.split("Options that differ")[1]
+            self.assertNotIn("collection", differing)
+            self.assertNotIn("work-dir", differing)
 
     def test_drills_against_last_month(self):
         paths = [self.record(f"drill{n}", record_maker.reload(1.0, slower))
@@ -279,6 +281,29 @@ class Foreign(ReportCase):
         record["series"] = [{"seconds": {"$numberDouble": "Infinity"}}, {"documents": -1}, []]
         record["exitCode"] = "zero"
         self.page(self.record("odd", record))
+
+    def test_damaged_records_are_drawn_or_refused(self):
+        chance = random.Random(20)
+        makers = [lambda: record_maker.load(4, 3), lambda: record_maker.load(2, 9, points=2),
+                  record_maker.tune, record_maker.plan, record_maker.shards,
+                  lambda: {**record_maker.reload(), "load": record_maker.load(3)}]
+        drawn = 0
+        for number in range(90):
+            record = record_maker.damaged(makers[number % len(makers)](),
+                                          (0.005, 0.03, 0.15)[number % 3], chance)
+            with self.subTest(number=number):
+                path = self.record("damaged", record)
+                outcome = self.shardload("report", "--html", "-", path, code=None)
+                self.assertIn(outcome.code, (support.EXIT_OK, support.EXIT_SOURCE), outcome.err)
+                if outcome.code == support.EXIT_OK:
+                    drawn += 1
+                    page = Page(outcome.out)
+                    page.source = outcome.out
+                    self.check(page)
+                    self.text(path)
+                else:
+                    self.assertIn("damaged.json: ", outcome.err)
+        self.assertGreater(drawn, 45)
 
     def test_usage(self):
         self.assertIn("which records?", self.shardload("report", code=support.EXIT_USAGE).err)
