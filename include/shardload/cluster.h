@@ -156,6 +156,41 @@ typedef struct sl_owner_cache {
 bool sl_shard_map_owner_of(const sl_shard_map *map, const uint8_t *document, sl_owner_cache *cache,
                            uint32_t *shard);
 
+/* ---- direct.c: straight to the shards, past the routers ---- */
+
+/* Connections to the primary of each shard, as the user of the connection, with its TLS and its
+ * compressors. */
+typedef struct sl_direct sl_direct;
+
+/* Connects to every shard of the topology, which must outlive it, and tries whether `target` may be
+ * used there: up to `pool_size` connections each, with the patience of writers
+ * (sl_connection_open_writers). SL_EXIT_USAGE where there is no sharded cluster; the error names the
+ * shard that cannot be reached, or does not let the user in. Nothing is written. */
+bool sl_direct_open(sl_connection *connection, const sl_topology *topology, const sl_target *target,
+                    unsigned pool_size, unsigned timeout_seconds, sl_direct **direct,
+                    sl_error *error);
+void sl_direct_close(sl_direct *direct); /* NULL is fine */
+
+/* A client of a shard (index into the topology), for one thread at a time; waits when all are out.
+ * Any thread. */
+mongoc_client_t *sl_direct_borrow(sl_direct *direct, uint32_t shard);
+void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client);
+
+/* The chunk map, read while nothing moves; what sl_direct_check compares with. */
+bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map **map,
+                        sl_error *error);
+
+typedef enum sl_ownership_state {
+    SL_OWNERS_SAME,    /* everything acknowledged before the call is where the map says, for good */
+    SL_OWNERS_UNKNOWN, /* something is being moved, or a server does not answer: ask again */
+    SL_OWNERS_CHANGED, /* the map is not true any more: what was written meanwhile may be lost */
+} sl_ownership_state;
+
+/* Have all chunks stayed with their shards since sl_direct_read_map? A read of each shard and two of
+ * the config servers. `error` is set unless it is SL_OWNERS_SAME. One thread at a time, with a client
+ * of each shard left to borrow. */
+sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, sl_error *error);
+
 /* ---- balancer.c ---- */
 
 typedef struct sl_balancer sl_balancer;

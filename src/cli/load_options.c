@@ -172,6 +172,10 @@ const sl_option_row sl_load_rows[] = {
      "Make the collection clustered by _id (server 5.3 and later): no index of _id beside the "
      "documents, and a faster load.", false, NULL},
 
+    {"route", 0, SL_OPTION_CHOICE, "WAY", "mongos", "mongos|direct", 0, 0, LOADING, "Delivery",
+     "Which way batches take: through the routers of --uri, or straight to the primary of the shard "
+     "that owns them. direct spares the routers; it needs shards that can be reached from here and "
+     "let the user in, and nothing may move chunks meanwhile, which is checked.", false, NULL},
     {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOADING, "Delivery",
      "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
      "journal.", false, NULL},

@@ -234,6 +234,12 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
         else
             config->rejects_max = sl_option_number(options, "max-rejects");
     }
+    config->direct = strcmp(sl_option_string(options, "route"), "direct") == 0;
+    if (config->direct && config->sink != SL_SINK_CLUSTER)
+        sl_option_problem(error, "--route direct is for loads into a cluster");
+    if (config->direct && strcmp(sl_option_string(options, "shard-key"), "none") == 0)
+        sl_option_problem(error, "--route direct needs a sharded collection: leave out --shard-key "
+                                 "none, or --route");
     config->drop = sl_option_flag(options, "drop");
     config->again = sl_option_flag(options, "again");
     config->resume = sl_option_flag(options, "resume");

@@ -329,9 +329,8 @@ void sl_connection_close(sl_connection *connection) {
     free(connection);
 }
 
-bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
-                                unsigned timeout_seconds, sl_error *error) {
-    mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
+mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,
+                                                unsigned timeout_seconds, sl_error *error) {
     bson_error_t driver_error;
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS,
                                    (int32_t)timeout_seconds * 1000);
@@ -339,13 +338,26 @@ bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
     /* The writer tries again itself, and knows its documents when it meets them. A server that is to
      * know a batch when it comes again writes down every statement of it. */
     mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
-    connection->writers = mongoc_client_pool_new_with_error(uri, &driver_error);
+    mongoc_client_pool_t *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
+    if (!pool) {
+        sl_error_from_driver(error, "connecting", &driver_error);
+        return NULL;
+    }
+    mongoc_client_pool_set_error_api(pool, MONGOC_ERROR_API_VERSION_2);
+    mongoc_client_pool_set_appname(pool, "shardload");
+    return pool;
+}
+
+bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
+                                unsigned timeout_seconds, sl_error *error) {
+    mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
+    connection->writers = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);
     mongoc_uri_destroy(uri);
-    if (!connection->writers)
-        return sl_error_from_driver(error, "connecting", &driver_error);
-    mongoc_client_pool_set_error_api(connection->writers, MONGOC_ERROR_API_VERSION_2);
-    mongoc_client_pool_set_appname(connection->writers, "shardload");
-    return true;
+    return connection->writers != NULL;
+}
+
+const mongoc_uri_t *sl_connection_uri(const sl_connection *connection) {
+    return connection->uri;
 }
 
 mongoc_client_t *sl_connection_borrow_writer(sl_connection *connection) {

@@ -13,6 +13,15 @@
  * fine and at least one of them has something against the connection that time will not heal. */
 bool sl_preflight(const mongoc_uri_t *uri, sl_error *error);
 
+/* ---- connection.c ---- */
+
+/* The URI as the driver has it, credentials and all; lives as long as the connection. */
+const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
+
+/* A pool for threads that write, see sl_connection_open_writers. `uri` is changed. */
+mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,
+                                                unsigned timeout_seconds, sl_error *error);
+
 /* ---- privileges.c ---- */
 
 /* Puts a server's message of error 13, Unauthorized, into words: which privilege is missing on what,

@@ -137,6 +137,8 @@ typedef struct sl_load {
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored; /* or never stopped */
     sl_shard_map *map;
+    sl_direct *direct;   /* NULL: through the routers */
+    bool doubted;        /* it was told that the owners could not be confirmed */
     uint32_t shards; /* at least 1 */
     bool by_range;   /* sharded by {_id: 1}: batches are kept apart by shard */
 
@@ -152,6 +154,7 @@ typedef struct sl_load {
     sl_journal *journal; /* NULL unless into a cluster */
     struct sl_past *past; /* what it held at the start; resume.c */
     bool resumed;         /* documents may have been sent by an earlier run */
+    bool uncommitted;     /* entries were collected, and could not be committed yet */
     sl_carried carried;
 
     sl_worker_counters *counters; /* one per worker */
@@ -192,8 +195,11 @@ bool sl_resume_carry(sl_load *load, sl_error *error);
 uint64_t sl_resume_check(const sl_load *load, const sl_source_block *block);
 /* Is a block that is done the one that was? Any thread. */
 bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_error *error);
-/* Brings all blocks that are settled into the journal, and it to the disk. By one thread. */
+/* Brings all blocks that are settled into the journal, and it to the disk; on the direct route, when
+ * the cluster confirms that they are in their places, or else the next time. By one thread. */
 bool sl_resume_commit(sl_load *load, sl_error *error);
+/* The same for the last time: waits until they are confirmed. */
+bool sl_resume_commit_rest(sl_load *load, sl_error *error);
 /* All is loaded and verified, and run.json says so. */
 bool sl_resume_finish(sl_load *load, sl_error *error);
 void sl_resume_close(sl_load *load);
@@ -246,6 +252,19 @@ bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, si
 /* The locks and conditions of a load, which begins as all zero. */
 void sl_load_init_locks(sl_load *load);
 void sl_load_destroy_locks(sl_load *load);
+
+/* route.c */
+
+/* With --route direct: connects to the shards, before anything is made or changed. */
+bool sl_route_open(sl_load *load, sl_error *error);
+/* Reads load->map, again if it has been read before. */
+bool sl_route_read_map(sl_load *load, sl_error *error);
+/* The shard that owns all ids of a block, `first_id` being one of them; load->shards where several
+ * do. For a map by id. */
+uint32_t sl_route_of_block(const sl_load *load, int64_t first_id);
+/* Is everything that was acknowledged before this call where it belongs? `*confirmed` false: it
+ * cannot be told now, and `error` says why. False: it is not. */
+bool sl_route_confirm(sl_load *load, bool *confirmed, sl_error *error);
 
 /* verify_counts.c */
 bool sl_verify_counts(sl_load *load, sl_error *error);

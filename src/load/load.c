@@ -192,7 +192,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     atomic_store(&load->begun, true);
     if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
-        !pause_balancer(load, error))
+        !sl_route_open(load, error) || !pause_balancer(load, error))
         return false;
     if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
@@ -208,11 +208,9 @@ static bool prepare(sl_load *load, sl_error *error) {
         if (!sl_prepare_ranges(load->connection, &load->target, load->topology, load->ranges,
                                load->range_count, on_prepare_step, &told, error))
             return false;
-        sl_shard_map_destroy(load->map);
-        load->map = NULL;
-        if (!sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
-            return false;
     }
+    if (!sl_route_read_map(load, error))
+        return false;
     const sl_server *server = sl_connection_server(load->connection);
     if (sharded)
         sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
@@ -270,7 +268,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
-    bool closed = sl_resume_commit(load, &closing);
+    bool closed = sl_resume_commit_rest(load, &closing);
     closed = sl_rejects_close(load->rejects, NULL, closed ? &closing : NULL) && closed;
     if (!closed && ok) {
         *error = closing;
@@ -379,6 +377,7 @@ static void load_clear(sl_load *load) {
     sl_sources_close(load);
     sl_shard_map_destroy(load->map);
     sl_registry_close(load->registry);
+    sl_direct_close(load->direct);
     sl_topology_destroy(load->topology);
     sl_connection_close(load->connection);
     sl_run_record_destroy(load->record);

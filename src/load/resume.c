@@ -26,6 +26,8 @@
 #include <shardload/md5.h>
 #include <shardload/text.h>
 
+#include "interrupt.h"
+
 typedef struct sl_past {
     bson_t *begun, *target, *finished; /* NULL until read */
     sl_journal_entry *entries;         /* sorted by source and sequence when all are read */
@@ -465,10 +467,34 @@ bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_e
 /* ---- while it goes on, and at the end ---- */
 
 bool sl_resume_commit(sl_load *load, sl_error *error) {
+    bool confirmed;
     if (!load->journal || !load->rejects)
         return true;
-    sl_journal_collect(load->journal);
-    return sl_rejects_sync(load->rejects, error) && sl_journal_commit(load->journal, error);
+    /* Collected first: what is confirmed then is what was acknowledged before. */
+    if (!load->uncommitted)
+        sl_journal_collect(load->journal);
+    load->uncommitted = true;
+    if (!sl_route_confirm(load, &confirmed, error))
+        return false;
+    load->uncommitted = !confirmed;
+    return !confirmed ||
+           (sl_rejects_sync(load->rejects, error) && sl_journal_commit(load->journal, error));
+}
+
+static bool keep_waiting(void *context) {
+    (void)context;
+    return !sl_interrupt_requested();
+}
+
+bool sl_resume_commit_rest(sl_load *load, sl_error *error) {
+    bool held = load->uncommitted; /* from before: then more has been added since */
+    for (unsigned attempt = 0; sl_resume_commit(load, error); attempt++) {
+        if (!load->uncommitted)
+            return !held || sl_resume_commit(load, error);
+        if (!sl_backoff(attempt, keep_waiting, NULL))
+            return sl_error_prefix(error, "not known whether the last batches are in their places");
+    }
+    return false;
 }
 
 bool sl_resume_finish(sl_load *load, sl_error *error) {

@@ -112,7 +112,7 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     const sl_load *load = worker->load;
     switch (load->map ? sl_shard_map_route(load->map) : SL_ROUTE_NONE) {
     case SL_ROUTE_BY_ID:
-        return sl_delivery_batch(worker, sl_shard_map_owner(load->map, first_id));
+        return sl_delivery_batch(worker, sl_route_of_block(load, first_id));
     case SL_ROUTE_BY_KEY:
         return &worker->scratch;
     default:

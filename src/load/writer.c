@@ -27,10 +27,19 @@
 #define DUPLICATE_KEY 11000
 #define INTERRUPTED 11601
 
-struct sl_outlet {
-    sl_load *load;
+/* A way into the cluster: to one shard, or through a router. */
+typedef struct sl_lane {
     mongoc_client_t *client;
     mongoc_collection_t *collection;
+} sl_lane;
+
+struct sl_outlet {
+    sl_load *load;
+    /* One per shard when batches go straight to the shards, and in any case a last one through the
+     * routers. */
+    sl_lane *lanes;
+    uint32_t lane_count;
+    const sl_lane *lane; /* of the batch in hand */
     bson_t *views;         /* one per document of a batch, over the batch's own bytes */
     const bson_t **pointers;
     size_t room;
@@ -69,12 +78,32 @@ static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
     return concern;
 }
 
+static void open_lane(sl_outlet *outlet, uint32_t index, const mongoc_write_concern_t *concern) {
+    const sl_load *load = outlet->load;
+    sl_lane *lane = &outlet->lanes[index];
+    lane->client = index + 1 < outlet->lane_count ? sl_direct_borrow(load->direct, index)
+                                                  : sl_connection_borrow_writer(load->connection);
+    lane->collection = mongoc_client_get_collection(lane->client, load->target.database,
+                                                    load->target.collection);
+    mongoc_collection_set_write_concern(lane->collection, concern);
+}
+
+static void close_lane(sl_outlet *outlet, uint32_t index) {
+    const sl_load *load = outlet->load;
+    sl_lane *lane = &outlet->lanes[index];
+    mongoc_collection_destroy(lane->collection);
+    if (lane->client && index + 1 < outlet->lane_count)
+        sl_direct_return(load->direct, index, lane->client);
+    else if (lane->client)
+        sl_connection_return_writer(load->connection, lane->client);
+}
+
 static void writer_outlet_destroy(sl_outlet *outlet) {
     if (!outlet)
         return;
-    mongoc_collection_destroy(outlet->collection);
-    if (outlet->client)
-        sl_connection_return_writer(outlet->load->connection, outlet->client);
+    for (uint32_t i = 0; outlet->lanes && i < outlet->lane_count; i++)
+        close_lane(outlet, i);
+    free(outlet->lanes);
     bson_destroy(outlet->options);
     free(outlet->views);
     free(outlet->pointers);
@@ -93,11 +122,13 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     made->look = load->resumed || load->config->again;
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
-    made->client = sl_connection_borrow_writer(load->connection);
-    made->collection = mongoc_client_get_collection(made->client, load->target.database,
-                                                    load->target.collection);
+    made->lane_count = load->direct ? load->shards + 1 : 1;
+    made->lanes = calloc(made->lane_count, sizeof *made->lanes);
+    if (!made->lanes)
+        return sl_error_memory(error, "starting writers");
     mongoc_write_concern_t *concern = write_concern_of(load);
-    mongoc_collection_set_write_concern(made->collection, concern);
+    for (uint32_t i = 0; i < made->lane_count; i++)
+        open_lane(made, i, concern);
     mongoc_write_concern_destroy(concern);
     return true;
 }
@@ -239,7 +270,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
             if (one.duplicate_id)
                 sl_duplicates_mark(&duplicates, one.index);
         }
-        judged = sl_duplicates_judge(&duplicates, outlet->client, &outlet->load->target, error);
+        judged = sl_duplicates_judge(&duplicates, outlet->lane->client, &outlet->load->target, error);
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
@@ -319,8 +350,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_batch *batch, const sl
                               const sl_listener *listener, sl_error *error) {
     bson_error_t why = {0};
     bson_t reply;
-    bool ok = mongoc_collection_insert_many(outlet->collection, parcel->documents, parcel->count,
-                                            outlet->options, &reply, &why);
+    bool ok = mongoc_collection_insert_many(outlet->lane->collection, parcel->documents,
+                                            parcel->count, outlet->options, &reply, &why);
     sl_outcome outcome = DELIVERED;
     if (!ok) {
         bson_iter_t iter;
@@ -386,8 +417,8 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, bool look,
     sl_outcome outcome = UNDELIVERABLE;
     bool any = false;
     if (sl_duplicates_init(&there, outlet->pointers, batch->documents))
-        outcome = outcome_of(sl_duplicates_look(&there, outlet->client, &outlet->load->target,
-                                                &any, error));
+        outcome = outcome_of(sl_duplicates_look(&there, outlet->lane->client,
+                                                &outlet->load->target, &any, error));
     else
         sl_error_memory(error, "looking for documents");
     if (outcome == DELIVERED && any && !choose(outlet, batch, &there, &parcel, error))
@@ -415,6 +446,9 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                         refusal_handler refused, void *context, sl_error *error) {
     if (!view_documents(outlet, batch, error))
         return false;
+    /* A batch of documents whose owner is not known is beyond the shards' lanes. */
+    outlet->lane = &outlet->lanes[batch->shard < outlet->lane_count ? batch->shard
+                                                                    : outlet->lane_count - 1];
     int64_t start = sl_clock_ns();
     const sl_listener listener = {result, refused, context};
     for (unsigned attempt = 0;; attempt++) {

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Straight to the shards: a pool of connections to the primary of each, and the proof that what was
+ * written through them stands where readers look.
+ *
+ * A router attaches the version of the chunk map to what it sends, and the shard refuses what no
+ * longer belongs to it. What is sent straight carries no version and is taken anywhere. A document
+ * on a shard that does not own it is no document: routers filter it out, and the shard may delete
+ * it. So whoever writes like this must find out afterwards whether the shard was the owner all the
+ * time, and sl_direct_check does, for everything that was acknowledged before it is called:
+ *
+ *   1. It asks each shard for the migrations of the collection that it gives away. A shard writes
+ *      such a note (config.migrationCoordinators) before it copies the first document, and takes it
+ *      away when the outcome is known and written down; both with a majority.
+ *   2. Then it reads, from the config servers and with read concern majority, who the collection is
+ *      and the version of its chunk map, whose major part grows with each migration that is
+ *      committed.
+ *
+ * Take a document that its shard acknowledged before 1. A migration away from that shard which began
+ * copying after 1 finds it and takes it along. One that began before has its note there: then the
+ * check says that nothing is known yet. If there is none, all that began before are over, and those
+ * that have been committed show in 2, since the commit comes before the note is taken away. So with
+ * no note in 1 and the same version in 2 as when the map was read, the document is where it should
+ * be, and stays with its chunk from then on. Splits and merges change no owner: they raise the minor
+ * part only. Another epoch or UUID, or a reshard under way, is another collection. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+#include "internal.h"
+
+#define OLDEST_SERVER 404 /* 4.4: the first that notes its migrations like this */
+
+/* What must stay the same: any change of owners changes it. */
+typedef struct sl_ownership {
+    uint8_t epoch[12];
+    uint8_t uuid[16];
+    uint32_t major;
+} sl_ownership;
+
+struct sl_direct {
+    sl_connection *connection;
+    const sl_topology *topology;
+    mongoc_client_pool_t **pools; /* per shard of the topology */
+    sl_ownership begun;           /* when the map was read */
+};
+
+/* ---- connection strings ---- */
+
+/* Options that say how to find the servers, not how to speak to them. */
+static bool is_of_topology(const char *option) {
+    static const char *const names[] = {MONGOC_URI_REPLICASET, MONGOC_URI_DIRECTCONNECTION,
+                                        MONGOC_URI_LOADBALANCED, MONGOC_URI_SRVMAXHOSTS,
+                                        MONGOC_URI_SRVSERVICENAME};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcasecmp(option, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void copy_options(mongoc_uri_t *to, const mongoc_uri_t *from) {
+    bson_iter_t iter;
+    for (bool more = bson_iter_init(&iter, mongoc_uri_get_options(from));
+         more && bson_iter_next(&iter);) {
+        const char *name = bson_iter_key(&iter);
+        if (is_of_topology(name))
+            continue;
+        if (BSON_ITER_HOLDS_UTF8(&iter))
+            mongoc_uri_set_option_as_utf8(to, name, bson_iter_utf8(&iter, NULL));
+        else if (BSON_ITER_HOLDS_BOOL(&iter))
+            mongoc_uri_set_option_as_bool(to, name, bson_iter_bool(&iter));
+        else if (BSON_ITER_HOLDS_INT32(&iter))
+            mongoc_uri_set_option_as_int32(to, name, bson_iter_int32(&iter));
+        else if (BSON_ITER_HOLDS_INT64(&iter))
+            mongoc_uri_set_option_as_int64(to, name, bson_iter_int64(&iter));
+    }
+}
+
+/* The URI of a shard, "s0/host:port,host:port" in config.shards, for the user of another URI. Put
+ * together by the driver's own functions: no text with a password in it is made. */
+static mongoc_uri_t *uri_of(const sl_shard *shard, const mongoc_uri_t *like) {
+    const char *slash = strchr(shard->host, '/');
+    size_t room = 2 * strlen(shard->host) + 64;
+    char *text = malloc(room);
+    if (!text)
+        return NULL;
+    if (slash)
+        snprintf(text, room, "mongodb://%s/?replicaSet=%.*s", slash + 1,
+                 (int)(slash - shard->host), shard->host);
+    else
+        snprintf(text, room, "mongodb://%s/", shard->host);
+    mongoc_uri_t *uri = mongoc_uri_new(text);
+    free(text);
+    if (!uri)
+        return NULL;
+    copy_options(uri, like);
+    const char *user = mongoc_uri_get_username(like), *password = mongoc_uri_get_password(like);
+    const char *mechanism = mongoc_uri_get_auth_mechanism(like);
+    bson_t properties;
+    if (user)
+        mongoc_uri_set_username(uri, user);
+    if (password)
+        mongoc_uri_set_password(uri, password);
+    if (mechanism)
+        mongoc_uri_set_auth_mechanism(uri, mechanism);
+    if (user || mechanism)
+        mongoc_uri_set_auth_source(uri, mongoc_uri_get_auth_source(like));
+    if (mongoc_uri_get_mechanism_properties(like, &properties))
+        mongoc_uri_set_mechanism_properties(uri, &properties);
+    bson_iter_t iter;
+    char list[200] = "";
+    size_t used = 0;
+    for (bool more = bson_iter_init(&iter, mongoc_uri_get_compressors(like));
+         more && bson_iter_next(&iter) && used < sizeof list;)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "",
+                                 bson_iter_key(&iter));
+    if (used > 0)
+        mongoc_uri_set_compressors(uri, list);
+    return uri;
+}
+
+/* ---- is it allowed? ---- */
+
+static bool refused(const sl_shard *shard, const bson_error_t *why, sl_error *error) {
+    char doing[300];
+    bson_error_t plain = *why;
+    const char *advice = "";
+    bool unknown_user = (why->domain == MONGOC_ERROR_CLIENT &&
+                         why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
+                        (why->domain == MONGOC_ERROR_SERVER &&
+                         why->code == SL_CODE_AUTHENTICATION_FAILED);
+    if (why->domain == MONGOC_ERROR_SERVER_SELECTION) {
+        advice = ". --route direct speaks to the shards under the names that the cluster has for "
+                 "them (config.shards): make these reachable from here, or use --route mongos";
+        plain.domain = MONGOC_ERROR_SERVER; /* it is not --uri that is wrong */
+    } else if (unknown_user) {
+        advice = ". Users that were made through a router are not known to the shards: for --route "
+                 "direct make the same user on each shard, or use --route mongos";
+        plain.domain = MONGOC_ERROR_SERVER;
+        plain.code = 0;
+    } else if (why->code == SL_CODE_UNAUTHORIZED) {
+        advice = ". For --route direct the user needs its roles on each shard too, read on its "
+                 "database config, and from server 8.0 on the role directShardOperations; or use "
+                 "--route mongos";
+    }
+    snprintf(doing, sizeof doing, "shard %s (%s) cannot be used directly", shard->name,
+             shard->host);
+    sl_error_from_driver(error, doing, &plain);
+    size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof error->message - used, "%s", advice);
+    return false;
+}
+
+/* Is there a document in a collection of the shard, from its primary? Majority: what an election
+ * takes back was never there. */
+static bool any_document(mongoc_client_t *client, const char *database, const char *collection,
+                         const bson_t *filter, bool *any, bson_error_t *why) {
+    bson_t *options = BCON_NEW("limit", BCON_INT64(1), "readConcern", "{", "level",
+                               BCON_UTF8("majority"), "}");
+    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
+    mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
+    const bson_t *document;
+    *any = mongoc_cursor_next(cursor, &document);
+    bool ok = !mongoc_cursor_error(cursor, why);
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(handle);
+    mongoc_read_prefs_destroy(primary);
+    bson_destroy(options);
+    return ok;
+}
+
+/* Does the shard give chunks of the target away at this moment? */
+static bool is_migrating(sl_direct *direct, uint32_t shard, const sl_target *target, bool *is,
+                         bson_error_t *why) {
+    char ns[SL_NAMESPACE_ROOM];
+    bson_t *filter = BCON_NEW("nss", BCON_UTF8(sl_target_namespace(target, ns)));
+    mongoc_client_t *client = sl_direct_borrow(direct, shard);
+    bool ok = any_document(client, "config", "migrationCoordinators", filter, is, why);
+    sl_direct_return(direct, shard, client);
+    bson_destroy(filter);
+    return ok;
+}
+
+/* Everything that a load does with the shard, but writing. */
+static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target,
+                      sl_error *error) {
+    const sl_shard *facts = &direct->topology->shards[shard];
+    bson_error_t why = {0};
+    bool any;
+    bson_t *filter = BCON_NEW("_id", BCON_INT64(0));
+    mongoc_client_t *client = sl_direct_borrow(direct, shard);
+    bool ok = any_document(client, target->database, target->collection, filter, &any, &why);
+    sl_direct_return(direct, shard, client);
+    bson_destroy(filter);
+    return (ok && is_migrating(direct, shard, target, &any, &why)) || refused(facts, &why, error);
+}
+
+static bool open_pool(sl_direct *direct, uint32_t shard, unsigned pool_size,
+                      unsigned timeout_seconds, sl_error *error) {
+    const sl_shard *facts = &direct->topology->shards[shard];
+    mongoc_uri_t *uri = uri_of(facts, sl_connection_uri(direct->connection));
+    if (!uri)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "shard %s: its host in config.shards, %s, is not understood",
+                            facts->name, facts->host);
+    bool ok = sl_preflight(uri, error) ||
+              sl_error_prefix(error, "shard %s (%s)", facts->name, facts->host);
+    if (ok)
+        direct->pools[shard] = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);
+    mongoc_uri_destroy(uri);
+    return ok && direct->pools[shard];
+}
+
+static bool is_allowed(const sl_connection *connection, sl_error *error) {
+    const sl_server *server = sl_connection_server(connection);
+    unsigned major = 0, minor = 0;
+    if (server->deployment != SL_SHARDED)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--route direct needs a sharded cluster, and %s is a %s; leave it out: "
+                            "there is no router in between",
+                            sl_connection_display_uri(connection),
+                            sl_deployment_name(server->deployment));
+    return sscanf(server->version, "%u.%u", &major, &minor) != 2 ||
+           major * 100 + minor >= OLDEST_SERVER ||
+           sl_error_set(error, SL_EXIT_CLUSTER,
+                        "--route direct needs server 4.4 or later, whose shards tell of their "
+                        "migrations; this is %s", server->version);
+}
+
+bool sl_direct_open(sl_connection *connection, const sl_topology *topology, const sl_target *target,
+                    unsigned pool_size, unsigned timeout_seconds, sl_direct **result,
+                    sl_error *error) {
+    *result = NULL;
+    if (!is_allowed(connection, error))
+        return false;
+    sl_direct *made = calloc(1, sizeof *made);
+    if (!made)
+        return sl_error_memory(error, "connecting to the shards");
+    made->connection = connection;
+    made->topology = topology;
+    made->pools = calloc(topology->count, sizeof(mongoc_client_pool_t *));
+    bool ok = made->pools || sl_error_memory(error, "connecting to the shards");
+    for (uint32_t i = 0; ok && i < topology->count; i++)
+        ok = open_pool(made, i, pool_size, timeout_seconds, error) &&
+             try_shard(made, i, target, error);
+    if (ok)
+        *result = made;
+    else
+        sl_direct_close(made);
+    return ok;
+}
+
+void sl_direct_close(sl_direct *direct) {
+    if (!direct)
+        return;
+    for (size_t i = 0; direct->pools && i < direct->topology->count; i++) {
+        if (direct->pools[i])
+            mongoc_client_pool_destroy(direct->pools[i]);
+    }
+    free(direct->pools);
+    free(direct);
+}
+
+mongoc_client_t *sl_direct_borrow(sl_direct *direct, uint32_t shard) {
+    return mongoc_client_pool_pop(direct->pools[shard]);
+}
+
+void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client) {
+    mongoc_client_pool_push(direct->pools[shard], client);
+}
+
+/* ---- who owns what ---- */
+
+/* The only document of a find on the config servers, or an empty one; majority. */
+static bool find_config(sl_connection *connection, const char *collection, const bson_t *filter,
+                        bson_t *options, bson_t *documents, bson_iter_t *first, bool *found,
+                        sl_error *error) {
+    bson_iter_t iter;
+    BCON_APPEND(options, "limit", BCON_INT64(1), "readConcern", "{", "level",
+                BCON_UTF8("majority"), "}");
+    bool ok =
+        sl_connection_find(connection, "config", collection, filter, options, documents, error);
+    *found = ok && bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
+             bson_iter_recurse(&iter, first);
+    return ok;
+}
+
+/* `*sharded` is false when there is no such collection now, or it is being resharded. */
+static bool read_identity(sl_connection *connection, const sl_target *target,
+                          sl_ownership *ownership, bool *by_uuid, bool *sharded, sl_error *error) {
+    char ns[SL_NAMESPACE_ROOM];
+    bson_t documents, options = BSON_INITIALIZER;
+    bson_iter_t field;
+    bool found;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(sl_target_namespace(target, ns)));
+    bool ok = find_config(connection, "collections", filter, &options, &documents, &field, &found,
+                          error);
+    *sharded = found;
+    *by_uuid = false;
+    while (found && bson_iter_next(&field)) {
+        const char *key = bson_iter_key(&field);
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_subtype_t subtype;
+        if (strcmp(key, "reshardingFields") == 0 ||
+            (strcmp(key, "dropped") == 0 && bson_iter_as_bool(&field)))
+            *sharded = false;
+        else if (strcmp(key, "timestamp") == 0) /* 5.0: chunks by uuid */
+            *by_uuid = true;
+        else if (strcmp(key, "lastmodEpoch") == 0 && BSON_ITER_HOLDS_OID(&field))
+            memcpy(ownership->epoch, bson_iter_oid(&field), sizeof ownership->epoch);
+        else if (strcmp(key, "uuid") == 0 && BSON_ITER_HOLDS_BINARY(&field)) {
+            bson_iter_binary(&field, &subtype, &length, &bytes);
+            if (length == sizeof ownership->uuid)
+                memcpy(ownership->uuid, bytes, length);
+        }
+    }
+    bson_destroy(&documents);
+    bson_destroy(&options);
+    bson_destroy(filter);
+    return ok;
+}
+
+static bool read_ownership(sl_connection *connection, const sl_target *target,
+                           sl_ownership *ownership, bool *sharded, sl_error *error) {
+    bool by_uuid, found = false;
+    memset(ownership, 0, sizeof *ownership);
+    if (!read_identity(connection, target, ownership, &by_uuid, sharded, error))
+        return false;
+    if (!*sharded)
+        return true;
+    char ns[SL_NAMESPACE_ROOM];
+    bson_t documents, filter = BSON_INITIALIZER;
+    bson_iter_t field;
+    if (by_uuid)
+        BSON_APPEND_BINARY(&filter, "uuid", BSON_SUBTYPE_UUID, ownership->uuid,
+                           sizeof ownership->uuid);
+    else
+        BSON_APPEND_UTF8(&filter, "ns", sl_target_namespace(target, ns));
+    bson_t *options = BCON_NEW("sort", "{", "lastmod", BCON_INT32(-1), "}");
+    bool ok = find_config(connection, "chunks", &filter, options, &documents, &field, &found,
+                          error);
+    *sharded = found && bson_iter_find(&field, "lastmod") && BSON_ITER_HOLDS_TIMESTAMP(&field);
+    if (*sharded) {
+        uint32_t minor;
+        bson_iter_timestamp(&field, &ownership->major, &minor);
+    }
+    bson_destroy(options);
+    bson_destroy(&documents);
+    bson_destroy(&filter);
+    return ok;
+}
+
+sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, sl_error *error) {
+    for (uint32_t i = 0; i < direct->topology->count; i++) {
+        const sl_shard *shard = &direct->topology->shards[i];
+        bson_error_t why = {0};
+        bool migrating;
+        if (!is_migrating(direct, i, target, &migrating, &why)) {
+            char doing[300];
+            snprintf(doing, sizeof doing, "asking shard %s (%s) for migrations", shard->name,
+                     shard->host);
+            sl_error_from_driver(error, doing, &why);
+            return SL_OWNERS_UNKNOWN;
+        }
+        if (migrating) {
+            sl_error_set(error, SL_EXIT_CLUSTER,
+                         "shard %s is giving chunks of %s.%s away", shard->name, target->database,
+                         target->collection);
+            return SL_OWNERS_UNKNOWN;
+        }
+    }
+    sl_ownership now;
+    bool sharded;
+    if (!read_ownership(direct->connection, target, &now, &sharded, error))
+        return SL_OWNERS_UNKNOWN;
+    if (sharded && memcmp(&now, &direct->begun, sizeof now) == 0)
+        return SL_OWNERS_SAME;
+    sl_error_set(error, SL_EXIT_CLUSTER,
+                 "chunks of %s.%s have been moved to other shards while batches went straight to "
+                 "them: the last ones may stand where nobody looks for them. Let nothing move "
+                 "chunks (a balancer that was started again, moveChunk by hand, resharding), or "
+                 "use --route mongos", target->database, target->collection);
+    return SL_OWNERS_CHANGED;
+}
+
+bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map **map,
+                        sl_error *error) {
+    bool sharded;
+    *map = NULL;
+    for (unsigned attempt = 0;; attempt++) {
+        sl_ownership_state state = SL_OWNERS_UNKNOWN;
+        if (read_ownership(direct->connection, target, &direct->begun, &sharded, error)) {
+            if (!sharded)
+                return sl_error_set(error, SL_EXIT_CLUSTER,
+                                    "--route direct: %s.%s is not sharded, or is being resharded",
+                                    target->database, target->collection);
+            if (!sl_shard_map_read(direct->connection, target, direct->topology, map, error))
+                return false;
+            state = sl_direct_check(direct, target, error);
+        }
+        if (state == SL_OWNERS_SAME)
+            return true;
+        sl_shard_map_destroy(*map);
+        *map = NULL;
+        if (!sl_backoff(attempt, NULL, NULL))
+            return sl_error_prefix(error, "waited in vain for the chunks to stay where they are");
+    }
+}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--route direct` when something happens to the shards: what was sent to one that did not own it any
+more is not believed to be there, and elections are waited for as on any other way."""
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import fault_case  # noqa: E402
+import support  # noqa: E402
+
+DIRECT = "--route", "direct"
+SOME = None                   # how much was there already depends on the moment
+
+
+class ChunksMove(fault_case.FaultCase):
+    rows = 36000              # in four blocks, two on each shard
+
+    def words(self, *more, **where):
+        return super().words(*DIRECT, *more, **{"size": 20, **where})
+
+    def halted(self):
+        """A load that has been stopped in the middle; it goes on when it is told to."""
+        running = self.begin()
+        self.wait_for_documents(running, 500)
+        running.signal(signal.SIGSTOP)
+        self.addCleanup(running.signal, signal.SIGCONT)
+        return running
+
+    def move(self):
+        """Moves the chunk that is being filled to the other shard."""
+        namespace = f"{self.database_name}.t"
+        entry = self.client.config.collections.find_one({"_id": namespace})
+        filled = self.database.t.find_one({}, {"_id": 1})["_id"]
+        chunks = self.client.config.chunks.find({"uuid": entry["uuid"]})
+        chunk = next(chunk for chunk in chunks
+                     if chunk["min"]["_id"] <= filled < chunk["max"]["_id"])
+        shards = [shard["_id"] for shard in self.client.config.shards.find()]
+        other = next(shard for shard in shards if shard != chunk["shard"])
+        self.client.admin.command("moveChunk", namespace, bounds=[chunk["min"], chunk["max"]],
+                                  to=other)
+
+    def test_a_chunk_that_is_moved_is_noticed_and_resume_mends(self):
+        running = self.halted()
+        self.move()
+        running.signal(signal.SIGCONT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.assertIn("have been moved to other shards", outcome.err)
+        self.assertIn("--resume", outcome.err)
+        self.assert_balancer()
+        # What went astray is what makes this necessary.
+        inserted = support.run_record(self.work)["accounting"]["inserted"]
+        self.assertLess(self.database.t.count_documents({}), inserted)
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
+
+    def test_the_other_way_mends_too(self):
+        running = self.halted()
+        self.move()
+        running.signal(signal.SIGCONT)
+        self.assertEqual(running.wait().code, support.EXIT_CLUSTER)
+        self.assert_nothing_lost(self.begin("--resume", "--route", "mongos").wait(), again=SOME)
+
+    def test_a_chunk_that_is_split_has_not_moved(self):
+        running = self.halted()
+        filled = self.database.t.find_one({}, {"_id": 1})["_id"]
+        self.client.admin.command("split", f"{self.database_name}.t", middle={"_id": filled})
+        running.signal(signal.SIGCONT)
+        self.assert_nothing_lost(running.wait())
+
+    def test_a_collection_that_is_dropped_is_noticed(self):
+        running = self.halted()
+        self.database.t.drop()
+        running.signal(signal.SIGCONT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+
+    def test_killed_and_resumed(self):
+        running = self.halted()
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
+
+
+class Elections(fault_case.FaultCase):
+    shape = "--shards", 2, "--replicas", 3
+    rows = 36000
+
+    def begun(self):
+        running = self.begin(*DIRECT, size=20)
+        self.wait_for_documents(running, 500)
+        return running
+
+    def primaries(self):
+        return [self.servers.primary_of(shard, 3) for shard in ("s0", "s1")]
+
+    def test_the_primaries_are_killed(self):
+        old = self.primaries()
+        running = self.begun()
+        for member in old:
+            self.servers.kill(member)
+        outcome = running.wait()
+        self.assertFalse(set(self.primaries()) & set(old), "no other primary was elected")
+        figures = self.assert_nothing_lost(outcome, again=SOME)
+        self.assertGreater(figures["retries"], 0)
+        self.servers.start_again()
+
+    def test_the_primaries_step_down(self):
+        old = self.primaries()
+        running = self.begun()
+        for member in old:
+            self.servers.step_down(member)
+        self.assert_nothing_lost(running.wait(), again=SOME)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
