@@ -25,8 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/text.h>
-
 #include "internal.h"
 
 #define OLDEST_SERVER 404 /* 4.4: the first that notes its migrations like this */
@@ -44,81 +42,6 @@ struct sl_direct {
     mongoc_client_pool_t **pools; /* per shard of the topology */
     sl_ownership begun;           /* when the map was read */
 };
-
-/* ---- connection strings ---- */
-
-/* Options that say how to find the servers, not how to speak to them. */
-static bool is_of_topology(const char *option) {
-    static const char *const names[] = {MONGOC_URI_REPLICASET, MONGOC_URI_DIRECTCONNECTION,
-                                        MONGOC_URI_LOADBALANCED, MONGOC_URI_SRVMAXHOSTS,
-                                        MONGOC_URI_SRVSERVICENAME};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcasecmp(option, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void copy_options(mongoc_uri_t *to, const mongoc_uri_t *from) {
-    bson_iter_t iter;
-    for (bool more = bson_iter_init(&iter, mongoc_uri_get_options(from));
-         more && bson_iter_next(&iter);) {
-        const char *name = bson_iter_key(&iter);
-        if (is_of_topology(name))
-            continue;
-        if (BSON_ITER_HOLDS_UTF8(&iter))
-            mongoc_uri_set_option_as_utf8(to, name, bson_iter_utf8(&iter, NULL));
-        else if (BSON_ITER_HOLDS_BOOL(&iter))
-            mongoc_uri_set_option_as_bool(to, name, bson_iter_bool(&iter));
-        else if (BSON_ITER_HOLDS_INT32(&iter))
-            mongoc_uri_set_option_as_int32(to, name, bson_iter_int32(&iter));
-        else if (BSON_ITER_HOLDS_INT64(&iter))
-            mongoc_uri_set_option_as_int64(to, name, bson_iter_int64(&iter));
-    }
-}
-
-/* The URI of a shard, "s0/host:port,host:port" in config.shards, for the user of another URI. Put
- * together by the driver's own functions: no text with a password in it is made. */
-static mongoc_uri_t *uri_of(const sl_shard *shard, const mongoc_uri_t *like) {
-    const char *slash = strchr(shard->host, '/');
-    size_t room = 2 * strlen(shard->host) + 64;
-    char *text = malloc(room);
-    if (!text)
-        return NULL;
-    if (slash)
-        snprintf(text, room, "mongodb://%s/?replicaSet=%.*s", slash + 1,
-                 (int)(slash - shard->host), shard->host);
-    else
-        snprintf(text, room, "mongodb://%s/", shard->host);
-    mongoc_uri_t *uri = mongoc_uri_new(text);
-    free(text);
-    if (!uri)
-        return NULL;
-    copy_options(uri, like);
-    const char *user = mongoc_uri_get_username(like), *password = mongoc_uri_get_password(like);
-    const char *mechanism = mongoc_uri_get_auth_mechanism(like);
-    bson_t properties;
-    if (user)
-        mongoc_uri_set_username(uri, user);
-    if (password)
-        mongoc_uri_set_password(uri, password);
-    if (mechanism)
-        mongoc_uri_set_auth_mechanism(uri, mechanism);
-    if (user || mechanism)
-        mongoc_uri_set_auth_source(uri, mongoc_uri_get_auth_source(like));
-    if (mongoc_uri_get_mechanism_properties(like, &properties))
-        mongoc_uri_set_mechanism_properties(uri, &properties);
-    bson_iter_t iter;
-    char list[200] = "";
-    size_t used = 0;
-    for (bool more = bson_iter_init(&iter, mongoc_uri_get_compressors(like));
-         more && bson_iter_next(&iter) && used < sizeof list;)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "",
-                                 bson_iter_key(&iter));
-    if (used > 0)
-        mongoc_uri_set_compressors(uri, list);
-    return uri;
-}
 
 /* ---- is it allowed? ---- */
 
@@ -200,7 +123,7 @@ static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target
 static bool open_pool(sl_direct *direct, uint32_t shard, unsigned pool_size,
                       unsigned timeout_seconds, sl_error *error) {
     const sl_shard *facts = &direct->topology->shards[shard];
-    mongoc_uri_t *uri = uri_of(facts, sl_connection_uri(direct->connection));
+    mongoc_uri_t *uri = sl_shard_uri(facts, sl_connection_uri(direct->connection));
     if (!uri)
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "shard %s: its host in config.shards, %s, is not understood",

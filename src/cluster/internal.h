@@ -22,6 +22,13 @@ const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
 mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,
                                                 unsigned timeout_seconds, sl_error *error);
 
+/* ---- shard_uri.c ---- */
+
+/* The URI of a shard, whose host in config.shards is like "s0/host:port,host:port", for the user,
+ * the encryption, the compressors and the timeouts of another URI. NULL when the host is not
+ * understood. Destroy it. */
+mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like);
+
 /* ---- privileges.c ---- */
 
 /* Puts a server's message of error 13, Unauthorized, into words: which privilege is missing on what,

@@ -4,6 +4,7 @@ more is not believed to be there, and elections are waited for as on any other w
 import os
 import signal
 import sys
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case  # noqa: E402
@@ -13,7 +14,9 @@ DIRECT = "--route", "direct"
 SOME = None                   # how much was there already depends on the moment
 
 
-class ChunksMove(fault_case.FaultCase):
+class Halting(fault_case.FaultCase):
+    """Loads that are stopped in the middle, so that there is time to move chunks."""
+
     rows = 36000              # in four blocks, two on each shard
 
     def words(self, *more, **where):
@@ -27,8 +30,8 @@ class ChunksMove(fault_case.FaultCase):
         self.addCleanup(running.signal, signal.SIGCONT)
         return running
 
-    def move(self):
-        """Moves the chunk that is being filled to the other shard."""
+    def chunk(self):
+        """Bounds of the chunk that is being filled, its shard, and the other shard."""
         namespace = f"{self.database_name}.t"
         entry = self.client.config.collections.find_one({"_id": namespace})
         filled = self.database.t.find_one({}, {"_id": 1})["_id"]
@@ -37,12 +40,17 @@ class ChunksMove(fault_case.FaultCase):
                      if chunk["min"]["_id"] <= filled < chunk["max"]["_id"])
         shards = [shard["_id"] for shard in self.client.config.shards.find()]
         other = next(shard for shard in shards if shard != chunk["shard"])
-        self.client.admin.command("moveChunk", namespace, bounds=[chunk["min"], chunk["max"]],
-                                  to=other)
+        return [chunk["min"], chunk["max"]], chunk["shard"], other
 
+    def move(self, chunk):
+        bounds, _, other = chunk
+        self.client.admin.command("moveChunk", f"{self.database_name}.t", bounds=bounds, to=other)
+
+
+class ChunksMove(Halting):
     def test_a_chunk_that_is_moved_is_noticed_and_resume_mends(self):
         running = self.halted()
-        self.move()
+        self.move(self.chunk())
         running.signal(signal.SIGCONT)
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
@@ -56,7 +64,7 @@ class ChunksMove(fault_case.FaultCase):
 
     def test_the_other_way_mends_too(self):
         running = self.halted()
-        self.move()
+        self.move(self.chunk())
         running.signal(signal.SIGCONT)
         self.assertEqual(running.wait().code, support.EXIT_CLUSTER)
         self.assert_nothing_lost(self.begin("--resume", "--route", "mongos").wait(), again=SOME)
@@ -80,6 +88,67 @@ class ChunksMove(fault_case.FaultCase):
         running.signal(signal.SIGKILL)
         running.wait()
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
+
+
+class InTheMiddleOfAMove(Halting):
+    """A migration hangs between the last document that it copies and its commit. What is sent to the
+    shard meanwhile is lost, and the version of the chunk map does not say so yet."""
+
+    shape = ("--shards", 2, "--mongod-option=--setParameter=enableTestCommands=1")
+
+    def failpoint(self, member, name, mode):
+        with self.servers.member(member) as client:
+            return client.admin.command("configureFailPoint", name, mode=mode)
+
+    def begin_move(self, hang):
+        """The load goes on, and has found out. Returns it, how to let the move go on as well, which
+        hangs at that failpoint, and what has become of the move in the end."""
+        running = self.halted()
+        chunk = self.chunk()
+        member = self.servers.primary_of(chunk[1], 1)
+        before = self.failpoint(member, hang, "alwaysOn")["count"]
+        self.addCleanup(self.failpoint, member, hang, "off")
+        outcome = []
+        thread = threading.Thread(target=self.try_move, args=[chunk, outcome])
+        thread.start()
+        self.addCleanup(thread.join)
+        with self.servers.member(member) as client:
+            client.admin.command("waitForFailPoint", hang, timesEntered=before + 1,
+                                 maxTimeMS=support.LIMIT * 1000)
+        running.signal(signal.SIGCONT)
+        self.wait_for_word(running, f"shard {chunk[1]} is giving chunks")
+
+        def go_on():
+            self.failpoint(member, hang, "off")
+            thread.join()
+            return outcome
+        return running, go_on
+
+    def try_move(self, chunk, outcome):
+        try:
+            self.move(chunk)
+            outcome.append("moved")
+        except support.pymongo.errors.PyMongoError as error:
+            outcome.append(str(error))
+
+    def test_nothing_is_believed_before_it_is_decided(self):
+        running, go_on = self.begin_move("moveChunkHangAtStep5")
+        self.assertEqual(go_on(), ["moved"])
+        ended = running.wait()
+        self.assertEqual(ended.code, support.EXIT_CLUSTER, ended.text)
+        self.assertIn("have been moved to other shards", ended.err)
+        inserted = support.run_record(self.work)["accounting"]["inserted"]
+        self.assertLess(self.database.t.count_documents({}), inserted, "nothing went astray")
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
+
+    def test_a_move_that_fails_does_no_harm(self):
+        running, go_on = self.begin_move("moveChunkHangAtStep4")
+        for shard in ("s0", "s1"):
+            member = self.servers.primary_of(shard, 1)
+            self.failpoint(member, "failMigrationCommit", "alwaysOn")
+            self.addCleanup(self.failpoint, member, "failMigrationCommit", "off")
+        self.assertNotEqual(go_on(), ["moved"])
+        self.assert_nothing_lost(running.wait())
 
 
 class Elections(fault_case.FaultCase):

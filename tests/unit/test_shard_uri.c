@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The URI of a shard has the shard's hosts and set, and of the routers' URI everything else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/cluster/internal.h"
+
+static mongoc_uri_t *shard_uri(const char *host, const char *like) {
+    sl_shard shard = {.name = (char[]){"s1"}, .host = strdup(host)};
+    bson_error_t why;
+    mongoc_uri_t *uri = mongoc_uri_new_with_error(like, &why);
+    assert_non_null(uri);
+    mongoc_uri_t *made = sl_shard_uri(&shard, uri);
+    mongoc_uri_destroy(uri);
+    free(shard.host);
+    return made;
+}
+
+static void all_hosts_and_the_set_are_the_shards(void **state) {
+    (void)state;
+    mongoc_uri_t *made = shard_uri("s1/a.example:27018,b.example:27019,[::1]:27020",
+                                   "mongodb://router1,router2/?directConnection=false"
+                                   "&replicaSet=routers&readPreference=secondary");
+    static const char *const expected[] = {"a.example:27018", "b.example:27019", "[::1]:27020"};
+    size_t count = 0;
+    for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(made); host; host = host->next) {
+        assert_true(count < 3);
+        assert_string_equal(host->host_and_port, expected[count++]);
+    }
+    assert_int_equal(count, 3);
+    assert_string_equal(mongoc_uri_get_replica_set(made), "s1");
+    assert_false(mongoc_uri_has_option(made, MONGOC_URI_DIRECTCONNECTION));
+    mongoc_uri_destroy(made);
+}
+
+static void the_user_is_the_same(void **state) {
+    (void)state;
+    mongoc_uri_t *made = shard_uri("s1/a:1", "mongodb://j%40ne:p%2Fss@router/?authSource=users"
+                                             "&authMechanism=SCRAM-SHA-256");
+    assert_string_equal(mongoc_uri_get_username(made), "j@ne");
+    assert_string_equal(mongoc_uri_get_password(made), "p/ss");
+    assert_string_equal(mongoc_uri_get_auth_source(made), "users");
+    assert_string_equal(mongoc_uri_get_auth_mechanism(made), "SCRAM-SHA-256");
+    mongoc_uri_destroy(made);
+    made = shard_uri("s1/a:1", "mongodb://jane:secret@router/library");
+    assert_string_equal(mongoc_uri_get_auth_source(made), "library");
+    mongoc_uri_destroy(made);
+    made = shard_uri("s1/a:1", "mongodb://jane:secret@router/");
+    assert_string_equal(mongoc_uri_get_auth_source(made), "admin");
+    mongoc_uri_destroy(made);
+}
+
+static void certificates_compressors_and_patience_are_the_same(void **state) {
+    (void)state;
+    mongoc_uri_t *made = shard_uri(
+        "s1/a:1", "mongodb://router/?tls=true&tlsCAFile=/ca.pem&tlsCertificateKeyFile=/me.pem"
+                  "&tlsCertificateKeyFilePassword=x&tlsAllowInvalidHostnames=true"
+                  "&authMechanism=MONGODB-X509&compressors=zstd,snappy&zlibCompressionLevel=3"
+                  "&serverSelectionTimeoutMS=1234");
+    assert_true(mongoc_uri_get_tls(made));
+    static const char *const texts[][2] = {{MONGOC_URI_TLSCAFILE, "/ca.pem"},
+                                           {MONGOC_URI_TLSCERTIFICATEKEYFILE, "/me.pem"},
+                                           {MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD, "x"}};
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(mongoc_uri_get_option_as_utf8(made, texts[i][0], ""), texts[i][1]);
+    assert_true(
+        mongoc_uri_get_option_as_bool(made, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false));
+    assert_string_equal(mongoc_uri_get_auth_mechanism(made), "MONGODB-X509");
+    assert_string_equal(mongoc_uri_get_auth_source(made), "$external");
+    assert_int_equal(mongoc_uri_get_option_as_int32(made, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 0),
+                     1234);
+    assert_true(bson_has_field(mongoc_uri_get_compressors(made), "snappy"));
+    assert_int_equal(bson_count_keys(mongoc_uri_get_compressors(made)), 2);
+    mongoc_uri_destroy(made);
+}
+
+static void a_host_that_is_none_is_not_understood(void **state) {
+    (void)state;
+    static const char *const hosts[] = {"s1/", "s1/a:99999999", ""};
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
+        assert_null(shard_uri(hosts[i], "mongodb://router/"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_hosts_and_the_set_are_the_shards),
+        cmocka_unit_test(the_user_is_the_same),
+        cmocka_unit_test(certificates_compressors_and_patience_are_the_same),
+        cmocka_unit_test(a_host_that_is_none_is_not_understood),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
