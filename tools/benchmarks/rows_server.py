@@ -133,6 +133,28 @@ def durability(bench, result):
                 "means w: 1, j: true by it")
 
 
+def direct(bench, result):
+    data = mot_for_servers(bench)
+    deployment = bench.servers.start("cluster")
+    for key in ('{"_id": 1}', '{"v": "hashed"}'):
+        # A collection that is sharded by something else than _id cannot be clustered by it.
+        more = {"clustered": key == '{"_id": 1}'}
+        rates = result.compare(f"{key}, straight to the shards, docs/s",
+                               f"{key}, through the router, docs/s",
+                               f"{key}, straight against router")
+        cpu = result.compare(f"{key}, straight, CPU s per million",
+                             f"{key}, router, CPU s per million",
+                             f"{key}, CPU, straight against router")
+        bench.load(deployment, data, "--shard-key", key, **more)
+        for _ in bench.rounds(what=key):
+            runs = [bench.load(deployment, data, "--shard-key", key, "--route", route, **more)
+                    for route in ("direct", "mongos")]
+            rates.add(*[run.rate for run in runs])
+            cpu.add(*[run.cpu_per_million for run in runs])
+    result.note("two shards and one router that share this machine: what the router takes of it is "
+                "saved, and so is the copy through it")
+
+
 def wire_compression(bench, result):
     data = bench.data.mot(bench.scaled(1_000_000))
     deployment = bench.servers.start("mongod")
@@ -164,5 +186,6 @@ ROWS = [
     ("scaling", "the loader with 1, 2, 4 and 8 threads, MOT", scaling),
     ("round-trip", "a distant server: how many threads hide the way there", round_trip),
     ("durability", "what majority costs against w: 1", durability),
+    ("direct", "batches straight to the shards against through the router, in turn", direct),
     ("wire-compression", "compressors in the URI, into one mongod", wire_compression),
 ]
