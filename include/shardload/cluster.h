@@ -223,6 +223,9 @@ typedef struct sl_registry_entry {
     uint32_t number;       /* 0: none yet */
     sl_source_state state;
     char when[32];         /* ISO date of the last finished load, or "" */
+    /* Of a source that several loaders share, see sl_registry_set_part: */
+    bool part_loaded;      /* this loader's part of it has been loaded */
+    uint32_t parts_loaded; /* how many have */
 } sl_registry_entry;
 
 typedef struct sl_registry sl_registry;
@@ -231,6 +234,11 @@ typedef struct sl_registry sl_registry;
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
+
+/* From now on this is about part `part` (1 to `parts`) of each source: what is started and finished
+ * is that part, and the source is loaded when all the `parts` are; `documents` of a finished entry
+ * is then what the parts that are finished gave together. Parts of another number are others. */
+void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts);
 
 /* The three below take any number of entries, whose fingerprints differ, and send them in batches:
  * hundreds of thousands cost seconds. Where one fails, part of the entries may have been done;

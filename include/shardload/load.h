@@ -50,6 +50,7 @@ typedef struct sl_load_config {
     const bson_t *const *indexes;
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */
+    unsigned part, parts;      /* of the blocks, this loader takes part 1 to `parts`; 0: all */
     bool direct;               /* batches go straight to the primaries of their shards */
 
     unsigned timeout_seconds; /* that a batch may wait for its answer */

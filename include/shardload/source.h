@@ -84,6 +84,13 @@ void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t 
  * without text where sl_source_is_cut. Before the first block only. */
 void sl_source_set_sample(sl_source_set *set, double share);
 
+/* Of all sources only one of `parts` parts (1 to `parts`) is wanted, which have no block in common
+ * and are all blocks together; spread, and handed out, as a sample is. A sample is then a share of
+ * the part. Before the first block only. */
+void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts);
+/* Is a block of a source in part and sample? Any thread. */
+bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence);
+
 /* Readers that wait for a pipe give up: their error is then of class SL_EXIT_INTERRUPTED. Any
  * thread. */
 void sl_source_set_stop(sl_source_set *set);
@@ -113,7 +120,7 @@ typedef struct sl_source_block {
     bool member_start; /* the first block of a member, or of a source that is no archive */
     bool last;         /* the last block of its source (which may be one that is skipped) */
     bool done;         /* see sl_source_set_skip_blocks */
-    bool outside;      /* see sl_source_set_sample */
+    bool outside;      /* see sl_source_set_sample, sl_source_set_part */
 } sl_source_block;
 
 /* How a reader spent its time, in nanoseconds. */

@@ -85,6 +85,22 @@ static bool check_collection(const char *text, char *problem, size_t room) {
     return false;
 }
 
+bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts) {
+    char rest;
+    return strspn(text, "0123456789/") == strlen(text) && strlen(text) < 10 &&
+           sscanf(text, "%u/%u%c", part, parts, &rest) == 2 && *part >= 1 && *part <= *parts &&
+           *parts <= SL_PARTS_MAX;
+}
+
+static bool check_part(const char *text, char *problem, size_t room) {
+    unsigned part, parts;
+    if (sl_option_parse_part(text, &part, &parts))
+        return true;
+    snprintf(problem, room, "\"%s\" is no part; write it like 2/4, the second of four (of %d at most)",
+             text, SL_PARTS_MAX);
+    return false;
+}
+
 /* Seven digits at most: then a double has the number to the letter, wherever it is told. */
 static bool check_skew(const char *text, char *problem, size_t room) {
     char *end;
@@ -176,6 +192,9 @@ const sl_option_row sl_load_rows[] = {
      "Which way batches take: through the routers of --uri, or straight to the primary of the shard "
      "that owns them. direct spares the routers; it needs shards that can be reached from here and "
      "let the user in, and nothing may move chunks meanwhile, which is checked.", false, NULL},
+    {"part", 0, SL_OPTION_STRING, "K/N", NULL, NULL, 0, 0, LOAD, "Delivery",
+     "One load shared by N loaders, on as many machines: this one takes the K-th part of the blocks. "
+     "All get the same sources and the same N, and a work directory each.", false, check_part},
     {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOADING, "Delivery",
      "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
      "journal.", false, NULL},

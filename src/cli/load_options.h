@@ -24,4 +24,8 @@ extern const sl_option_row sl_load_rows[];
  * each a direction or a kind of index. NULL when it is none; else destroy it. */
 bson_t *sl_option_key(const char *text);
 
+#define SL_PARTS_MAX 9999
+/* Reads "K/N" of --part. False when it is none. */
+bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts);
+
 #endif

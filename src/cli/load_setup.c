@@ -241,6 +241,11 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
         sl_option_problem(error, "--route direct needs a sharded collection: leave out --shard-key "
                                  "none, or --route");
     config->drop = sl_option_flag(options, "drop");
+    if (sl_option_given(options, "part"))
+        sl_option_parse_part(sl_option_string(options, "part"), &config->part, &config->parts);
+    if (config->parts > 0 && config->drop)
+        sl_option_problem(error, "--drop with --part would drop what the other parts have loaded: "
+                                 "drop the collection beforehand");
     config->again = sl_option_flag(options, "again");
     config->resume = sl_option_flag(options, "resume");
     config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");

@@ -2,7 +2,7 @@
 /* The registry of sources: one small document per source beside the target collection.
  *
  *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
- *    loadedAt}
+ *    loadedAt, parts: {<number of parts>: {<part>: <documents, or null until it is finished>}}}
  *   {_id: "counter", last: <the last number given>}
  *
  * A source's number goes into the ids of its documents, so two sources must never get the same one
@@ -37,6 +37,7 @@ struct sl_registry {
     sl_connection *connection;
     char *database;
     char *collection;
+    uint32_t part, parts; /* 0: sources are loaded whole */
 };
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
@@ -61,6 +62,11 @@ void sl_registry_close(sl_registry *registry) {
     free(registry->database);
     free(registry->collection);
     free(registry);
+}
+
+void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts) {
+    registry->part = part;
+    registry->parts = parts;
 }
 
 static bool run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
@@ -92,6 +98,32 @@ static bool in_batches(sl_registry *registry, sl_registry_entry *entries, size_t
 
 /* ---- reading ---- */
 
+/* Which parts are finished. One that another loader has found to be the last is one of all. */
+static void fill_parts(const sl_registry *registry, const bson_t *document,
+                       sl_registry_entry *entry) {
+    char path[40];
+    bson_iter_t iter, found, part;
+    uint64_t documents = 0;
+    entry->parts_loaded = 0;
+    entry->part_loaded = false;
+    snprintf(path, sizeof path, "parts.%" PRIu32, registry->parts);
+    bool any = registry->parts > 0 && bson_iter_init(&iter, document) &&
+               bson_iter_find_descendant(&iter, path, &found) && bson_iter_recurse(&found, &part);
+    while (any && bson_iter_next(&part)) {
+        if (!BSON_ITER_HOLDS_NUMBER(&part))
+            continue;
+        entry->parts_loaded++;
+        documents += (uint64_t)bson_iter_as_int64(&part);
+        if (strtoul(bson_iter_key(&part), NULL, 10) == registry->part)
+            entry->part_loaded = true;
+    }
+    if (any)
+        entry->documents = documents;
+    else if (registry->parts > 0 && entry->state == SL_SOURCE_LOADED &&
+             bson_iter_init_find(&iter, document, "documents"))
+        entry->documents = (uint64_t)bson_iter_as_int64(&iter);
+}
+
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
                  sl_error *error) {
     bson_iter_t iter;
@@ -106,6 +138,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
                            strcmp(bson_iter_utf8(&iter, NULL), "loaded") == 0
                        ? SL_SOURCE_LOADED
                        : SL_SOURCE_STARTED;
+    fill_parts(registry, document, entry);
     entry->when[0] = '\0';
     if (bson_iter_init_find(&iter, document, "loadedAt") && BSON_ITER_HOLDS_DATE_TIME(&iter)) {
         time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
@@ -142,7 +175,7 @@ static bool read_batch(sl_registry *registry, sl_registry_entry *entries, size_t
     bson_append_document_end(&filter, &id);
     bson_append_document_end(&command, &filter);
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
-                "loadedAt", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
+                "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
                 "singleBatch", BCON_BOOL(true));
     qsort(sorted, count, sizeof sorted[0], by_fingerprint);
 
@@ -296,9 +329,23 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
     return ok;
 }
 
+/* Appends what the registry's part of the source has come to. */
+static void append_part(const sl_registry *registry, bson_t *document, const int64_t *documents) {
+    char path[60];
+    if (registry->parts == 0)
+        return;
+    snprintf(path, sizeof path, "parts.%" PRIu32 ".%" PRIu32, registry->parts, registry->part);
+    if (documents)
+        BSON_APPEND_INT64(document, path, *documents);
+    else
+        BSON_APPEND_NULL(document, path);
+}
+
 /* Appends the fields that every start of a source sets. */
-static void append_started(bson_t *document, const sl_registry_entry *entry) {
+static void append_started(const sl_registry *registry, bson_t *document,
+                           const sl_registry_entry *entry) {
     char name[NAME_ROOM];
+    (void)registry;
     sl_text_printable(sl_text_of(entry->name), name, sizeof name);
     BSON_APPEND_UTF8(document, "name", name);
     BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
@@ -306,10 +353,27 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
     BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
 }
 
-static void append_loaded(bson_t *document, const sl_registry_entry *entry) {
+/* The same for a source that is there already, where a part may have been finished before. */
+static void append_started_again(const sl_registry *registry, bson_t *document,
+                                 const sl_registry_entry *entry) {
+    append_started(registry, document, entry);
+    append_part(registry, document, NULL);
+}
+
+static void append_part_loaded(const sl_registry *registry, bson_t *document,
+                               const sl_registry_entry *entry) {
+    append_part(registry, document, &(int64_t){(int64_t)entry->documents});
+}
+
+static void append_loaded(const sl_registry *registry, bson_t *document,
+                          const sl_registry_entry *entry) {
+    bson_t none = BSON_INITIALIZER;
+    (void)registry;
     BSON_APPEND_UTF8(document, "state", "loaded");
     BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
+    BSON_APPEND_DOCUMENT(document, "parts", &none);
+    bson_destroy(&none);
 }
 
 /* Begins a write command; end it with run_write. `list` is the array that takes its parts. */
@@ -352,7 +416,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
             bson_append_document_begin(&documents, key, -1, &document);
             BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
             BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
-            append_started(&document, &entries[i]);
+            append_started(registry, &document, &entries[i]);
             bson_append_document_end(&documents, &document);
         }
         if (used == 0) {
@@ -371,9 +435,12 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
     }
 }
 
+typedef void appender(const sl_registry *registry, bson_t *document,
+                      const sl_registry_entry *entry);
+
 /* Updates the entries that are not new; each of them must be in the registry. */
 static bool update_known(sl_registry *registry, const sl_registry_entry *entries, size_t count,
-                         void (*append)(bson_t *document, const sl_registry_entry *entry),
+                         appender *append,
                          int64_t *known, sl_error *error) {
     bson_t command, updates, update, query, change, set;
     *known = 0;
@@ -390,7 +457,7 @@ static bool update_known(sl_registry *registry, const sl_registry_entry *entries
         bson_append_document_end(&update, &query);
         BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
         BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-        append(&set, &entries[i]);
+        append(registry, &set, &entries[i]);
         bson_append_document_end(&change, &set);
         bson_append_document_end(&update, &change);
         bson_append_document_end(&updates, &update);
@@ -409,7 +476,7 @@ static bool start_batch(sl_registry *registry, sl_registry_entry *entries, size_
                         sl_error *error) {
     int64_t known;
     if (!insert_new(registry, entries, count, error) ||
-        !update_known(registry, entries, count, append_started, &known, error))
+        !update_known(registry, entries, count, append_started_again, &known, error))
         return false;
     if (known > 0 && !read_batch(registry, entries, count, error))
         return false;
@@ -435,12 +502,35 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
     return in_batches(registry, entries, count, start_batch, error);
 }
 
+/* Marks a part of each source, and leaves those that are complete now in front. Of two loaders that
+ * finish the last parts at the same time one may find that the other has marked the source. */
+static bool finish_parts(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                         sl_error *error) {
+    int64_t known;
+    if (!update_known(registry, entries, count, append_part_loaded, &known, error) ||
+        !read_batch(registry, entries, count, error))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].state == SL_SOURCE_LOADED) { /* and its parts are forgotten */
+            entries[i].parts_loaded = registry->parts;
+            continue;
+        }
+        /* One by one: they are few, or else it was the last part of a long load. */
+        if (entries[i].parts_loaded == registry->parts &&
+            !update_known(registry, &entries[i], 1, append_loaded, &known, error))
+            return false;
+    }
+    return true;
+}
+
 static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error) {
-    for (size_t i = 0; i < count; i++)
-        entries[i].state = SL_SOURCE_LOADED;
     int64_t known;
-    return update_known(registry, entries, count, append_loaded, &known, error);
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = registry->parts > 0 ? SL_SOURCE_STARTED : SL_SOURCE_LOADED;
+    return registry->parts > 0
+               ? finish_parts(registry, entries, count, error)
+               : update_known(registry, entries, count, append_loaded, &known, error);
 }
 
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,

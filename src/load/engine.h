@@ -44,6 +44,8 @@ typedef struct sl_load_source {
     uint64_t *done; /* blocks that a load which is resumed has brought home; resume.c */
     size_t done_words;
     _Atomic uint64_t accepted; /* documents inserted or already there */
+    uint32_t parts_loaded;     /* with --part: how many loaders have done theirs, this one included */
+    uint64_t parts_accepted;   /* by all of them */
 } sl_load_source;
 
 /* ---- worker.c: counters, written by one worker, read by the progress line ---- */
@@ -227,6 +229,16 @@ bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 /* Takes the numbers that the sources have, changing nothing; one that was never loaded is an error. */
 bool sl_sources_number_as_loaded(sl_load *load, sl_error *error);
+
+/* parts.c: a load that is shared by several loaders (--part K/N). Without that they do nothing. */
+
+/* The blocks of this loader's part are wanted only. */
+bool sl_parts_begin(sl_load *load, sl_error *error);
+/* The registry is to speak of this part. */
+bool sl_parts_register(sl_load *load, sl_error *error);
+/* Says what is done, once this part is registered as loaded; and where all parts are, counts them
+ * together. */
+bool sl_parts_end(sl_load *load, sl_error *error);
 
 /* work_directory.c: makes load->work_directory, where one is wanted, and opens the log in it. */
 bool sl_work_directory_make(sl_load *load, sl_error *error);

@@ -122,6 +122,8 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
         return false;
     if (load->config->sample < 1)
         sl_source_set_sample(load->set, load->config->sample);
+    if (!sl_parts_begin(load, error))
+        return false;
     char bytes[SL_HUMAN_ROOM];
     const sl_load_source *first = load->sources;
     while (first->skipped)
@@ -196,6 +198,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
+        !sl_parts_register(load, error) ||
         !sl_sources_number_by_registry(load, error) || !sl_resume_target(load, error) ||
         !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
@@ -303,7 +306,8 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 static bool verify(sl_load *load, sl_error *error) {
     if (load->config->verify && !sl_verify_counts(load, error))
         return false;
-    return load->config->sample < 1 || sl_sources_mark_loaded(load, error);
+    return load->config->sample < 1 || (sl_sources_mark_loaded(load, error) &&
+                                        sl_parts_end(load, error));
 }
 
 /* The limit as a share is judged at the end too, when few records give it a meaning. */

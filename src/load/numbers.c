@@ -53,9 +53,11 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
     char refused[800] = "";
     size_t used = 0, loaded = 0;
     for (size_t i = 0; i < count; i++) {
-        if (entries[i].state == SL_SOURCE_LOADED && loaded++ < 5 && used < sizeof refused)
-            used += (size_t)snprintf(refused + used, sizeof refused - used, "\n  %s, on %s",
-                                     entries[i].name, entries[i].when);
+        bool whole = entries[i].state == SL_SOURCE_LOADED;
+        if ((whole || entries[i].part_loaded) && loaded++ < 5 && used < sizeof refused)
+            used += (size_t)snprintf(refused + used, sizeof refused - used, "\n  %s%s%s",
+                                     entries[i].name, whole ? ", on " : ", this part of it",
+                                     whole ? entries[i].when : "");
     }
     return loaded == 0 ||
            sl_error_set(error, SL_EXIT_SOURCE,
@@ -125,6 +127,13 @@ bool sl_sources_mark_loaded(sl_load *load, sl_error *error) {
     size_t count;
     sl_registry_entry *entries = entries_of(load, &count, error);
     bool ok = entries && sl_registry_finish(load->registry, entries, count, error);
+    for (size_t i = 0, next = 0; ok && i < sl_source_set_count(load->set); i++) {
+        sl_load_source *source = &load->sources[i];
+        if (source->skipped)
+            continue;
+        source->parts_loaded = entries[next].parts_loaded;
+        source->parts_accepted = entries[next++].documents;
+    }
     free(entries);
     return ok;
 }

@@ -48,7 +48,8 @@ typedef struct sl_early_block {
 
 typedef struct sl_source_rejects {
     uint64_t next_sequence;
-    uint64_t lines; /* of the blocks before next_sequence, since their member began */
+    uint64_t lines; /* of the blocks before next_sequence, since their member began; UINT64_MAX when
+                       one of them was left out */
     sl_early_block *early, *latest; /* by sequence */
     sl_text header;
     FILE *raw; /* opened with the first reject */
@@ -303,7 +304,10 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
         ok = ok && tell_journal(rejects, &early->entry, error);
     }
     state->next_sequence++;
-    state->lines += early->entry.counts.lines;
+    if (!sl_source_set_wants(rejects->set, block->source, block->sequence))
+        state->lines = UINT64_MAX;
+    else if (state->lines != UINT64_MAX)
+        state->lines += early->entry.counts.lines;
     if (block->last && state->raw) {
         ok = close_file(state->raw, rejects->journal != NULL, RAW_REJECTS, error) && ok;
         state->raw = NULL;

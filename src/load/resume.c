@@ -106,6 +106,10 @@ static void append_options(bson_t *document, const sl_load_config *config) {
     BSON_APPEND_UTF8(&options, "trim", format->trim ? "yes" : "no");
     BSON_APPEND_UTF8(&options, "missing", format->keep_missing ? "raw" : "omit");
     BSON_APPEND_UTF8(&options, "include", config->include ? config->include : "");
+    char part[32] = "all";
+    if (config->parts > 0)
+        snprintf(part, sizeof part, "%u/%u", config->part, config->parts);
+    BSON_APPEND_UTF8(&options, "part", part);
     bson_append_document_end(document, &options);
 }
 
@@ -489,10 +493,17 @@ static bool keep_waiting(void *context) {
 bool sl_resume_commit_rest(sl_load *load, sl_error *error) {
     bool held = load->uncommitted; /* from before: then more has been added since */
     for (unsigned attempt = 0; sl_resume_commit(load, error); attempt++) {
-        if (!load->uncommitted)
-            return !held || sl_resume_commit(load, error);
-        if (!sl_backoff(attempt, keep_waiting, NULL))
-            return sl_error_prefix(error, "not known whether the last batches are in their places");
+        if (!load->uncommitted && !held)
+            return true;
+        if (!load->uncommitted) {
+            held = false;
+            continue;
+        }
+        if (sl_backoff(attempt, keep_waiting, NULL))
+            continue;
+        if (sl_interrupt_requested())
+            error->code = SL_EXIT_INTERRUPTED;
+        return sl_error_prefix(error, "not known whether the last batches are in their places");
     }
     return false;
 }

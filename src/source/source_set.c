@@ -147,7 +147,7 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
     if (!set)
         return sl_error_memory(error, "listing sources");
     pthread_mutex_init(&set->lock, NULL);
-    set->sample = UINT64_MAX;
+    set->share = (source_share){.parts = 1, .sample = UINT64_MAX};
     if (include && !(set->include = sl_names_add(&set->paths, include))) {
         sl_source_set_destroy(set);
         return sl_error_memory(error, "listing sources");
@@ -260,7 +260,16 @@ static bool keep(sl_source_set *set, size_t index, sl_stream *stream, const char
 }
 
 void sl_source_set_sample(sl_source_set *set, double share) {
-    set->sample = (uint64_t)(share * 0x1p64);
+    set->share.sample = (uint64_t)(share * 0x1p64);
+}
+
+void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts) {
+    set->share.part = part - 1;
+    set->share.parts = parts;
+}
+
+bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence) {
+    return sl_source_in_share(&set->share, index, sequence);
 }
 
 void sl_source_set_stop(sl_source_set *set) {

@@ -22,13 +22,20 @@ static inline bool sl_source_block_is_done(const source_state *state, uint64_t s
     return sequence >> 6 < state->done_words && (state->done[sequence >> 6] >> (sequence & 63) & 1);
 }
 
-/* Whether a block belongs to the sample. Multiples of the golden ratio, modulo 1, are evenly spread
+/* Whether a block belongs to the part and the sample. Multiples of the golden ratio, modulo 1, are evenly spread
  * over any stretch of blocks, and over any of those whose index has the same low bits: so all
  * ranges get their share (see ranges.c). Another fraction for the source keeps a folder of files of
- * one block each from being taken whole. */
-static inline bool sl_source_in_sample(uint64_t threshold, size_t source, uint64_t sequence) {
+ * one block each from being taken whole. Parts are equal stretches of the places from 0 to 1, and a
+ * sample is the beginning of each of them: so each part has its share of the sample. */
+typedef struct source_share {
+    uint32_t part, parts; /* 0 to parts - 1 */
+    uint64_t sample;      /* UINT64_MAX: all of it */
+} source_share;
+
+static inline bool sl_source_in_share(const source_share *share, size_t source, uint64_t sequence) {
     uint64_t place = sequence * UINT64_C(0x9E3779B97F4A7C15) + source * UINT64_C(0xC13FA9A902A6328F);
-    return place <= threshold;
+    unsigned __int128 among = (unsigned __int128)place * share->parts;
+    return (uint64_t)(among >> 64) == share->part && (uint64_t)among <= share->sample;
 }
 
 /* A pipe that has been looked into, and what was read of it. */
@@ -52,7 +59,7 @@ struct sl_source_set {
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;
     _Atomic bool stopped;
-    uint64_t sample; /* for sl_source_in_sample; UINT64_MAX: all blocks */
+    source_share share; /* of the blocks; set before the first one */
     pthread_mutex_t lock;    /* guards what follows */
     sl_names members;        /* the names that blocks refer to */
     uint32_t *order;         /* in which sources are begun; made with the first block */

@@ -80,6 +80,45 @@ static void a_sample_is_spread_over_the_whole_and_over_all_stripes(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+static void parts_share_out_every_block_once(void **state) {
+    (void)state;
+    const char *path = path_of("parts.txt");
+    FILE *file = fopen(path, "w");
+    assert_int_equal(ftruncate(fileno(file), (off_t)4 << 30), 0);
+    fclose(file);
+    sl_source_set *set;
+    sl_error error;
+    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
+    static const uint32_t numbers[] = {1, 2, 3, 7, 64, 100};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        uint32_t parts = numbers[i], most = 0, least = UINT32_MAX, sampled = 0;
+        uint32_t owners[4096] = {0};
+        for (uint32_t part = 1; part <= parts; part++) {
+            uint32_t taken = 0, low[2] = {0, 0};
+            sl_source_set_sample(set, 0.25);
+            sl_source_set_part(set, part, parts);
+            for (uint64_t k = 0; k < 4096; k++)
+                sampled += sl_source_set_wants(set, 0, k);
+            sl_source_set_sample(set, 0x1.fffffffffffffp-1);
+            for (uint64_t k = 0; k < 4096; k++) {
+                bool wanted = sl_source_set_wants(set, 0, k);
+                owners[k] += wanted;
+                taken += wanted;
+                low[k & 1] += wanted;
+            }
+            most = taken > most ? taken : most;
+            least = taken < least ? taken : least;
+            assert_in_range(low[0], taken / 2 - 3, taken / 2 + 3); /* of both halves of the ids */
+        }
+        for (uint64_t k = 0; k < 4096; k++)
+            assert_int_equal(owners[k], 1);
+        assert_in_range(most - least, 0, 4);
+        assert_in_range(sampled, 1024 - parts * 2, 1024 + parts * 2);
+    }
+    sl_source_set_destroy(set);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void of_many_small_files_a_share_is_taken(void **state) {
     (void)state;
     char names[200][300];
@@ -363,6 +402,7 @@ int main(void) {
         cmocka_unit_test(every_byte_once_whatever_the_storage),
         cmocka_unit_test(block_borders_fall_everywhere),
         cmocka_unit_test(a_block_holds_the_lines_that_begin_in_it),
+        cmocka_unit_test(parts_share_out_every_block_once),
         cmocka_unit_test(a_sample_is_spread_over_the_whole_and_over_all_stripes),
         cmocka_unit_test(of_many_small_files_a_share_is_taken),
         cmocka_unit_test(gzip_members_are_one_stream),

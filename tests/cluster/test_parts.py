@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--part K/N`: one load, shared by several loaders that do not speak to each other. Together they
+bring exactly the sources, and no block twice."""
+import gzip
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+
+class Parts(support.ClusterCase):
+    def part(self, number, of, *words, **more):
+        """Loads a part. Returns (outcome, work directory)."""
+        return self.load("--part", f"{number}/{of}", *words, **more)
+
+    def begin(self, number, of, *words):
+        work = self.scratch / f"part-{number}-of-{of}"
+        return work, self.start(
+            "shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
+            "--part", f"{number}/{of}", "--batch-size", 200, *words)
+
+    def registered(self):
+        return [source for source in self.database["t.sources"].find() if "name" in source]
+
+    def figures(self, *works):
+        """Of some loads together."""
+        sums = {}
+        for work in works:
+            accounting = support.run_record(work)["accounting"]
+            self.assertIs(accounting["holds"], True)
+            for name in ("records", "inserted", "alreadyThere", "rejectedByParser"):
+                sums[name] = sums.get(name, 0) + accounting[name]
+        return sums
+
+    def assert_whole(self, *sources, documents):
+        self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources)
+        self.assertEqual(self.database.t.count_documents({}), documents)
+        found = self.registered()
+        self.assertEqual({source["state"] for source in found}, {"loaded"})
+        self.assertEqual(sum(source["documents"] for source in found), documents)
+        self.assertEqual(self.balancer_mode(), "full")
+
+    def assert_two_at_once(self, *words, documents=150000):
+        sources, _ = self.generate("B", documents, "--seed", 9)
+        running = [self.begin(number, 2, *words, *sources) for number in (1, 2)]
+        outcomes = [process.wait() for _, process in running]
+        for outcome in outcomes:
+            self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        sums = self.figures(*[work for work, _ in running])
+        self.assertEqual((sums["records"], sums["inserted"]), (documents, documents))
+        # Each has its share, and of each range.
+        for work, _ in running:
+            record = support.run_record(work)
+            self.assertGreater(record["accounting"]["inserted"], documents / 5)
+            for one in record["verification"]["ranges"]:
+                self.assertGreater(one["expected"], 0)
+        said = "".join(outcome.err for outcome in outcomes)
+        self.assertEqual(said.count("all 2 parts are loaded: 150,000 documents together"), 1, said)
+        self.assert_whole(*sources, documents=documents)
+
+    def test_two_at_once_make_the_collection(self):
+        self.assert_two_at_once()
+
+    def test_two_at_once_straight_to_the_shards(self):
+        self.assert_two_at_once("--route", "direct")
+
+    def test_two_at_once_by_a_hashed_key(self):
+        sources, _ = self.generate("B", 60000, "--seed", 9)
+        words = ["--shard-key", '{"v": "hashed"}', "--route", "direct", *sources]
+        running = [self.begin(number, 2, *words) for number in (1, 2)]
+        for _, process in running:
+            outcome = process.wait()
+            self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assertEqual(self.figures(*[work for work, _ in running])["inserted"], 60000)
+        self.assert_whole(*sources, documents=60000)
+
+    def test_many_small_files_of_all_kinds_in_three_parts(self):
+        folder = self.scratch / "years"
+        folder.mkdir()
+        for number in range(12):
+            ((path,), _) = self.generate("B", 300 + number, "--seed", number)
+            content = path.read_bytes()
+            name = f"y{number}.txt"
+            if number % 3 == 0:
+                (folder / (name + ".gz")).write_bytes(gzip.compress(content, mtime=0))
+            else:
+                (folder / name).write_bytes(content)
+        documents = sum(300 + number for number in range(12))
+        works = []
+        for number in (2, 3, 1):
+            outcome, work = self.part(number, 3, folder)
+            works.append(work)
+            states = {source["state"] for source in self.registered()}
+            self.assertEqual(states, {"loaded"} if number == 1 else {"started"})
+            self.assertIn("all 3 parts are loaded" if number == 1 else
+                          f"part {number} of 3 is loaded; 12 of 12 sources wait", outcome.err)
+        self.assertEqual(self.figures(*works)["inserted"], documents)
+        self.assert_whole(folder, documents=documents)
+
+    def test_made_up_records(self):
+        words = ["--format", "ycsb", "--records", 20000, "--field-count", 1]
+        works = [self.part(number, 4, *words)[1] for number in (1, 2, 3, 4)]
+        sums = self.figures(*works)
+        self.assertEqual((sums["inserted"], sums["alreadyThere"]), (20000, 0))
+        self.assert_whole(*words, documents=20000)
+
+    def test_a_part_is_loaded_once(self):
+        sources, _ = self.generate("B", 30000, "--seed", 9)
+        _, first = self.part(1, 2, *sources)
+        outcome, _ = self.part(1, 2, *sources, code=support.EXIT_SOURCE)
+        self.assertIn("this part of it", outcome.err)
+        loaded = self.figures(first)["inserted"]
+        _, again = self.part(1, 2, "--again", *sources)
+        self.assertEqual(self.figures(again)["alreadyThere"], loaded)
+        self.assertEqual(self.figures(again)["inserted"], 0)
+        # Another division is another matter, and is completed by all of its own parts only.
+        _, third = self.part(1, 3, *sources)
+        _, second = self.part(2, 2, *sources)
+        self.assertGreater(self.figures(second)["inserted"], 0)
+        self.assert_whole(*sources, documents=30000)
+        outcome, _ = self.part(2, 2, *sources, code=support.EXIT_SOURCE)
+        self.assertIn("been loaded into", outcome.err)
+        self.assertGreater(self.figures(third)["records"], 0)
+
+    def test_what_is_missing_is_missed_by_the_last_part(self):
+        sources, _ = self.generate("B", 30000, "--seed", 9)
+        self.part(1, 2, *sources)
+        lost = self.database.t.find_one({})["_id"]
+        self.database.t.delete_one({"_id": lost})
+        # In the range of that document the second part finds more than its own: only the sum tells.
+        outcome, _ = self.part(2, 2, *sources, code=support.EXIT_VERIFICATION)
+        self.assertRegex(outcome.err, "2 parts have loaded 30000 documents, of which 29999 are")
+
+    def test_a_part_that_was_killed_is_resumed_as_the_same_part(self):
+        sources, _ = self.generate("B", 60000, "--seed", 9)
+        self.part(1, 2, *sources)
+        there = self.database.t.count_documents({})
+        work, running = self.begin(2, 2, "-j", 1, *sources)
+        self.wait_for(lambda: not running.running() or
+                      self.database.t.estimated_document_count() > there + 500, "documents")
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.assertEqual({source["state"] for source in self.registered()}, {"started"})
+        words = ["load", *self.target(), "--work-dir", work, "--progress", "none", "--resume",
+                 *sources]
+        for other in (["--part", "1/2"], []):
+            outcome = self.shardload(*words, *other, code=support.EXIT_USAGE)
+            self.assertIn("--part was \"2/2\"", outcome.err)
+        self.shardload(*words, "--part", "2/2")
+        self.assert_whole(*sources, documents=60000)
+
+    def test_rejects_are_told_once_and_without_guessing_lines(self):
+        sources, answers = self.generate("B", 40000, "--seed", 4, "--bad", 40)
+        whole = self.scratch / "whole"
+        self.shardload("load", "--sink", "null", "--work-dir", whole, "--progress", "none",
+                       *sources, code=support.EXIT_REJECTS)
+        lines = {row["offset"]: row["line"] for row in support.reject_rows(whole)}
+        works = [self.part(number, 3, *sources, code=None)[1] for number in (1, 2, 3)]
+        rows = [row for work in works for row in support.reject_rows(work)]
+        self.assertEqual(sorted(row["offset"] for row in rows), sorted(lines))
+        told = [row for row in rows if row["line"]]
+        self.assertTrue(told and len(told) < len(rows), "both kinds should be seen")
+        for row in told:
+            self.assertEqual(row["line"], lines[row["offset"]])
+        self.assertEqual(self.figures(*works)["rejectedByParser"], len(lines), answers["files"])
+
+    # Refusals
+
+    def test_refusals(self):
+        source = self.file("t.txt", f"{support.HEADER}\n{support.ROW.format(id=1)}\n")
+        for text in ("0/2", "3/2", "1", "1/", "1/2/3", "a/b", "1/0", "-1/2"):
+            outcome, _ = self.load(f"--part={text}", source, code=support.EXIT_USAGE)
+            self.assertIn(f"\"{text}\" is no part; write it like 2/4", outcome.err)
+        outcome, _ = self.part(1, 2, "--drop", source, code=support.EXIT_USAGE)
+        self.assertIn("--drop with --part would drop", outcome.err)
+        outcome, _ = self.part(1, 2, "-", stdin=source.read_bytes(), code=support.EXIT_USAGE)
+        self.assertIn("a pipe cannot be shared", outcome.err)
+        self.assertEqual(self.database.list_collection_names(), [])
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
