@@ -53,6 +53,15 @@ class Rows(support.Case):
             self.assertEqual(len(ratio["values"]), 2)
             self.assertIn(ratio["met"], (True, False))
 
+    def test_both_routes_take_turns(self):
+        lines = {line["title"]: line for line in self.measure("direct")["direct"]["lines"]}
+        for key in ('{"_id": 1}', '{"v": "hashed"}'):
+            straight, routed, ratio = (lines[f"{key}, {title}"]["values"] for title in (
+                "straight to the shards, docs/s", "through the router, docs/s",
+                "straight against router"))
+            self.assertEqual(ratio, [a / b for a, b in zip(straight, routed)])
+            self.assertEqual(len(ratio), 2)
+
     def test_the_python_driver_loads_the_same_number_of_documents(self):
         """Else the row would carry a note, and its times would not compare."""
         row = self.measure("python-driver")["python-driver"]
