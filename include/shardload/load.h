@@ -56,9 +56,12 @@ typedef struct sl_load_config {
     unsigned timeout_seconds; /* that a batch may wait for its answer */
     unsigned retry_seconds;   /* that a batch is tried again for */
 
-    unsigned threads;
-    uint32_t batch_documents;
+    unsigned threads;         /* workers; with threads_most, those that begin */
+    uint32_t batch_documents; /* per insert; with adapt_batches, in the beginning */
     size_t batch_bytes;
+    /* What changes while the load runs, to what is fastest. */
+    unsigned threads_most; /* so many workers may be at work at once; 0: `threads` all the time */
+    bool adapt_batches;
 
     const char *work_directory;  /* NULL: a new one with a name of its own */
     bool resume;                 /* complete the load whose journal is in work_directory */

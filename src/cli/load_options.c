@@ -171,9 +171,11 @@ const sl_option_row sl_load_rows[] = {
      "Another seed makes other records. The same options always make the same.", false, NULL},
 
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, CONNECTED, "Speed",
-     "Worker threads, each with a connection of its own. auto: two per core.", false, NULL},
-    {"batch-size", 0, SL_OPTION_COUNT, "N", "10000", NULL, 1, 100000, LOADING, "Speed",
-     "Documents per insert.", false, NULL},
+     "Worker threads, each with a connection of its own. auto: two per core; a load goes on to more "
+     "or fewer of them while it runs, where that is faster.", false, NULL},
+    {"batch-size", 0, SL_OPTION_COUNT, "N", "auto", "auto", 1, 100000, LOADING, "Speed",
+     "Documents per insert. auto: 10,000; a load goes on to more or fewer where that is faster.", false,
+     NULL},
     {"batch-bytes", 0, SL_OPTION_BYTES, "SIZE", "16MiB", NULL, 65536, 47000000, LOADING, "Speed",
      "Bytes per insert; whichever of the two is reached first.", false, NULL},
 

@@ -16,6 +16,13 @@
 
 #define SCHEMA_BYTES_MAX ((size_t)1 << 20)
 
+/* What "auto" begins with, and to how many threads it may go where that is faster: four per core,
+ * but enough on a small client to have many batches under way to a distant server, and no more on a
+ * large one than a cluster has use for. */
+#define BATCH_DOCUMENTS 10000
+#define THREADS_FEW 16
+#define THREADS_MANY 64
+
 /* Adds an item to an option that has been recorded already. */
 static void record_item(bson_t *options, bson_iter_t *recorded, const char *name,
                         const char *value) {
@@ -215,10 +222,29 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options) {
     config->progress = progress_named(sl_option_string(options, "progress"));
 }
 
+/* What is left to the loader changes while it loads; trials set what they try by themselves. */
+static void set_up_pace(sl_load_config *config, const sl_options *options) {
+    const unsigned adapting = SL_COMMAND_LOAD | SL_COMMAND_RELOAD;
+    bool adapt = config->sink == SL_SINK_CLUSTER &&
+                 (sl_options_command(options)->bit & adapting) != 0;
+    bool automatic = sl_option_is_word(options, "batch-size", "auto");
+    config->batch_documents =
+        automatic ? BATCH_DOCUMENTS : (uint32_t)sl_option_number(options, "batch-size");
+    config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
+    config->adapt_batches = adapt && automatic;
+    if (adapt && sl_option_is_word(options, "threads", "auto")) {
+        unsigned most = 2 * config->threads; /* which is four per core */
+        config->threads_most = most < THREADS_FEW    ? THREADS_FEW
+                               : most > THREADS_MANY ? THREADS_MANY
+                                                     : most;
+        if (config->threads_most < config->threads)
+            config->threads_most = config->threads;
+    }
+}
+
 static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
-    config->batch_documents = (uint32_t)sl_option_number(options, "batch-size");
-    config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
+    set_up_pace(config, options);
     config->write_concern = "majority";
     if (!sl_option_is_word(options, "write-concern", "majority")) {
         snprintf(setup->write_concern, sizeof setup->write_concern, "%llu",

@@ -105,7 +105,8 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     int64_t start = sl_clock_ns();
     bool ok =
         load->sink->send(worker->outlet, batch, &result, on_refused, &refusals, &worker->error);
-    sl_histogram_add(&load->latencies[worker->index], (uint64_t)(sl_clock_ns() - start));
+    int64_t answered = sl_clock_ns();
+    sl_histogram_add(&load->latencies[worker->index], (uint64_t)(answered - start));
     sl_count(&worker->counters->retries, result.retries);
     if (!ok)
         return false;
@@ -116,6 +117,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_count(&worker->counters->server_rejects, result.rejected);
     sl_count(&worker->counters->bson_bytes, batch->used);
     sl_count(&worker->counters->batches, 1);
+    atomic_store_explicit(&worker->counters->answered_ns, answered, memory_order_relaxed);
     if (batch->shard < load->shards)
         atomic_fetch_add_explicit(&load->shard_documents[batch->shard], result.inserted,
                                   memory_order_relaxed);
@@ -133,8 +135,8 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
 
 /* ---- documents to their batches ---- */
 
-/* How much one batch holds when `shards` of them share a worker's room. */
-static size_t room_of(const sl_load *load) {
+/* When `shards` batches share a worker's room. */
+size_t sl_delivery_room(const sl_load *load) {
     size_t whole = load->config->batch_bytes;
     size_t share = whole / load->shards;
     if (share < BATCH_BYTES_LEAST)
@@ -145,21 +147,26 @@ static size_t room_of(const sl_load *load) {
 bool sl_delivery_init(sl_worker *worker, sl_error *error) {
     const sl_load *load = worker->load;
     worker->batches = calloc(load->shards + 1, sizeof *worker->batches);
-    size_t scratch = room_of(load) < SCRATCH_BYTES ? room_of(load) : SCRATCH_BYTES;
+    size_t room = sl_delivery_room(load);
+    size_t scratch = room < SCRATCH_BYTES ? room : SCRATCH_BYTES;
     return (worker->batches && sl_batch_init(&worker->scratch, load->shards, scratch)) ||
            sl_error_memory(error, "starting workers");
 }
 
-void sl_delivery_clear(sl_worker *worker) {
+void sl_delivery_release(sl_worker *worker) {
     for (uint32_t i = 0; worker->batches && i <= worker->load->shards; i++)
         sl_batch_clear(&worker->batches[i]);
+}
+
+void sl_delivery_clear(sl_worker *worker) {
+    sl_delivery_release(worker);
     free(worker->batches);
     sl_batch_clear(&worker->scratch);
 }
 
 sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
     sl_batch *batch = &worker->batches[shard];
-    if (batch->bytes || sl_batch_init(batch, shard, room_of(worker->load)))
+    if (batch->bytes || sl_batch_init(batch, shard, sl_delivery_room(worker->load)))
         return batch;
     sl_error_memory(&worker->error, "making a batch");
     return NULL;
@@ -167,7 +174,9 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
 
 static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_block_account *account,
                          const uint8_t *document, size_t length) {
-    bool full = batch->documents == worker->load->config->batch_documents ||
+    const sl_pace *pace = &worker->load->pace;
+    bool full = batch->documents >= /* the limit may have been lowered meanwhile */
+                    atomic_load_explicit(&pace->batch_documents, memory_order_relaxed) ||
                 length > batch->room - batch->used;
     if (full && !send_batch(worker, batch))
         return false;

@@ -18,6 +18,7 @@
 #include <shardload/source.h>
 
 #include "journal.h"
+#include "pace.h"
 #include "rejects.h"
 
 /* What a worker is doing; also what it spent its time on. */
@@ -60,6 +61,7 @@ typedef struct sl_worker_counters {
     _Atomic uint64_t bson_bytes;
     _Atomic uint64_t batches;
     _Atomic uint64_t retries;
+    _Atomic int64_t answered_ns; /* when the last batch was acknowledged, by sl_clock_ns */
     _Atomic int64_t stage_ns[STAGES];
 } sl_worker_counters;
 
@@ -159,6 +161,8 @@ typedef struct sl_load {
     bool uncommitted;     /* entries were collected, and could not be committed yet */
     sl_carried carried;
 
+    unsigned threads;             /* workers, of whom `pace` says which are at work */
+    sl_pace pace;
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;   /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;   /* one per worker; read after the end */
@@ -177,6 +181,9 @@ typedef struct sl_load {
 
 /* Keeps the first error and tells all workers to stop. Any thread. */
 void sl_load_fail(sl_load *load, const sl_error *error);
+
+/* Tells all workers to stop after what they have in hand. Any thread. */
+void sl_load_stop(sl_load *load);
 
 /* The index of the range that holds `id`. */
 size_t sl_load_range_of(const sl_load *load, int64_t id);
@@ -261,7 +268,10 @@ bool sl_workers_working(sl_load *load);
 bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, size_t item_bytes,
                     void (*tick)(void *context), void *context, sl_error *error);
 
-/* The locks and conditions of a load, which begins as all zero. */
+/* delivery.c: how many bytes one batch holds. */
+size_t sl_delivery_room(const sl_load *load);
+
+/* The locks and conditions of a load, which begins as all zero but for its config; and its pace. */
 void sl_load_init_locks(sl_load *load);
 void sl_load_destroy_locks(sl_load *load);
 

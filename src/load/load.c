@@ -57,13 +57,18 @@ static bool put_balancer_back(sl_error *error) {
     return ok;
 }
 
+void sl_load_stop(sl_load *load) {
+    atomic_store(&load->stop, true);
+    sl_source_set_stop(load->set);
+    sl_pace_over(load);
+}
+
 void sl_load_fail(sl_load *load, const sl_error *error) {
     pthread_mutex_lock(&load->failure_lock);
     if (!load->failure.code)
         load->failure = *error;
     pthread_mutex_unlock(&load->failure_lock);
-    atomic_store(&load->stop, true);
-    sl_source_set_stop(load->set);
+    sl_load_stop(load);
 }
 
 /* A load that ended early, for whatever reason, once documents may have been sent. */
@@ -87,8 +92,7 @@ static void on_first_signal(void *context) {
     }
     if (!load->config->part_of_trial)
         sl_log_warning("stopping after the batches in flight; once more to stop at once");
-    atomic_store(&load->stop, true);
-    sl_source_set_stop(load->set);
+    sl_load_stop(load);
 }
 
 static void on_second_signal(void *context) {
@@ -219,7 +223,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
                     layout_of(load),
                     load->range_count, load->range_count == 1 ? "" : "s", load->shards);
-    if (config->batch_documents > (uint32_t)server->max_batch_documents)
+    if (!config->adapt_batches && config->batch_documents > (uint32_t)server->max_batch_documents)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--batch-size %u is more than the server takes (%d documents)",
                             config->batch_documents, server->max_batch_documents);
@@ -234,12 +238,13 @@ static bool prepare_offline(sl_load *load, sl_error *error) {
 typedef struct sl_ticking {
     sl_load *load;
     sl_progress *progress;
-    int64_t committed; /* when, by sl_clock_ns */
+    int64_t start, committed; /* when, by sl_clock_ns */
 } sl_ticking;
 
 static void on_tick(void *context) {
     sl_ticking *ticking = context;
     sl_progress_tick(ticking->progress);
+    sl_pace_tick(ticking->load, ticking->start);
     if (sl_seconds_since(ticking->committed) < COMMIT_SECONDS)
         return;
     sl_error error;
@@ -250,7 +255,7 @@ static void on_tick(void *context) {
 
 static bool load_documents(sl_load *load, sl_error *error) {
     atomic_store(&load->begun, true);
-    unsigned threads = load->config->threads;
+    unsigned threads = load->threads;
     load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
     load->latencies = calloc(threads, sizeof *load->latencies);
     load->parsed = calloc(threads, sizeof *load->parsed);
@@ -258,7 +263,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     if (!load->counters || !load->latencies || !load->parsed || !load->shard_documents)
         return sl_error_memory(error, "starting workers");
     memset(load->counters, 0, threads * sizeof *load->counters);
-    if (!sl_resume_carry(load, error))
+    if (!sl_resume_carry(load, error) || !sl_pace_start(load, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
@@ -266,7 +271,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
             sl_rejects_set_header(load->rejects, i, source->format->header(source->dialect));
     }
     int64_t start = sl_clock_ns();
-    sl_ticking ticking = {load, sl_progress_start(load), start};
+    sl_ticking ticking = {load, sl_progress_start(load), start, start};
     bool ok = sl_workers_run(load, on_tick, &ticking, error);
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);
@@ -365,6 +370,7 @@ void sl_load_init_locks(sl_load *load) {
     pthread_mutex_init(&load->failure_lock, NULL);
     pthread_mutex_init(&load->members_lock, NULL);
     pthread_cond_init(&load->members_known, NULL);
+    sl_pace_init(load);
 }
 
 void sl_load_destroy_locks(sl_load *load) {
@@ -373,6 +379,7 @@ void sl_load_destroy_locks(sl_load *load) {
     pthread_mutex_destroy(&load->failure_lock);
     pthread_mutex_destroy(&load->members_lock);
     pthread_cond_destroy(&load->members_known);
+    sl_pace_clear(load);
 }
 
 static void load_clear(sl_load *load) {

@@ -44,7 +44,7 @@ struct sl_progress {
 
 sl_load_totals sl_load_sum(const sl_load *load) {
     sl_load_totals sum = {0};
-    for (unsigned i = 0; load->counters && i < load->config->threads; i++) {
+    for (unsigned i = 0; load->counters && i < load->threads; i++) {
         const sl_worker_counters *one = &load->counters[i];
         sum.text_bytes += atomic_load_explicit(&one->text_bytes, memory_order_relaxed);
         sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
@@ -55,6 +55,9 @@ sl_load_totals sl_load_sum(const sl_load *load) {
         sum.bson_bytes += atomic_load_explicit(&one->bson_bytes, memory_order_relaxed);
         sum.batches += atomic_load_explicit(&one->batches, memory_order_relaxed);
         sum.retries += atomic_load_explicit(&one->retries, memory_order_relaxed);
+        int64_t answered = atomic_load_explicit(&one->answered_ns, memory_order_relaxed);
+        if (answered > sum.answered_ns)
+            sum.answered_ns = answered;
         for (unsigned k = 0; k < STAGES; k++)
             sum.stage_seconds[k] +=
                 (double)atomic_load_explicit(&one->stage_ns[k], memory_order_relaxed) / 1e9;
@@ -212,6 +215,10 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
         append(line, room, &used, "  ETA %s", sl_human_seconds(seen->left, a));
     if (seen->rejects > 0)
         append(line, room, &used, "  rejects %s", sl_human_count(seen->rejects, a));
+    if (load->pace.adapt) {
+        unsigned active = atomic_load_explicit(&load->pace.active, memory_order_relaxed);
+        append(line, room, &used, "  %u thread%s", active, active == 1 ? "" : "s");
+    }
     unsigned most = 0, second = 1;
     for (unsigned k = 1; k < STAGES; k++) {
         if (seen->stage_share[k] > seen->stage_share[most])
@@ -265,6 +272,13 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
         BSON_APPEND_DOUBLE(&line, "share", seen->share);
     if (seen->total_known && seen->left >= 0)
         BSON_APPEND_DOUBLE(&line, "secondsLeft", seen->left);
+    if (load->pace.adapt) {
+        BSON_APPEND_INT32(&line, "threads", (int32_t)atomic_load_explicit(
+                                                &load->pace.active, memory_order_relaxed));
+        BSON_APPEND_INT32(&line, "batchSize",
+                          (int32_t)atomic_load_explicit(&load->pace.batch_documents,
+                                                        memory_order_relaxed));
+    }
     BSON_APPEND_DOCUMENT_BEGIN(&line, "waitsFor", &inner);
     for (unsigned k = 0; k < STAGES; k++)
         BSON_APPEND_DOUBLE(&inner, sl_stage_names[k], seen->stage_share[k]);

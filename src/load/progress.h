@@ -10,6 +10,7 @@
 typedef struct sl_load_totals {
     uint64_t text_bytes, records, inserted, already_there, parser_rejects, server_rejects;
     uint64_t bson_bytes, batches, retries;
+    int64_t answered_ns; /* the latest of them */
     double stage_seconds[STAGES];
 } sl_load_totals;
 

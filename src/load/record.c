@@ -119,7 +119,7 @@ static void record_sources(sl_load *load) {
 /* Of all runs of the load: what an earlier one has done counts as well. */
 static sl_parse_counts sum_parsed(const sl_load *load) {
     sl_parse_counts sum = load->carried.counts;
-    for (unsigned i = 0; load->parsed && i < load->config->threads; i++)
+    for (unsigned i = 0; load->parsed && i < load->threads; i++)
         sl_parse_counts_add(&sum, &load->parsed[i]);
     return sum;
 }
@@ -175,7 +175,7 @@ static void record_times(sl_load *load, const sl_load_totals *totals) {
     sl_histogram *all = calloc(1, sizeof *all);
     if (!all)
         return;
-    for (unsigned i = 0; load->latencies && i < load->config->threads; i++)
+    for (unsigned i = 0; load->latencies && i < load->threads; i++)
         sl_histogram_merge(all, &load->latencies[i]);
     static const struct {
         const char *name;
@@ -262,15 +262,17 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
         {"sources left out", sl_source_set_count(load->set) - load->active, false},
     };
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    unsigned threads = sl_pace_threads(load);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].always || rows[i].number > 0)
             sl_log_info("  %-38s %12s", rows[i].what, sl_human_count(rows[i].number, human));
     }
     if (seconds > 0)
-        sl_log_info("  %s documents/s, %s/s of %s, %u threads",
+        sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
                     sl_human_count((uint64_t)((double)sent / seconds), rate),
                     sl_human_bytes((double)moved / seconds, bytes), made_up ? "BSON" : "text",
-                    load->config->threads);
+                    threads, threads == 1 ? "" : "s");
+    sl_pace_say(load);
 }
 
 /* The page of pictures, from the finished record. */
@@ -304,6 +306,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_sources(load);
     bool holds = record_accounting(load, &parsed, &totals);
     record_times(load, &totals);
+    sl_pace_record(load);
     if (began) {
         sl_log_info("%s", "");
         print_account(load, &parsed, &totals);

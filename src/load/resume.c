@@ -512,7 +512,7 @@ bool sl_resume_finish(sl_load *load, sl_error *error) {
     if (!load->journal)
         return true;
     uint64_t rejects = load->carried.counts.rejects + load->carried.refused;
-    for (unsigned i = 0; i < load->config->threads; i++)
+    for (unsigned i = 0; i < load->threads; i++)
         rejects += atomic_load(&load->counters[i].parser_rejects) +
                    atomic_load(&load->counters[i].server_rejects);
     bson_t document = BSON_INITIALIZER;

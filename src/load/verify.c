@@ -27,8 +27,7 @@ static void on_first_signal(void *context) {
         _exit(SL_EXIT_INTERRUPTED);
     }
     sl_log_warning("stopping; once more to stop at once");
-    atomic_store(&load->stop, true);
-    sl_source_set_stop(load->set);
+    sl_load_stop(load);
 }
 
 static void on_second_signal(void *context) {
@@ -89,7 +88,7 @@ static void on_tick(void *context) {
 
 static bool read_sources(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
-    unsigned threads = load->config->threads;
+    unsigned threads = load->threads;
     load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
     load->parsed = calloc(threads, sizeof *load->parsed);
     load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);

@@ -316,7 +316,7 @@ static void checker_clear(sl_checker *checker) {
 bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
                       sl_error *error) {
     sl_load *load = verification->load;
-    unsigned threads = load->config->threads, made = 0;
+    unsigned threads = load->threads, made = 0;
     sl_checker *checkers = calloc(threads, sizeof *checkers);
     bool ok = checkers != NULL;
     if (!ok)

@@ -143,7 +143,7 @@ bool sl_verify_report(sl_verification *verification) {
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
     uint64_t rejects = 0;
-    for (unsigned i = 0; i < load->config->threads; i++)
+    for (unsigned i = 0; i < load->threads; i++)
         rejects += load->parsed[i].rejects;
     sl_log_info("%s", "");
     sl_log_info("  %-36s %-10s %14s %14s %11s %11s %11s", "range (stripes)", "shard", "expected",

@@ -50,7 +50,8 @@ static void batch_to_sink(sl_worker *worker) {
     worker->sink.cursor = batch->bytes + batch->used;
     worker->sink.limit = batch->bytes + batch->room;
     worker->sink.documents = batch->documents;
-    worker->sink.documents_limit = worker->load->config->batch_documents;
+    worker->sink.documents_limit =
+        atomic_load_explicit(&worker->load->pace.batch_documents, memory_order_relaxed);
 }
 
 static bool begin_segment(sl_worker *worker) {
@@ -100,7 +101,7 @@ static bool reject_limit_passed(sl_worker *worker) {
     const sl_carried *carried = &load->carried;
     uint64_t records = carried->counts.records;
     uint64_t rejects = carried->counts.rejects + carried->refused;
-    for (unsigned i = 0; i < load->config->threads; i++) {
+    for (unsigned i = 0; i < load->threads; i++) {
         records += atomic_load_explicit(&load->counters[i].records, memory_order_relaxed);
         rejects += rejects_of(&load->counters[i]);
     }
@@ -192,12 +193,25 @@ bool sl_workers_working(sl_load *load) {
     return working;
 }
 
+/* Not everybody is needed: a worker that is not gives back what it holds, and waits. */
+static bool wait_for_turn(sl_worker *worker) {
+    sl_load *load = worker->load;
+    if (worker->index < atomic_load_explicit(&load->pace.active, memory_order_relaxed))
+        return true;
+    if (!sl_deliver_rest(worker))
+        return false;
+    sl_delivery_release(worker);
+    sl_pace_wait(load, worker->index);
+    worker->stage_since = sl_clock_ns(); /* which is nobody's time */
+    return true;
+}
+
 static void *work(void *context) {
     sl_worker *worker = context;
     sl_load *load = worker->load;
     sl_source_block block;
-    bool ok = true;
     worker->stage_since = sl_clock_ns();
+    bool ok = wait_for_turn(worker);
     while (ok && !atomic_load_explicit(&load->stop, memory_order_relaxed)) {
         int64_t inflating = sl_reader_spent(worker->reader)->inflating;
         sl_read_result result = sl_reader_next(worker->reader, &block, &worker->error);
@@ -211,12 +225,13 @@ static void *work(void *context) {
             worker->error = (sl_error){0};
         if (result == SL_READ_END || told)
             break;
-        ok = result == SL_READ_BLOCK && handle_block(worker, &block);
+        ok = result == SL_READ_BLOCK && handle_block(worker, &block) && wait_for_turn(worker);
     }
     /* Batches in hand are delivered also when the load was told to stop, but not after an error. */
     ok = ok && sl_deliver_rest(worker);
     if (!ok && worker->error.code)
         sl_load_fail(load, &worker->error);
+    sl_pace_over(load); /* for whatever reason this one ends: nobody has to wait any more */
     sl_worker_ended(load);
     return NULL;
 }
@@ -241,7 +256,7 @@ static bool worker_init(sl_worker *worker, sl_load *load, unsigned index, void *
 
 bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, size_t item_bytes,
                     void (*tick)(void *context), void *context, sl_error *error) {
-    unsigned threads = load->config->threads, started = 0;
+    unsigned threads = load->threads, started = 0;
     pthread_t *running = malloc(threads * sizeof *running);
     if (!running)
         return sl_error_memory(error, "starting threads");
@@ -268,7 +283,7 @@ bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, si
 }
 
 bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error) {
-    unsigned threads = load->config->threads;
+    unsigned threads = load->threads;
     void *shared = NULL;
     sl_worker *workers = calloc(threads, sizeof *workers);
     bool ok = workers ? load->sink->open(load, &shared, error)

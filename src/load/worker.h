@@ -68,4 +68,7 @@ bool sl_deliver_old(sl_worker *worker);
 /* Sends whatever is in a batch. */
 bool sl_deliver_rest(sl_worker *worker);
 
+/* Gives the memory of all batches back, which must be empty; they get it again when they are used. */
+void sl_delivery_release(sl_worker *worker);
+
 #endif

@@ -53,7 +53,7 @@ struct sl_outlet {
 
 static bool writer_open(sl_load *load, void **shared, sl_error *error) {
     *shared = load;
-    return sl_connection_open_writers(load->connection, load->config->threads,
+    return sl_connection_open_writers(load->connection, load->threads,
                                       load->config->timeout_seconds, error);
 }
 

@@ -70,8 +70,8 @@ class ReplicaSet(fault_case.FaultCase):
 
     shape = "--shards", 0, "--replicas", 3
 
-    def begun(self, *more):
-        running = self.begin(*more, size=10)
+    def begun(self, *more, threads=1):
+        running = self.begin(*more, size=10, threads=threads)
         self.wait_for_documents(running, 500)
         return running
 
@@ -80,6 +80,15 @@ class ReplicaSet(fault_case.FaultCase):
         old = self.servers.primary_of("rs0", 3)
         self.servers.step_down(old)
         self.assert_nothing_lost(running.wait(), again=SOME)
+
+    def test_primary_steps_down_while_threads_adapt(self):
+        """The workers that wait are none of those who try again, and nothing is lost with them."""
+        running = self.begun(threads="auto")
+        old = self.servers.primary_of("rs0", 3)
+        self.servers.step_down(old)
+        outcome = running.wait()
+        self.assert_nothing_lost(outcome, again=SOME)
+        self.assertIn("adaptation", support.run_record(self.work))
 
     def test_primary_is_killed(self):
         running = self.begun()

@@ -125,6 +125,7 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
     made->config = (sl_load_config){
         .threads = 1, .batch_documents = batch_documents, .batch_bytes = batch_bytes};
     made->load.config = &made->config;
+    atomic_store(&made->load.pace.batch_documents, batch_documents);
     made->load.sink = &keeper;
     made->load.shards = SHARDS;
     made->load.sources = made->sources;

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adapt: hill climbing by paired comparisons.
+ *
+ * A server's rate wanders: caches fill, checkpoints come and go, other clients work. Two rates that
+ * were measured one after the other say little. So a trial is measured between two measurements of
+ * what holds now (A B A), and its gain is B over the mean of the two A, which a steady drift does not
+ * touch. How many such pairs are needed depends on what they say: the limits of acceptance and
+ * refusal begin far apart and close upon GAIN_LEAST, so that a gain of a fifth is taken at once, a
+ * loss is refused at once, and what is nearly as good takes up to PAIRS_MOST pairs, which cost
+ * nothing then. Since a gain below GAIN_LEAST is no reason to move, it does not wander in noise.
+ *
+ * From the base, the moves are tried in their order; one that is a gain becomes the base, and is tried
+ * again from there. When none is left, it has settled: the base is watched, and a new search begins
+ * after a time that doubles, or when the rate has changed for good.
+ *
+ * A rate is taken between two acknowledgements, not between two ticks: with few, large batches most
+ * of a second can lie between them. With several threads whose batches are answered together it takes
+ * some rounds of them. A window begins after each thread has had an answer under the
+ * settings in question, and ends when it is long enough both in seconds and in batches. One in which
+ * a batch had to be sent again, or in which all was still for half of it (an election, a disk that
+ * hangs), is no measurement: all of the comparison is forgotten, and begun again after a pause.
+ *
+ * What a trial can cost is held down: none is begun when the load is about to end, moves that leave
+ * less in flight (and can lose most) want a longer time before them, and a trial that is plainly
+ * worse ends early. */
+#include "adapt.h"
+
+#include <string.h>
+
+#define START_SECONDS 1.5
+#define SETTLE_SECONDS 0.4      /* at least, after a change, before measuring */
+#define SETTLE_SECONDS_MOST 5.0
+#define WINDOW_SECONDS 1.5      /* at least */
+#define WINDOW_SECONDS_MOST 12.0
+#define WINDOW_BATCHES 16       /* at least, and so many per thread: */
+#define WINDOW_ROUNDS 4
+#define WATCH_SECONDS 5.0       /* of a window once settled */
+#define EARLY_SECONDS 0.6       /* a trial may end then, when it is */
+#define EARLY_SHARE 0.75        /* so far below the base */
+#define GAIN_LEAST 1.05
+#define PAIRS_MOST 4
+#define STEADY_SHARE 0.2        /* two measurements of the same that are farther apart want a third */
+#define PAUSE_SECONDS 5.0       /* after a disturbance */
+#define PATIENCE_SECONDS 60.0
+#define PATIENCE_SECONDS_MOST 900.0
+#define ODD_SHARE 0.3           /* farther than this from the settled rate */
+#define ODD_WINDOWS 2           /* and so often in a row: the rate has changed */
+
+/* The moves in the order in which they are tried: first those that cost little when they are wrong,
+ * which also are the ones that a distant server wants. */
+static const struct {
+    bool threads;     /* or else documents per batch */
+    bool more;        /* or fewer */
+    double left_least; /* seconds that the load must go on for */
+} moves[SL_ADAPT_MOVES] = {
+    {true, true, 10},
+    {false, true, 10},
+    {false, false, 40},
+    {true, false, 40},
+};
+
+/* Sizes of batches: two rungs are a move. Fine steps would each gain less than can be measured. */
+static const uint32_t rungs[] = {100, 250, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
+enum { RUNGS = sizeof rungs / sizeof rungs[0] };
+
+static uint32_t batch_moved(uint32_t from, bool more) {
+    unsigned at = 0;
+    while (at + 1 < RUNGS && rungs[at + 1] <= from)
+        at++;
+    if (more)
+        return rungs[at + 2 < RUNGS ? at + 2 : RUNGS - 1];
+    if (rungs[at] < from) /* between two rungs */
+        at++;
+    return rungs[at >= 2 ? at - 2 : 0];
+}
+
+/* Where a move leads from the base; false when it leads nowhere. */
+static bool moved(const sl_adapt *adapt, unsigned move, const sl_adapt_figures *figures,
+                  sl_adapt_settings *result) {
+    const sl_adapt_limits *limits = &adapt->limits;
+    *result = adapt->base;
+    if (moves[move].threads) {
+        unsigned to = moves[move].more ? adapt->base.threads * 2 : adapt->base.threads / 2;
+        result->threads = to > limits->threads_most ? limits->threads_most : to < 1 ? 1 : to;
+        return limits->threads && result->threads != adapt->base.threads;
+    }
+    uint32_t to = batch_moved(adapt->base.batch_documents, moves[move].more);
+    if (to > limits->batch_most)
+        to = limits->batch_most;
+    /* Batches that end by bytes before they have that many documents are the same batches. */
+    uint32_t room = figures->batch_room;
+    if (moves[move].more && room > 0 && adapt->base.batch_documents >= room - room / 4)
+        return false;
+    result->batch_documents = to;
+    return limits->batches && (moves[move].more ? to > adapt->base.batch_documents
+                                                   : to < adapt->base.batch_documents);
+}
+
+static bool time_enough(const sl_adapt_figures *figures, double seconds) {
+    return figures->seconds_left < 0 || figures->seconds_left >= seconds;
+}
+
+/* ---- windows ---- */
+
+static void ask_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    adapt->window = (sl_adapt_window){.asked = figures->seconds, .asked_batches = figures->batches,
+                                      .retries = figures->retries};
+}
+
+/* Have the batches of other settings gone? */
+static bool settled_in(const sl_adapt *adapt, const sl_adapt_figures *figures) {
+    const sl_adapt_window *window = &adapt->window;
+    double waited = figures->seconds - window->asked;
+    return waited >= SETTLE_SECONDS_MOST ||
+           (waited >= SETTLE_SECONDS &&
+            figures->batches - window->asked_batches >= adapt->now.threads);
+}
+
+static double rate_of(const sl_adapt_window *window) {
+    double seconds = window->end - window->start;
+    return seconds > 0 ? (double)(window->end_documents - window->start_documents) / seconds : 0;
+}
+
+typedef enum window_state { WINDOW_GOES_ON, WINDOW_COMPLETE, WINDOW_DISTURBED } window_state;
+
+static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    sl_adapt_window *window = &adapt->window;
+    if (figures->retries != window->retries)
+        return WINDOW_DISTURBED;
+    if (!window->open) {
+        if (!settled_in(adapt, figures))
+            return WINDOW_GOES_ON;
+        window->open = true;
+        window->start = -1;
+        window->start_batches = figures->batches;
+    }
+    if (window->start < 0) { /* from the next acknowledgement on */
+        if (figures->batches == window->start_batches)
+            return figures->seconds - window->asked > WINDOW_SECONDS_MOST ? WINDOW_DISTURBED
+                                                                          : WINDOW_GOES_ON;
+        window->start = window->end = figures->answered;
+        window->start_documents = window->end_documents = figures->documents;
+        window->start_batches = window->end_batches = figures->batches;
+        return WINDOW_GOES_ON;
+    }
+    double gap = figures->seconds - window->end;
+    if (gap > window->longest_gap)
+        window->longest_gap = gap;
+    if (figures->batches != window->end_batches) {
+        window->end = figures->answered;
+        window->end_documents = figures->documents;
+        window->end_batches = figures->batches;
+    }
+    double length = window->end - window->start;
+    uint64_t batches = window->end_batches - window->start_batches;
+    uint64_t wanted = WINDOW_BATCHES;
+    if (wanted < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
+        wanted = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
+    bool too_long = figures->seconds - window->start > WINDOW_SECONDS_MOST;
+    double least = adapt->stage == ADAPT_SETTLED ? WATCH_SECONDS : WINDOW_SECONDS;
+    bool still = window->longest_gap > length / 2;
+    bool plainly_worse = adapt->stage == ADAPT_TRIAL && length >= EARLY_SECONDS && !still &&
+                         batches >= wanted / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
+    if (!plainly_worse && !too_long && (length < least || batches < wanted))
+        return WINDOW_GOES_ON;
+    return batches < 2 || still ? WINDOW_DISTURBED : WINDOW_COMPLETE;
+}
+
+static void keep_step(sl_adapt *adapt, const sl_adapt_figures *figures, double rate) {
+    if (adapt->step_count < SL_ADAPT_STEPS)
+        adapt->steps[adapt->step_count++] = (sl_adapt_step){figures->seconds, adapt->now, rate};
+}
+
+/* ---- the search ---- */
+
+static void measure(sl_adapt *adapt, sl_adapt_stage stage, const sl_adapt_figures *figures) {
+    adapt->stage = stage;
+    adapt->now = stage == ADAPT_TRIAL ? adapt->trial : adapt->base;
+    ask_window(adapt, figures);
+}
+
+static void settle(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
+    if (adapt->settled_at < 0)
+        adapt->settled_at = figures->seconds;
+    adapt->settled_rate = rate;
+    adapt->odd_windows = 0;
+    adapt->not_before = figures->seconds + adapt->patience;
+    adapt->patience *= 2;
+    if (adapt->patience > PATIENCE_SECONDS_MOST)
+        adapt->patience = PATIENCE_SECONDS_MOST;
+    measure(adapt, ADAPT_SETTLED, figures);
+}
+
+/* The base has been measured: on to the next trial, if there is one. */
+static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    bool later = false; /* is a move left that only wants for time? */
+    adapt->pairs = 0;
+    adapt->gains = 0;
+    /* The move that was a gain comes first: what it led to may go on. */
+    for (unsigned i = 0; i < SL_ADAPT_MOVES; i++) {
+        unsigned move = (adapt->move + i) % SL_ADAPT_MOVES;
+        if (adapt->refused[move] || !moved(adapt, move, figures, &adapt->trial))
+            continue;
+        if (!time_enough(figures, moves[move].left_least)) {
+            later = true;
+            continue;
+        }
+        adapt->move = move;
+        measure(adapt, ADAPT_TRIAL, figures);
+        return;
+    }
+    if (!later)
+        settle(adapt, adapt->before, figures);
+    else
+        measure(adapt, ADAPT_BASE, figures);
+}
+
+/* The limits close upon GAIN_LEAST as pairs are added. */
+static double accept_limit(unsigned pairs) {
+    return GAIN_LEAST + (pairs < PAIRS_MOST ? 0.12 / pairs : 0);
+}
+
+static double refuse_limit(unsigned pairs) {
+    return GAIN_LEAST - (pairs < PAIRS_MOST ? 0.06 / pairs : 0);
+}
+
+/* A B A is complete: `rate` is the second A. */
+static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
+    double before = adapt->before, difference = rate > before ? rate - before : before - rate;
+    bool steady = difference <= STEADY_SHARE * (rate + before) / 2;
+    adapt->gains += adapt->tried / ((before + rate) / 2);
+    adapt->pairs++;
+    double gain = adapt->gains / adapt->pairs;
+    adapt->before = rate; /* the first A of the next pair */
+    adapt->tried = 0;
+    if (gain >= accept_limit(adapt->pairs) && (steady || adapt->pairs > 1)) {
+        adapt->base = adapt->trial;
+        adapt->before = 0;
+        memset(adapt->refused, 0, sizeof adapt->refused); /* also the way back, to make sure */
+        measure(adapt, ADAPT_BASE, figures);
+    } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST) {
+        adapt->refused[adapt->move] = true;
+        adapt->move = 0;
+        try_next(adapt, figures);
+    } else {
+        measure(adapt, ADAPT_TRIAL, figures);
+    }
+}
+
+static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
+    memset(adapt->refused, 0, sizeof adapt->refused);
+    adapt->move = 0;
+    adapt->before = rate;
+    try_next(adapt, figures);
+}
+
+/* A window of the settled load. */
+static void watch(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
+    double share = adapt->settled_rate > 0 ? rate / adapt->settled_rate : 1;
+    if (share < 1 - ODD_SHARE || share > 1 + ODD_SHARE) {
+        if (++adapt->odd_windows >= ODD_WINDOWS) {
+            adapt->patience = PATIENCE_SECONDS;
+            adapt->settled_rate = rate;
+            adapt->odd_windows = 0;
+            search_anew(adapt, rate, figures);
+            return;
+        }
+    } else {
+        adapt->odd_windows = 0;
+        adapt->settled_rate += (rate - adapt->settled_rate) / 4;
+    }
+    if (figures->seconds >= adapt->not_before && adapt->odd_windows == 0)
+        search_anew(adapt, rate, figures);
+    else
+        measure(adapt, ADAPT_SETTLED, figures);
+}
+
+static void on_window(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
+    if (adapt->stage == ADAPT_TRIAL || adapt->tried > 0 || adapt->step_count == 0)
+        keep_step(adapt, figures, rate);
+    switch (adapt->stage) {
+    case ADAPT_TRIAL:
+        adapt->tried = rate;
+        measure(adapt, ADAPT_BASE, figures);
+        break;
+    case ADAPT_BASE:
+        if (adapt->tried > 0) {
+            judge(adapt, rate, figures);
+        } else {
+            adapt->before = rate;
+            try_next(adapt, figures);
+        }
+        break;
+    case ADAPT_SETTLED:
+        watch(adapt, rate, figures);
+        break;
+    case ADAPT_STARTING:
+        break;
+    }
+}
+
+/* Nothing is concluded from what was measured before or while batches had to be sent again. */
+static void on_disturbance(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    bool settled = adapt->stage == ADAPT_SETTLED;
+    adapt->pairs = 0;
+    adapt->gains = adapt->tried = adapt->before = 0;
+    adapt->odd_windows = 0;
+    measure(adapt, settled ? ADAPT_SETTLED : ADAPT_BASE, figures);
+    adapt->window.asked = figures->seconds + PAUSE_SECONDS; /* the window waits for that */
+}
+
+/* ---- outside ---- */
+
+void sl_adapt_init(sl_adapt *adapt, const sl_adapt_limits *limits) {
+    memset(adapt, 0, sizeof *adapt);
+    adapt->limits = *limits;
+    adapt->base = adapt->now = limits->start;
+    adapt->settled_at = -1;
+    adapt->patience = PATIENCE_SECONDS;
+}
+
+bool sl_adapt_tick(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    sl_adapt_settings before = adapt->now;
+    if (adapt->stage == ADAPT_STARTING) {
+        if (figures->seconds >= START_SECONDS && figures->batches >= adapt->now.threads)
+            measure(adapt, ADAPT_BASE, figures);
+        return false;
+    }
+    switch (look_at_window(adapt, figures)) {
+    case WINDOW_COMPLETE:
+        on_window(adapt, rate_of(&adapt->window), figures);
+        break;
+    case WINDOW_DISTURBED:
+        on_disturbance(adapt, figures);
+        break;
+    case WINDOW_GOES_ON:
+        break;
+    }
+    return adapt->now.threads != before.threads ||
+           adapt->now.batch_documents != before.batch_documents;
+}
+
+sl_adapt_settings sl_adapt_now(const sl_adapt *adapt) {
+    return adapt->now;
+}
+
+sl_adapt_settings sl_adapt_best(const sl_adapt *adapt) {
+    return adapt->base;
+}
+
+double sl_adapt_settled_at(const sl_adapt *adapt) {
+    return adapt->settled_at;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pace: the threads' side of adapt.c.
+ *
+ * Workers are numbered, and those below `active` are at work; so which of them work is a function of
+ * one number. A worker looks at it between two blocks (worker.c). If it is not to work, it first
+ * sends whatever it holds, so that no block stays unsettled because of it, gives its batches' memory
+ * back, and waits here.
+ *
+ * Why none waits for ever: what a worker waits for - its index is below `active`, or it is over - is
+ * looked at under the lock, and both are changed under the lock, followed by a broadcast. So either
+ * the waiter looks after the change and sees it, or it waits already when the broadcast comes:
+ *
+ *     worker (index 5)                          main thread, or whoever ends it
+ *     lock; 5 < active (4)? no; over? no
+ *     wait (unlocks) ........................   lock; active = 8, or over = true; unlock; broadcast
+ *     woken; lock; 5 < 8: unlock, work
+ *
+ * `active` is atomic only so that workers who go on need not take the lock for each block; one that
+ * reads an old value there does one block more, or comes here and looks again under the lock.
+ *
+ * `over` is set by all that ends a load: a worker that finds no block left (then there is none for
+ * anybody: sl_reader_next), the first failure, Ctrl-C. It never goes back, so the order in which it
+ * and `active` change does not matter. Index 0 is always below `active`: somebody always works, and
+ * comes to one of these ends. A parked worker has nothing that another one could wait for: no
+ * document, no lock, no part of a block. Of a source that is read from front to back it may be the
+ * reader who began it; any other reader goes on with it when no source is left to begin (block.c). */
+#include "pace.h"
+
+#include <stdlib.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+#include "adapt.h"
+#include "engine.h"
+#include "progress.h"
+
+void sl_pace_init(sl_load *load) {
+    sl_pace *pace = &load->pace;
+    pthread_mutex_init(&pace->lock, NULL);
+    pthread_cond_init(&pace->changed, NULL);
+    atomic_store(&pace->active, load->config->threads);
+    atomic_store(&pace->batch_documents, load->config->batch_documents);
+    load->threads = load->config->threads;
+    if (load->config->threads_most > load->threads)
+        load->threads = load->config->threads_most;
+    pace->most_active = load->config->threads;
+}
+
+void sl_pace_clear(sl_load *load) {
+    free(load->pace.adapt);
+    pthread_cond_destroy(&load->pace.changed);
+    pthread_mutex_destroy(&load->pace.lock);
+}
+
+void sl_pace_hold(sl_load *load, unsigned threads, uint32_t batch_documents) {
+    sl_pace *pace = &load->pace;
+    atomic_store_explicit(&pace->batch_documents, batch_documents, memory_order_relaxed);
+    pthread_mutex_lock(&pace->lock);
+    atomic_store_explicit(&pace->active, threads, memory_order_relaxed);
+    pthread_cond_broadcast(&pace->changed);
+    pthread_mutex_unlock(&pace->lock);
+    if (threads > pace->most_active)
+        pace->most_active = threads;
+}
+
+static void hold_now(sl_load *load) {
+    sl_adapt_settings now = sl_adapt_now(load->pace.adapt);
+    sl_pace_hold(load, now.threads, now.batch_documents);
+}
+
+bool sl_pace_start(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    sl_pace *pace = &load->pace;
+    uint32_t batch_most = UINT32_MAX;
+    if (load->connection)
+        batch_most = (uint32_t)sl_connection_server(load->connection)->max_batch_documents;
+    if (config->threads_most == 0 && !config->adapt_batches)
+        return true;
+    pace->adapt = malloc(sizeof *pace->adapt);
+    if (!pace->adapt)
+        return sl_error_memory(error, "starting workers");
+    uint32_t batch = config->batch_documents < batch_most ? config->batch_documents : batch_most;
+    sl_adapt_init(pace->adapt, &(sl_adapt_limits){.start = {config->threads, batch},
+                                                  .threads = config->threads_most > 0,
+                                                  .batches = config->adapt_batches,
+                                                  .threads_most = load->threads,
+                                                  .batch_most = batch_most});
+    hold_now(load);
+    return true;
+}
+
+/* Seconds until the sources have been read, at the rate so far; below 0 when nobody can tell. */
+static double seconds_left(const sl_load *load, double seconds) {
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
+            return -1;
+    }
+    double all = (double)sl_source_set_stored_bytes(load->set);
+    double done = (double)sl_source_set_consumed_bytes(load->set);
+    return done > 0 && done < all ? seconds * (all - done) / done : done > 0 ? 0 : -1;
+}
+
+void sl_pace_tick(sl_load *load, int64_t start) {
+    sl_pace *pace = &load->pace;
+    if (!pace->adapt)
+        return;
+    sl_load_totals sum = sl_load_sum(load);
+    double seconds = sl_seconds_since(start);
+    sl_adapt_figures figures = {
+        .seconds = seconds,
+        .answered = sum.answered_ns > start ? (double)(sum.answered_ns - start) / 1e9 : 0,
+        .documents = sum.inserted + sum.already_there + sum.server_rejects,
+        .batches = sum.batches,
+        .retries = sum.retries,
+        .seconds_left = seconds_left(load, seconds),
+    };
+    if (sum.inserted + sum.already_there > 0) {
+        double mean = (double)sum.bson_bytes / (double)figures.documents;
+        double room = (double)sl_delivery_room(load) / (mean > 1 ? mean : 1);
+        figures.batch_room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+    }
+    if (sl_adapt_tick(pace->adapt, &figures))
+        hold_now(load);
+}
+
+void sl_pace_wait(sl_load *load, unsigned index) {
+    sl_pace *pace = &load->pace;
+    pthread_mutex_lock(&pace->lock);
+    pace->parked++;
+    while (index >= atomic_load_explicit(&pace->active, memory_order_relaxed) && !pace->over)
+        pthread_cond_wait(&pace->changed, &pace->lock);
+    pace->parked--;
+    pthread_mutex_unlock(&pace->lock);
+}
+
+void sl_pace_over(sl_load *load) {
+    sl_pace *pace = &load->pace;
+    pthread_mutex_lock(&pace->lock);
+    pace->over = true;
+    pthread_cond_broadcast(&pace->changed);
+    pthread_mutex_unlock(&pace->lock);
+}
+
+/* ---- what was found ---- */
+
+unsigned sl_pace_threads(const sl_load *load) {
+    return load->pace.adapt ? sl_adapt_best(load->pace.adapt).threads : load->threads;
+}
+
+void sl_pace_record(sl_load *load) {
+    const sl_adapt *adapt = load->pace.adapt;
+    if (!adapt)
+        return;
+    bson_t section, array, item;
+    bson_t *record = sl_run_record_document(load->record);
+    sl_adapt_settings best = sl_adapt_best(adapt);
+    BSON_APPEND_DOCUMENT_BEGIN(record, "adaptation", &section);
+    BSON_APPEND_INT32(&section, "threads", (int32_t)best.threads);
+    BSON_APPEND_INT32(&section, "batchSize", (int32_t)best.batch_documents);
+    BSON_APPEND_INT32(&section, "threadsMost", (int32_t)load->pace.most_active);
+    if (sl_adapt_settled_at(adapt) >= 0)
+        BSON_APPEND_DOUBLE(&section, "settledAfterSeconds", sl_adapt_settled_at(adapt));
+    BSON_APPEND_ARRAY_BEGIN(&section, "steps", &array);
+    for (unsigned i = 0; i < adapt->step_count; i++) {
+        const sl_adapt_step *step = &adapt->steps[i];
+        char room[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_DOUBLE(&item, "seconds", step->seconds);
+        BSON_APPEND_INT32(&item, "threads", (int32_t)step->settings.threads);
+        BSON_APPEND_INT32(&item, "batchSize", (int32_t)step->settings.batch_documents);
+        BSON_APPEND_DOUBLE(&item, "rate", step->rate);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(&section, &array);
+    bson_append_document_end(record, &section);
+}
+
+void sl_pace_say(const sl_load *load) {
+    const sl_adapt *adapt = load->pace.adapt;
+    char batch[SL_HUMAN_ROOM], after[SL_HUMAN_ROOM];
+    if (!adapt)
+        return;
+    sl_adapt_settings best = sl_adapt_best(adapt);
+    const char *plural = best.threads == 1 ? "" : "s";
+    sl_human_count(best.batch_documents, batch);
+    if (sl_adapt_settled_at(adapt) >= 0)
+        sl_log_info("  settled on %u thread%s, batches of %s after %s", best.threads, plural, batch,
+                    sl_human_seconds(sl_adapt_settled_at(adapt), after));
+    else
+        sl_log_info("  %u thread%s, batches of %s: the load was too short to tell whether others are "
+                    "faster", best.threads, plural, batch);
+}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads whose threads and batches change while they run. Whatever they change to, and when: the
+documents are all there. A load from a pipe goes on until the changes have been seen, so that nothing
+here depends on how fast the machine is."""
+import json
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import mot_reader  # noqa: E402
+import support  # noqa: E402
+from support import HEADER, ROW  # noqa: E402
+
+START = 2 * os.cpu_count()
+
+
+class AdaptCase(support.ClusterCase):
+    def setUp(self):
+        super().setUp()
+        read_end, write_end = os.pipe()
+        self.addCleanup(os.close, read_end)
+        self.feed = os.fdopen(write_end, "wb")
+        self.addCleanup(self.close_feed)
+        self.rows = 0
+        self.text = [HEADER + "\n"]
+        self.feed.write(self.text[0].encode())
+        self.read_end = read_end
+
+    def close_feed(self):
+        try:
+            self.feed.close()
+        except BrokenPipeError:
+            pass
+
+    def begin(self, *words, collection="t"):
+        return self.start("shardload", "load", *self.target(collection), "--work-dir", "work",
+                          "--progress", "json", *words, "-", stdin=self.read_end)
+
+    def give(self, count):
+        rows = "".join(ROW.format(id=n) + "\n" for n in range(self.rows + 1, self.rows + count + 1))
+        self.rows += count
+        self.text.append(rows)
+        self.feed.write(rows.encode())
+        self.feed.flush()
+
+    def seen(self, running, name):
+        """The values that the progress has told of, in their order, without repetitions."""
+        found = []
+        for line in running.text().splitlines():
+            if line.startswith("{"):
+                value = json.loads(line)[name]
+                if not found or found[-1] != value:
+                    found.append(value)
+        return found
+
+    def feed_until(self, running, condition, what):
+        """Gives rows until `condition()` holds."""
+        def go_on():
+            if running.running() and not condition():
+                self.give(800)
+            return not running.running() or condition()
+        self.wait_for(go_on, what)
+        self.assertTrue(running.running(), running.text())
+
+    def changed_to_more(self, running):
+        threads = self.seen(running, "threads")
+        return threads and max(threads) > START
+
+    def changed_back(self, running):
+        threads = self.seen(running, "threads")
+        return self.changed_to_more(running) and threads[-1] < max(threads)
+
+    def assert_all_there(self):
+        path = self.file("given.txt", "".join(self.text))
+        raw = self.stored()
+        self.assert_documents(raw, mot_reader.read(
+            path, number=support.key_of(raw[0]) >> 40).documents)
+
+
+class Adapting(AdaptCase):
+    def test_all_is_there_after_threads_came_and_went(self):
+        running = self.begin("--batch-size", 100)
+        self.feed_until(running, lambda: self.changed_back(running), "threads to come and go")
+        self.feed.close()
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assert_all_there()
+        self.assert_accounting(self.scratch / "work", inserted=self.rows)
+        record = support.run_record(self.scratch / "work")["adaptation"]
+        self.assertGreater(record["threadsMost"], START)
+        self.assertEqual(record["batchSize"], 100)
+        self.assertGreater(len({step["threads"] for step in record["steps"]}), 1)
+        self.assertTrue(all(step["rate"] > 0 for step in record["steps"]), record)
+        self.assertEqual({step["batchSize"] for step in record["steps"]}, {100})
+        self.assertRegex(outcome.err, r"settled on \d+ thread|too short to tell")
+
+    def test_ctrl_c_finds_all_of_them_and_the_load_can_be_completed(self):
+        running = self.begin("--batch-size", 100)
+        self.feed_until(running, lambda: self.changed_back(running), "threads to come and go")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        there = self.database.t.count_documents({})
+        self.assert_accounting(self.scratch / "work", inserted=there)
+        self.assertEqual(self.client.admin.command("balancerStatus")["mode"], "full")
+
+        read_end, write_end = os.pipe()
+        again = self.start("shardload", "load", *self.target(), "--work-dir", "work",
+                           "--progress", "none", "--batch-size", 100, "--resume", "-",
+                           stdin=read_end)
+        os.close(read_end)
+        with os.fdopen(write_end, "wb") as feed:
+            feed.write("".join(self.text).encode())
+        outcome = again.wait()
+        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assert_all_there()
+
+    def test_what_is_given_stays(self):
+        (path,), _ = self.generate("B", 20000)
+        outcome, work = self.load("-j", 3, "--batch-size", 700, path)
+        self.assertNotIn("adaptation", support.run_record(work))
+        self.assertNotRegex(outcome.err, "settled|too short to tell")
+        self.assertIn("3 threads", outcome.err)
+
+    def test_a_short_load_says_so(self):
+        (path,), _ = self.generate("B", 2000)
+        outcome, work = self.load(path)
+        record = support.run_record(work)["adaptation"]
+        self.assertEqual((record["threads"], record["batchSize"]), (START, 10000))
+        self.assertNotIn("settledAfterSeconds", record)
+        self.assertIn("too short to tell", outcome.err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

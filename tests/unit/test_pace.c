@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers that are sent to wait and called back while they load, into a destination that keeps count:
+ * whatever their number does, and the size of batches, each document arrives once; one that waits
+ * holds nothing back; and no end of a load finds a worker that sleeps on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/ycsb.h>
+
+#include "../../src/load/sink.h"
+
+#define THREADS 8
+#define RECORDS 120000u
+
+/* ---- a destination that counts, slowly ---- */
+
+typedef struct counting {
+    _Atomic unsigned char *seen; /* per record */
+    _Atomic unsigned sent;
+    _Atomic unsigned fail_at;  /* this send fails; 0: none */
+} counting;
+
+static counting counts;
+
+static bool counting_open(sl_load *load, void **shared, sl_error *error) {
+    (void)load, (void)error;
+    *shared = NULL;
+    return true;
+}
+
+static bool counting_close(void *shared, sl_error *error) {
+    (void)shared, (void)error;
+    return true;
+}
+
+static bool outlet_create(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error) {
+    (void)load, (void)shared, (void)error;
+    *outlet = NULL;
+    return true;
+}
+
+static void outlet_destroy(sl_outlet *outlet) {
+    (void)outlet;
+}
+
+static bool counting_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                          refusal_handler refused, void *context, sl_error *error) {
+    (void)outlet, (void)refused, (void)context;
+    unsigned number = atomic_fetch_add(&counts.sent, 1) + 1;
+    if (number == atomic_load(&counts.fail_at))
+        return sl_error_set(error, SL_EXIT_CLUSTER, "batch %u fails", number);
+    const uint8_t *at = batch->bytes;
+    for (uint32_t i = 0; i < batch->documents; i++) {
+        int32_t length;
+        int64_t id;
+        memcpy(&length, at, sizeof length);
+        memcpy(&id, at + 9, sizeof id);
+        uint64_t record = sl_document_id_offset(id) / SL_MADE_UP_BYTES;
+        if (record >= RECORDS)
+            return sl_error_set(error, SL_EXIT_CLUSTER, "a document that no source has");
+        atomic_fetch_add(&counts.seen[record], 1);
+        at += length;
+    }
+    usleep(100 + 20 * batch->documents);
+    result->inserted = batch->documents;
+    return true;
+}
+
+static const sl_destination counting_sink = {
+    .name = "counting",
+    .open = counting_open,
+    .close = counting_close,
+    .outlet_create = outlet_create,
+    .outlet_destroy = outlet_destroy,
+    .send = counting_send,
+};
+
+/* ---- a load of made-up records ---- */
+
+typedef struct bench {
+    sl_load load;
+    sl_load_config config;
+    sl_range range;
+    _Atomic uint64_t accepted;
+    _Atomic uint64_t shard_documents;
+    unsigned ticks, changes;
+    unsigned held_back; /* moments when a waiting worker had documents whose fate was open */
+    unsigned waited;    /* moments when all but one waited */
+    unsigned stop_at;   /* tick */
+} bench;
+
+static bench *bench_create(unsigned begin) {
+    bench *made = calloc(1, sizeof *made);
+    sl_error error = {0};
+    assert_non_null(made);
+    memset(&counts, 0, sizeof counts);
+    counts.seen = calloc(RECORDS, sizeof *counts.seen);
+    made->config = (sl_load_config){
+        .threads = begin, .threads_most = THREADS, .batch_documents = 100, .batch_bytes = 1 << 20,
+        .format = "ycsb", .rejects_max = UINT64_MAX, .rejects_max_share = 1, .sample = 1,
+        .format_options.ycsb = {.records = RECORDS, .seed = 1, .field_count = 1, .field_length = 8,
+                                .integer_count = 1, .skew = 0.99}};
+    made->load.config = &made->config;
+    made->load.sink = &counting_sink;
+    made->load.shards = 1;
+    sl_load_init_locks(&made->load);
+    assert_int_equal(made->load.threads, THREADS);
+    made->load.record = sl_run_record_create();
+    assert_true(sl_sources_open(&made->load, &error));
+    assert_true(sl_sources_number_offline(&made->load, &error));
+    assert_true(sl_ranges_lay_out(&made->load, &error));
+    assert_true(sl_rejects_open(NULL, made->load.set, NULL, 0, &made->load.rejects, &error));
+    made->load.counters =
+        aligned_alloc(_Alignof(sl_worker_counters), THREADS * sizeof *made->load.counters);
+    memset(made->load.counters, 0, THREADS * sizeof *made->load.counters);
+    made->load.latencies = calloc(THREADS, sizeof *made->load.latencies);
+    made->load.parsed = calloc(THREADS, sizeof *made->load.parsed);
+    made->load.shard_documents = calloc(1, sizeof *made->load.shard_documents);
+    return made;
+}
+
+static void bench_destroy(bench *made) {
+    sl_load *load = &made->load;
+    sl_rejects_close(load->rejects, NULL, NULL);
+    sl_sources_close(load);
+    sl_run_record_destroy(load->record);
+    free(load->ranges);
+    free(load->accepted);
+    free(load->counters);
+    free(load->latencies);
+    free(load->parsed);
+    free(load->shard_documents);
+    sl_load_destroy_locks(load);
+    free(counts.seen);
+    free(made);
+}
+
+static uint64_t records_of(const bench *b, unsigned i) {
+    return atomic_load(&b->load.counters[i].records);
+}
+
+static uint64_t inserted_by(const bench *b, unsigned i) {
+    return atomic_load(&b->load.counters[i].inserted);
+}
+
+static uint64_t arrived(void) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < RECORDS; i++)
+        sum += atomic_load(&counts.seen[i]);
+    return sum;
+}
+
+static void assert_all_once(const bench *b) {
+    uint64_t inserted = 0;
+    for (unsigned i = 0; i < RECORDS; i++)
+        assert_int_equal(atomic_load(&counts.seen[i]), 1);
+    for (unsigned i = 0; i < THREADS; i++)
+        inserted += inserted_by(b, i);
+    assert_int_equal(inserted, RECORDS);
+    assert_int_equal(atomic_load(&b->load.accepted[0]), RECORDS);
+}
+
+/* ---- what happens while they work ---- */
+
+static void look_at_those_who_wait(bench *b) {
+    sl_pace *pace = &b->load.pace;
+    pthread_mutex_lock(&pace->lock);
+    bool all_wait = !pace->over && pace->parked == THREADS - atomic_load(&pace->active);
+    for (unsigned i = atomic_load(&pace->active); all_wait && i < THREADS; i++)
+        b->held_back += records_of(b, i) != inserted_by(b, i);
+    b->waited += all_wait && atomic_load(&pace->active) == 1;
+    pthread_mutex_unlock(&pace->lock);
+}
+
+static void change_all_the_time(void *context) {
+    bench *b = context;
+    static const unsigned threads[] = {8, 1, 5, 2, 7, 1, 3, 8, 1};
+    static const uint32_t batches[] = {10, 5000, 100, 1000, 1, 20000, 300};
+    look_at_those_who_wait(b);
+    if (b->ticks++ % 10 > 0) /* time for all to be where they should be */
+        return;
+    for (unsigned i = 0; i < 20; i++) { /* fast: wake-ups meet workers on their way to wait */
+        unsigned k = b->changes++;
+        sl_pace_hold(&b->load, threads[k % 9], batches[k / 9 % 7]);
+        usleep(k % 4 * 700);
+    }
+    sl_pace_hold(&b->load, 8, 3000); /* not a whole block: a rest is always in hand */
+    usleep(50000);
+    sl_pace_hold(&b->load, 1, 3000);
+}
+
+static void wait_then_stop(void *context) {
+    bench *b = context;
+    look_at_those_who_wait(b);
+    if (++b->ticks == b->stop_at)
+        sl_load_stop(&b->load);
+}
+
+static void only_look(void *context) {
+    look_at_those_who_wait(context);
+}
+
+/* ---- tests ---- */
+
+static void each_document_arrives_once(void **state) {
+    (void)state;
+    bench *b = bench_create(3);
+    sl_error error = {0};
+    assert_true(sl_workers_run(&b->load, change_all_the_time, b, &error));
+    assert_all_once(b);
+    assert_true(b->waited > 0);
+    assert_int_equal(b->held_back, 0);
+    bench_destroy(b);
+}
+
+static void the_end_of_the_sources_wakes_all(void **state) {
+    (void)state;
+    bench *b = bench_create(1);
+    b->config.batch_documents = 1000;
+    sl_pace_hold(&b->load, 1, 1000);
+    sl_error error = {0};
+    assert_true(sl_workers_run(&b->load, only_look, b, &error));
+    assert_all_once(b);
+    assert_true(b->waited > 0);
+    assert_int_equal(b->held_back, 0);
+    assert_int_equal(inserted_by(b, 0), RECORDS); /* the others were never called */
+    bench_destroy(b);
+}
+
+static void ctrl_c_wakes_all(void **state) {
+    (void)state;
+    bench *b = bench_create(1);
+    b->stop_at = 3;
+    sl_error error = {0};
+    assert_true(sl_workers_run(&b->load, wait_then_stop, b, &error));
+    assert_true(arrived() < RECORDS);
+    assert_int_equal(arrived(), inserted_by(b, 0));
+    assert_int_equal(records_of(b, 0), inserted_by(b, 0)); /* what was in hand was delivered */
+    bench_destroy(b);
+}
+
+static void a_failure_wakes_all(void **state) {
+    (void)state;
+    bench *b = bench_create(2);
+    atomic_store(&counts.fail_at, 20);
+    sl_error error = {0};
+    assert_false(sl_workers_run(&b->load, only_look, b, &error));
+    assert_string_equal(error.message, "batch 20 fails");
+    bench_destroy(b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_document_arrives_once),
+        cmocka_unit_test(the_end_of_the_sources_wakes_all),
+        cmocka_unit_test(ctrl_c_wakes_all),
+        cmocka_unit_test(a_failure_wakes_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
