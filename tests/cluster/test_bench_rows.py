@@ -62,6 +62,17 @@ class Rows(support.Case):
             self.assertEqual(ratio, [a / b for a, b in zip(straight, routed)])
             self.assertEqual(len(ratio), 2)
 
+    def test_auto_is_compared_with_the_best_that_stays(self):
+        row = self.measure("auto-mongod")["auto-mongod"]
+        lines = {line["title"]: line for line in row["lines"]}
+        ours, ratio = lines["auto, docs/s"], lines["auto against the best that stays"]
+        fixed = [line for title, line in lines.items() if " x " in title]
+        best = max(fixed, key=lambda line: line["median"])
+        self.assertEqual(ratio["values"],
+                         [a / b for a, b in zip(ours["values"], best["values"])])
+        self.assertEqual(len(ratio["values"]), 2)
+        self.assertTrue(any("auto begins with" in note for note in row["notes"]), row["notes"])
+
     def test_the_python_driver_loads_the_same_number_of_documents(self):
         """Else the row would carry a note, and its times would not compare."""
         row = self.measure("python-driver")["python-driver"]

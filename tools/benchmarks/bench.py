@@ -25,6 +25,8 @@ class Loaded(NamedTuple):
     text_bytes: int = 0
     bson_bytes: int = 0
     span: tuple = ()     # of the loading alone: from, to, as time.time() counts
+    settings: tuple = ()   # threads and documents per batch that an adapting load came to
+    settled: bool = False
 
     @property
     def rate(self):
@@ -101,8 +103,11 @@ class Bench:
             if phase["name"] == "load":
                 break
             began += seconds
+        found = record.get("adaptation", {})
         return Loaded(process, figures["inserted"], seconds, figures["batches"],
-                      figures["textBytes"], figures["bsonBytes"], (began, began + seconds))
+                      figures["textBytes"], figures["bsonBytes"], (began, began + seconds),
+                      (found.get("threads"), found.get("batchSize")),
+                      "settledAfterSeconds" in found)
 
     def parse(self, *words, threads=1):
         """A load that goes nowhere: parsing and encoding alone."""
