@@ -14,7 +14,7 @@ bool sl_route_open(sl_load *load, sl_error *error) {
     if (!config->direct)
         return true;
     /* One client for each worker, and one for the checks. */
-    return sl_direct_open(load->connection, load->topology, &load->target, config->threads + 1,
+    return sl_direct_open(load->connection, load->topology, &load->target, load->threads + 1,
                           config->timeout_seconds, &load->direct, error);
 }
 
