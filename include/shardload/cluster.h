@@ -60,6 +60,10 @@ typedef struct sl_target {
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error);
 
+/* Drops the collection and its registry, which takes what is known of its sources with it. "Not
+ * there" is fine. */
+bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error);
+
 /* A range of _id (minimum <= id < maximum) that should live on one shard. */
 typedef struct sl_range {
     int64_t minimum;

@@ -23,8 +23,6 @@
  * A crash in a locked section leaves a document that says more than is true ("off, and before it
  * was on") and never less. The lock of a dead process on this host is broken at once; anybody
  * else's when it has not changed hands for two minutes, where a locked section takes seconds. */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +30,7 @@
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
+#include <shardload/process.h>
 
 #include "internal.h"
 
@@ -48,31 +47,13 @@ struct sl_balancer {
 
 /* ---- holders ---- */
 
-/* When a process of this host began, in the kernel's ticks; 0 when there is no such process, -1
- * when there is one but the time is not known. */
-static int64_t process_start(int64_t pid) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return kill((pid_t)pid, 0) == 0 || errno == EPERM ? -1 : 0;
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = '\0';
-    /* The 22nd field; the second is the name in parentheses and may hold anything. */
-    char *at = strrchr(text, ')');
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoll(at, NULL, 10) : -1;
-}
-
 static void append_holder(const sl_balancer *balancer, bson_t *holders, const char *key) {
     bson_t me;
     bson_append_document_begin(holders, key, -1, &me);
     BSON_APPEND_OID(&me, "id", &balancer->id);
     BSON_APPEND_UTF8(&me, "host", balancer->host);
     BSON_APPEND_INT64(&me, "pid", getpid());
-    BSON_APPEND_INT64(&me, "start", process_start(getpid()));
+    BSON_APPEND_INT64(&me, "start", sl_process_start(getpid()));
     BSON_APPEND_DATE_TIME(&me, "since", sl_wall_clock_ms());
     bson_append_document_end(holders, &me);
 }
@@ -84,7 +65,7 @@ static bool is_dead(const sl_balancer *balancer, const bson_t *holder) {
         strcmp(bson_iter_utf8(&host, NULL), balancer->host) != 0 ||
         !bson_iter_init_find(&pid, holder, "pid"))
         return false;
-    int64_t began = process_start(bson_iter_as_int64(&pid));
+    int64_t began = sl_process_start(bson_iter_as_int64(&pid));
     int64_t start = bson_iter_init_find(&iter, holder, "start") ? bson_iter_as_int64(&iter) : -1;
     return began == 0 || (began > 0 && start > 0 && began != start);
 }

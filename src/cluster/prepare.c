@@ -18,7 +18,7 @@
  * loaded that are not, which the next load refuses. The other way round, numbers would be given a
  * second time while the documents of their first owners are still there.
  */
-static bool drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
+bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
     const char *const names[] = {target->collection, sl_target_registry(target, registry)};
     for (size_t i = 0; i < 2; i++) {
@@ -274,7 +274,7 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
                        sl_error *error) {
     *created = false;
     if (!check_version(connection, target, error) ||
-        (target->drop && !drop_target(connection, target, error)) ||
+        (target->drop && !sl_drop_target(connection, target, error)) ||
         !create_database(connection, target, error))
         return false;
     existing found;

@@ -9,7 +9,7 @@
  * To stop listening, the flag `over` is set and one of the signals is sent to the thread, which
  * then ends. Signals stay blocked afterwards: what is left of the program is a few lines of
  * output, and a Ctrl-C in them should not lose the summary. */
-#include "interrupt.h"
+#include <shardload/interrupt.h>
 
 #include <pthread.h>
 #include <signal.h>

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include <shardload/clock.h>
+#include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/text.h>
 
-#include "interrupt.h"
 #include "progress.h"
 #include "record.h"
 #include "sink.h"

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <shardload/clock.h>
+#include <shardload/interrupt.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
 
-#include "interrupt.h"
 #include "progress.h"
 #include "record.h"
 

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 
 #include <shardload/clock.h>
+#include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/text.h>
-
-#include "interrupt.h"
 
 /* The source that a range belongs to, for messages; the first one when there are several. */
 static const char *source_name(const sl_load *load, const sl_range *range) {

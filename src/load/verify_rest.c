@@ -12,9 +12,8 @@
 
 #include <shardload/clock.h>
 #include <shardload/hash.h>
+#include <shardload/interrupt.h>
 #include <shardload/log.h>
-
-#include "interrupt.h"
 
 sl_range_account *sl_verification_account(sl_verification *verification, int64_t id) {
     const sl_load *load = verification->load;

@@ -15,10 +15,10 @@
 #include <mongoc/mongoc.h>
 
 #include <shardload/clock.h>
+#include <shardload/interrupt.h>
 #include <shardload/log.h>
 
 #include "duplicates.h"
-#include "interrupt.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000

@@ -27,10 +27,9 @@ HEADERS = {
     "bson_writer": "bson", "clock": "util", "cluster": "cluster", "connection": "cluster",
     "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
     "error": "util", "format": "format", "hash": "util", "head": "format", "histogram": "util",
-    "isd": "format",
-    "json": "report", "load": "load",
-    "log": "util", "md5": "util", "options": "cli", "private_file": "util", "query": "query",
-    "report": "report",
+    "interrupt": "load", "isd": "format", "json": "report", "load": "load",
+    "log": "util", "md5": "util", "options": "cli", "private_file": "util",
+    "process": "util", "query": "query", "report": "report",
     "run_record": "report", "schema": "format", "source": "source", "text": "util",
     "simd": "format", "ycsb": "format",
 }

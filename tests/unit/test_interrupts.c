@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../src/load/interrupt.h"
+#include <shardload/interrupt.h>
 
 static _Atomic unsigned heard; /* a digit per call: 1 outer, 2 inner */
 
