@@ -58,6 +58,7 @@ typedef struct sl_load_config {
 
     unsigned threads;         /* workers; with threads_most, those that begin */
     uint32_t batch_documents; /* per insert; with adapt_batches, in the beginning */
+    uint64_t rate_limit;      /* documents per second over all threads; 0: no limit */
     size_t batch_bytes;
     /* What changes while the load runs, to what is fastest. */
     unsigned threads_most; /* so many workers may be at work at once; 0: `threads` all the time */

@@ -26,7 +26,7 @@ void sl_run_record_log_phases(const sl_run_record *record);
 
 /* A point of the series: what has been done since the load phase began. Points are taken about once
  * per second; a very long run keeps about 3,600 of them, evenly spread. */
-#define SL_RUN_STAGES 4
+#define SL_RUN_STAGES 5
 typedef struct sl_run_point {
     double seconds;
     uint64_t documents; /* acknowledged */

@@ -200,6 +200,9 @@ const sl_option_row sl_load_rows[] = {
     {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOADING, "Delivery",
      "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
      "journal.", false, NULL},
+    {"rate-limit", 0, SL_OPTION_COUNT, "N", "unlimited", "unlimited", 1, 1000000000000, LOADING,
+     "Delivery", "Documents per second, over all threads: leave the rest of the cluster to others.",
+     false, NULL},
     {"max-rejects", 0, SL_OPTION_COUNT, "N|P%", "unlimited", "unlimited|P%", 0, 0, LOADING, "Delivery",
      "Stop when more records than this, or than this percentage, are rejected.", false, NULL},
     {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, CONNECTED, "Delivery",

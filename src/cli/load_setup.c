@@ -225,7 +225,8 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options) {
 /* What is left to the loader changes while it loads; trials set what they try by themselves. */
 static void set_up_pace(sl_load_config *config, const sl_options *options) {
     const unsigned adapting = SL_COMMAND_LOAD | SL_COMMAND_RELOAD;
-    bool adapt = config->sink == SL_SINK_CLUSTER &&
+    bool limited = !sl_option_is_word(options, "rate-limit", "unlimited"); /* nothing to find out */
+    bool adapt = config->sink == SL_SINK_CLUSTER && !limited &&
                  (sl_options_command(options)->bit & adapting) != 0;
     bool automatic = sl_option_is_word(options, "batch-size", "auto");
     config->batch_documents =
@@ -273,6 +274,11 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
         sl_option_problem(error, "--drop with --part would drop what the other parts have loaded: "
                                  "drop the collection beforehand");
     config->again = sl_option_flag(options, "again");
+    if (limited)
+        config->rate_limit = sl_option_number(options, "rate-limit");
+    /* A batch is sent in one piece: none should be worth more than a tenth of a second. */
+    if (config->rate_limit > 0 && config->batch_documents > config->rate_limit / 10)
+        config->batch_documents = config->rate_limit < 10 ? 1 : (uint32_t)(config->rate_limit / 10);
     config->resume = sl_option_flag(options, "resume");
     config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");

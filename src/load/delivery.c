@@ -96,6 +96,8 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     if (batch->documents == 0)
         return true;
     sl_worker_spent(worker, STAGE_PARSING);
+    sl_rate_limit_wait(&load->rate_limit, batch->documents, &load->stop);
+    sl_worker_spent(worker, STAGE_PACING);
     for (size_t i = 0; i < batch->segment_count; i++) { /* for now; on_refused takes back */
         if (batch->segments[i].documents > 0)
             batch->segments[i].account->inserted += batch->segments[i].documents;

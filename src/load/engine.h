@@ -19,6 +19,7 @@
 
 #include "journal.h"
 #include "pace.h"
+#include "rate_limit.h"
 #include "rejects.h"
 
 /* What a worker is doing; also what it spent its time on. */
@@ -26,6 +27,7 @@ typedef enum sl_stage {
     STAGE_READING,
     STAGE_INFLATING,
     STAGE_PARSING,
+    STAGE_PACING, /* waiting for --rate-limit */
     STAGE_SENDING,
     STAGES,
 } sl_stage;
@@ -163,6 +165,7 @@ typedef struct sl_load {
 
     unsigned threads;             /* workers, of whom `pace` says which are at work */
     sl_pace pace;
+    sl_rate_limit rate_limit; /* begins with the workers */
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;   /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;   /* one per worker; read after the end */

@@ -272,6 +272,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     }
     int64_t start = sl_clock_ns();
     sl_ticking ticking = {load, sl_progress_start(load), start, start};
+    sl_rate_limit_init(&load->rate_limit, load->config->rate_limit);
     bool ok = sl_workers_run(load, on_tick, &ticking, error);
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);

@@ -22,7 +22,8 @@
 
 #include <shardload/clock.h>
 
-const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the server"};
+const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing",
+                                            "the rate limit", "the server"};
 
 void sl_worker_spent(sl_worker *worker, sl_stage stage) {
     int64_t now = sl_clock_ns();

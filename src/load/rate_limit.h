@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rate limit: so many documents per second, over all threads, and no more. */
+#ifndef SHARDLOAD_RATE_LIMIT_H
+#define SHARDLOAD_RATE_LIMIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sl_rate_limit {
+    double ns_per_document; /* 0: no limit */
+    _Atomic int64_t free_at; /* by sl_clock_ns, when all that was sent will have been paid for */
+} sl_rate_limit;
+
+/* `rate`: documents per second; 0 for no limit. */
+void sl_rate_limit_init(sl_rate_limit *limit, uint64_t rate);
+
+/* Waits until `documents` more may be sent. Ends at once when *stop is true, also while it waits: what
+ * is in hand is then sent without delay. Any thread. */
+void sl_rate_limit_wait(sl_rate_limit *limit, uint32_t documents, const _Atomic bool *stop);
+
+#endif

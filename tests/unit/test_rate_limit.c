@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the rate limit: never faster than the limit, whatever the number of threads, and never an
+ * obstacle to an end. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <shardload/clock.h>
+
+#include "../../src/load/rate_limit.h"
+
+#define THREADS 4
+#define BATCHES 100
+#define BATCH 10u
+#define RATE 20000u
+
+static sl_rate_limit limit;
+static _Atomic bool stop;
+
+static void *send_all(void *context) {
+    (void)context;
+    for (int i = 0; i < BATCHES; i++)
+        sl_rate_limit_wait(&limit, BATCH, &stop);
+    return NULL;
+}
+
+static void test_all_threads_together_keep_the_limit(void **state) {
+    (void)state;
+    pthread_t threads[THREADS];
+    int64_t start = sl_clock_ns();
+    sl_rate_limit_init(&limit, RATE);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, send_all, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    /* All but the last batch have been paid for, less the credit of 50 ms. */
+    double least = (double)(THREADS * BATCHES * BATCH - BATCH) / RATE - 0.05;
+    assert_true(sl_seconds_since(start) >= least);
+}
+
+static void test_time_that_passed_unused_does_not_come_back(void **state) {
+    (void)state;
+    sl_rate_limit_init(&limit, 1000);
+    usleep(300000); /* worth 300 documents, of which 50 are lent */
+    int64_t start = sl_clock_ns();
+    for (int i = 0; i < 30; i++)
+        sl_rate_limit_wait(&limit, BATCH, &stop);
+    assert_true(sl_seconds_since(start) >= (300 - 10) / 1000.0 - 0.05);
+}
+
+static void test_no_limit(void **state) {
+    (void)state;
+    sl_rate_limit_init(&limit, 0);
+    for (int i = 0; i < 1000; i++)
+        sl_rate_limit_wait(&limit, UINT32_MAX, &stop); /* would be years at any rate */
+}
+
+static void *stop_soon(void *context) {
+    (void)context;
+    usleep(50000);
+    atomic_store(&stop, true);
+    return NULL;
+}
+
+static void test_an_end_is_not_waited_for(void **state) {
+    (void)state;
+    pthread_t thread;
+    alarm(60); /* instead of eleven days */
+    sl_rate_limit_init(&limit, 1);
+    sl_rate_limit_wait(&limit, 1000000, &stop);
+    assert_int_equal(pthread_create(&thread, NULL, stop_soon, NULL), 0);
+    sl_rate_limit_wait(&limit, 1, &stop);
+    pthread_join(thread, NULL);
+    sl_rate_limit_wait(&limit, 1, &stop);
+    atomic_store(&stop, false);
+    alarm(0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_threads_together_keep_the_limit),
+        cmocka_unit_test(test_time_that_passed_unused_does_not_come_back),
+        cmocka_unit_test(test_no_limit),
+        cmocka_unit_test(test_an_end_is_not_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
