@@ -79,6 +79,8 @@ typedef struct sl_load_config {
     /* Another command runs this load: only warnings and errors are shown, and Ctrl-C ends it, not
      * the process. */
     bool part_of_trial;
+    /* The command that completes a load which ended early, for the hint; NULL: the same one. */
+    const char *completed_by;
     bson_t *account; /* the run record is copied into this one, which the caller has initialised,
                         whatever the exit code */
 } sl_load_config;

@@ -7,5 +7,6 @@
 #include <shardload/options.h>
 
 int sl_command_report(const sl_options *options);
+int sl_command_reload(const sl_options *options);
 
 #endif

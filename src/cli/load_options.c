@@ -17,7 +17,8 @@ enum {
     LOAD = SL_COMMAND_LOAD,
     INSPECT = SL_COMMAND_INSPECT,
     VERIFY = SL_COMMAND_VERIFY,
-    LOADING = LOAD | SL_COMMAND_TUNE | SL_COMMAND_RELOAD,
+    RELOAD = SL_COMMAND_RELOAD,
+    LOADING = LOAD | SL_COMMAND_TUNE | RELOAD,
     CONNECTED = LOADING | VERIFY | SL_COMMAND_PLAN,
     READING = CONNECTED | INSPECT,
 };
@@ -114,6 +115,27 @@ static bool check_skew(const char *text, char *problem, size_t room) {
     return false;
 }
 
+double sl_option_share(const char *text) {
+    char *end;
+    size_t digits = strspn(text, "0123456789.");
+    double share = digits > 0 ? strtod(text, &end) : 0;
+    if (digits == 0 || end != text + digits)
+        return 0;
+    if (strcmp(end, "%") == 0)
+        share /= 100;
+    else if (*end)
+        return 0;
+    return share > 0 && share <= 1 ? share : 0;
+}
+
+static bool check_share(const char *text, char *problem, size_t room) {
+    if (sl_option_share(text) > 0)
+        return true;
+    snprintf(problem, room, "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and not more "
+             "than 100%%", text);
+    return false;
+}
+
 const sl_option_row sl_load_rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, CONNECTED,
      "Target", "Connection string of the cluster: name all its routers. Also a replica set or a lone "
@@ -122,7 +144,7 @@ const sl_option_row sl_load_rows[] = {
      false, check_database},
     {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, CONNECTED, "Target",
      "Collection.", false, check_collection},
-    {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | SL_COMMAND_RELOAD, "Target",
+    {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD, "Target",
      "Drop the collection first.", false, NULL},
     {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
      "Load sources that have been loaded before: their documents keep their ids, so what is there "
@@ -218,6 +240,26 @@ const sl_option_row sl_load_rows[] = {
     {"retry-timeout", 0, SL_OPTION_COUNT, "SECONDS", "300", NULL, 1, 86400, LOADING, "Delivery",
      "How long a batch that cannot be delivered (an election, a server that restarts) is tried again "
      "before the load stops, to be resumed.", false, NULL},
+    {"rate-limit", 0, SL_OPTION_COUNT, "N", "unlimited", "unlimited", 1, 1000000000000, LOADING,
+     "Delivery", "Documents per second, over all threads: leave the rest of the cluster to others.",
+     false, NULL},
+    {"suite", 0, SL_OPTION_STRING, "NAME|FILE", NULL, NULL, 0, 0, RELOAD, "Drill",
+     "The queries that must be answered: a YAML file, or the name of a suite that is built in "
+     "(`shardquery list`).", false, NULL},
+    {"answers", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, RELOAD, "Drill",
+     "JSON file whose object \"answers\" has the expected documents of each query by name; wins over "
+     "what the suite expects.", false, NULL},
+    {"repeat", 0, SL_OPTION_COUNT, "N", "1", NULL, 1, 1000000, RELOAD, "Drill",
+     "How often each query runs. The first run counts; nobody warms up after a disaster.", false,
+     NULL},
+    {"objective", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, RELOAD, "Drill",
+     "How long it may take from nothing to the first correct query, like 90s, 15m or 4h. Exit code 5 "
+     "when it takes longer.", false, NULL},
+    {"sample", 0, SL_OPTION_STRING, "P%", NULL, NULL, 0, 0, RELOAD, "Drill",
+     "Load this share of the sources only, like 5%, into throw-away collections beside the target, "
+     "and predict the whole.", false, check_share},
+    {"compare", 0, SL_OPTION_STRING, "LAST.json", NULL, NULL, 0, 0, RELOAD, "Drill",
+     "Compare with an earlier drill, by its reload.json.", false, NULL},
     {"content", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, VERIFY, "Verification",
      "Compare every document to the byte, instead of counting.", false, NULL},
     {"max-problems", 0, SL_OPTION_COUNT, "N", "100", NULL, 0, 1000000000, VERIFY, "Verification",

@@ -28,4 +28,7 @@ bson_t *sl_option_key(const char *text);
 /* Reads "K/N" of --part. False when it is none. */
 bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts);
 
+/* The share, above 0 and up to 1, that "5%" or "0.05" stands for; 0 when it is neither. */
+double sl_option_share(const char *text);
+
 #endif

@@ -169,6 +169,8 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
 static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     const char *sink = sl_option_string(options, "sink");
+    if (!sink) /* a command that goes nowhere else */
+        sink = "cluster";
     if (strcmp(sink, "null") == 0) {
         config->sink = SL_SINK_NULL;
     } else if (strncmp(sink, "bson:", 5) == 0) {
@@ -233,6 +235,11 @@ static void set_up_pace(sl_load_config *config, const sl_options *options) {
         automatic ? BATCH_DOCUMENTS : (uint32_t)sl_option_number(options, "batch-size");
     config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
     config->adapt_batches = adapt && automatic;
+    if (limited)
+        config->rate_limit = sl_option_number(options, "rate-limit");
+    /* A batch is sent in one piece: none should be worth more than a tenth of a second. */
+    if (limited && config->batch_documents > config->rate_limit / 10)
+        config->batch_documents = config->rate_limit < 10 ? 1 : (uint32_t)(config->rate_limit / 10);
     if (adapt && sl_option_is_word(options, "threads", "auto")) {
         unsigned most = 2 * config->threads; /* which is four per core */
         config->threads_most = most < THREADS_FEW    ? THREADS_FEW
@@ -274,11 +281,12 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
         sl_option_problem(error, "--drop with --part would drop what the other parts have loaded: "
                                  "drop the collection beforehand");
     config->again = sl_option_flag(options, "again");
-    if (limited)
         config->rate_limit = sl_option_number(options, "rate-limit");
     /* A batch is sent in one piece: none should be worth more than a tenth of a second. */
     if (config->rate_limit > 0 && config->batch_documents > config->rate_limit / 10)
         config->batch_documents = config->rate_limit < 10 ? 1 : (uint32_t)(config->rate_limit / 10);
+    config->drop = sl_option_flag(options, "drop");
+    config->again = sl_option_flag(options, "again");
     config->resume = sl_option_flag(options, "resume");
     config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");

@@ -69,6 +69,16 @@ static const sl_command commands[] = {
      "  shardload load --sink null test_result.csv         how fast is the client alone?\n"
      "  shardload load -d kv -c records --format ycsb --records 100M         made up, not read",
      true, run_load},
+    {"reload", SL_COMMAND_RELOAD, "[options] SOURCE...",
+     "The disaster-recovery drill: from nothing to the first correct query.",
+     "Loads as `load` does, into a collection that must not exist (or is dropped with --drop), and\n"
+     "asks the queries of --suite, each phase timed. With --sample the target is not touched: part\n"
+     "of the sources is loaded into throw-away collections beside it, and the time of the whole is\n"
+     "predicted, with its error. Exit code 5 when an answer is wrong or --objective is not met.\n\n"
+     "  shardload reload -d mot -c tests --suite mot --answers answers.json --objective 4h mot/\n"
+     "  shardload reload --sample 5% -d mot -c tests --suite mot --objective 4h mot/\n"
+     "  shardload reload --sample 5% -d mot -c tests --suite mot --compare last/reload.json mot/",
+     true, sl_command_reload},
     {"verify", SL_COMMAND_VERIFY, "[options] SOURCE...", "Compare sources with what the cluster holds.",
      "For sources that were loaded before, with the same options that say what documents look like\n"
      "(--names, --schema, ...). By counts per range, or with --content document by document: what is\n"

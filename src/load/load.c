@@ -78,7 +78,8 @@ static void say_how_to_complete(const sl_load *load) {
     if (load->config->sink == SL_SINK_BSON)
         sl_log_warning("what was written is not complete");
     else if (load->journal && atomic_load(&load->begun))
-        sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
+        sl_log_warning("to complete this load, give %s with --resume --work-dir %s",
+                       load->config->completed_by ? load->config->completed_by : "the same command",
                        load->work_directory);
 }
 
@@ -271,8 +272,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
             sl_rejects_set_header(load->rejects, i, source->format->header(source->dialect));
     }
     int64_t start = sl_clock_ns();
-    sl_ticking ticking = {load, sl_progress_start(load), start, start};
     sl_rate_limit_init(&load->rate_limit, load->config->rate_limit);
+    sl_ticking ticking = {load, sl_progress_start(load), start, start};
     bool ok = sl_workers_run(load, on_tick, &ticking, error);
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);

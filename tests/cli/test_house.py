@@ -26,10 +26,11 @@ BELOW = {
 HEADERS = {
     "bson_writer": "bson", "clock": "util", "cluster": "cluster", "connection": "cluster",
     "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
-    "error": "util", "format": "format", "hash": "util", "head": "format", "histogram": "util",
+    "error": "util", "extrapolate": "trial", "format": "format", "hash": "util", "head": "format",
+    "histogram": "util",
     "interrupt": "load", "isd": "format", "json": "report", "load": "load",
     "log": "util", "md5": "util", "options": "cli", "private_file": "util",
-    "process": "util", "query": "query", "report": "report",
+    "process": "util", "query": "query", "reload": "trial", "report": "report",
     "run_record": "report", "schema": "format", "source": "source", "text": "util",
     "simd": "format", "ycsb": "format",
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shardload reload: its own options on top of those of a load. */
+#include "commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/json.h>
+#include <shardload/log.h>
+#include <shardload/reload.h>
+
+#include "load_options.h"
+#include "load_setup.h"
+
+/* Adds another error to the problems that there are. */
+static void add_error(sl_error *error, const char *option, const sl_error *why) {
+    char problem[sizeof why->message + 100];
+    snprintf(problem, sizeof problem, "%s: %s", option, why->message);
+    sl_option_problem(error, problem);
+}
+
+static void open_suite(const sl_options *options, sl_suite **suite, sl_error *error) {
+    const char *name = sl_option_string(options, "suite");
+    sl_error why = {0};
+    if (!name)
+        sl_option_problem(error, "--suite is missing: which queries tell that the data is back? "
+                          "`shardquery list` names those that are built in");
+    else if (!sl_suite_open(name, suite, &why))
+        add_error(error, "--suite", &why);
+    else if ((*suite)->count == 0)
+        sl_option_problem(error, "--suite: there is no query in it");
+}
+
+static void read_json(const sl_options *options, const char *option, bson_t **document,
+                      sl_error *error) {
+    const char *path = sl_option_string(options, option);
+    sl_error why = {0};
+    char name[32];
+    snprintf(name, sizeof name, "--%s", option);
+    if (path && !sl_json_read_file(path, document, &why))
+        add_error(error, name, &why);
+}
+
+static void check_answers(const bson_t *answers, sl_error *error) {
+    bson_iter_t found;
+    if (answers && (!bson_iter_init_find(&found, answers, "answers") ||
+                    !BSON_ITER_HOLDS_DOCUMENT(&found)))
+        sl_option_problem(error, "--answers: there is no object \"answers\" in it");
+}
+
+int sl_command_reload(const sl_options *options) {
+    sl_setup setup;
+    sl_error error = {0};
+    sl_suite *suite = NULL;
+    bson_t *answers = NULL, *last = NULL;
+    sl_setup_init(&setup, options);
+    /* The files first: the rest may ask for a password, and does so only when all is well. */
+    open_suite(options, &suite, &error);
+    read_json(options, "answers", &answers, &error);
+    check_answers(answers, &error);
+    read_json(options, "compare", &last, &error);
+    if (sl_option_given(options, "objective") && sl_option_seconds(options, "objective") <= 0)
+        sl_option_problem(&error, "--objective: nothing takes no time; give one like 90s, 15m or 4h");
+    bool ok = sl_set_up_load(&setup, options, &error) && !error.code;
+    const char *sample = sl_option_string(options, "sample");
+    if (sample)
+        setup.config.sample = sl_option_share(sample);
+    int code;
+    if (ok) {
+        const sl_reload_config config = {
+            .load = &setup.config,
+            .suite = suite,
+            .answers = answers,
+            .repeat = (unsigned)sl_option_number(options, "repeat"),
+            .objective_seconds = sl_option_given(options, "objective")
+                                     ? sl_option_seconds(options, "objective")
+                                     : 0,
+            .last = last,
+        };
+        code = sl_reload_run(&config);
+    } else {
+        sl_log_error("%s", error.message);
+        code = error.code;
+    }
+    sl_suite_destroy(suite);
+    bson_destroy(answers);
+    bson_destroy(last);
+    sl_setup_clear(&setup);
+    return code;
+}

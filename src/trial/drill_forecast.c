@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the sizes of a sampled drill to the whole.
+ *
+ * The first step warms the server up and counts for nothing but what does not grow. The two that
+ * follow, a quarter of the sample and all of it, give each phase a line. What the figures of a few
+ * seconds cannot contain is either part of the interval (MODEL_DEVIATION) or said in a note. */
+#include "drill.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/document_id.h>
+#include <shardload/text.h>
+
+/* How far a timing may be off when nothing better is known, as a share and in seconds. */
+#define TIMING_DEVIATION 0.05
+#define LOAD_DEVIATION 0.03
+#define CLOCK_DEVIATION 0.01
+/* A long load meets what a short one does not: checkpoints, eviction, files that grow. */
+#define MODEL_DEVIATION 0.03
+
+#define SAMPLE_SECONDS_LEAST 5.0
+#define SAMPLE_BLOCKS_LEAST 40.0
+#define CHECKPOINT_SECONDS 60.0
+
+const sl_phase_row sl_drill_phases[PHASES] = {
+    [PHASE_START] = {"start", SL_GROWS_NOT, 0},
+    [PHASE_SOURCES] = {"sources", SL_GROWS_NOT, 0},
+    [PHASE_CONNECT] = {"connect", SL_GROWS_NOT, 0},
+    [PHASE_PREPARE] = {"prepare", SL_GROWS_NOT, 0}, /* per range, of which the whole has as many */
+    [PHASE_LOAD] = {"load", SL_GROWS_LINEARLY, 0.2},
+    [PHASE_INDEXES] = {"indexes", SL_GROWS_AS_SORTING, 0.1},
+    [PHASE_BALANCER] = {"balancer", SL_GROWS_NOT, 0},
+    [PHASE_VERIFY] = {"verify", SL_GROWS_LINEARLY, 0.05},
+    [PHASE_ACCOUNT] = {"account", SL_GROWS_NOT, 0},
+    [PHASE_QUERY] = {"query", SL_GROWS_LINEARLY, 0.05},
+};
+
+void sl_drill_note(sl_drill *drill, const char *format, ...) {
+    if (drill->note_count == sizeof drill->notes / sizeof drill->notes[0])
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(drill->notes[drill->note_count++], sizeof drill->notes[0], format, arguments);
+    va_end(arguments);
+}
+
+static double figure(const bson_t *account, const char *path) {
+    bson_iter_t iter, found;
+    if (bson_iter_init(&iter, account) && bson_iter_find_descendant(&iter, path, &found) &&
+        BSON_ITER_HOLDS_NUMBER(&found))
+        return bson_iter_as_double(&found);
+    return 0;
+}
+
+/* The sum of a figure over the sources of the record. */
+static double sum_of_sources(const bson_t *account, const char *key) {
+    bson_iter_t iter, sources, one;
+    double sum = 0;
+    if (!bson_iter_init_find(&iter, account, "sources") || !bson_iter_recurse(&iter, &sources))
+        return 0;
+    while (bson_iter_next(&sources)) {
+        if (bson_iter_recurse(&sources, &one) && bson_iter_find(&one, key))
+            sum += bson_iter_as_double(&one);
+    }
+    return sum;
+}
+
+/* Documents of the whole. Made-up records are counted. The bytes of plain files are known, and so
+ * is how many of them the sample has read; that all files are plain shows in that they have as many
+ * as the sample's share makes them out to have. Of compressed text only the share is known, to a
+ * block or two. */
+static sl_size size_of_whole(const sl_drill_step *sample) {
+    const bson_t *account = &sample->account;
+    double records = sum_of_sources(account, "records");
+    if (records > 0)
+        return (sl_size){records, 0};
+    double stored = sum_of_sources(account, "storedBytes");
+    double blocks = fmax(sample->text_bytes / (double)SL_BLOCK_BYTES, 1);
+    double by_share = sample->documents / sample->share;
+    if (sample->text_bytes > 0 &&
+        fabs(stored * sample->share / sample->text_bytes - 1) < 2.5 / blocks)
+        return (sl_size){sample->documents * stored / sample->text_bytes, 0.002 * by_share};
+    return (sl_size){by_share, by_share * 1.5 / blocks};
+}
+
+static sl_timing timing_of(const sl_drill_step *step, double seconds, double relative) {
+    return (sl_timing){step->documents, seconds, hypot(relative * seconds, CLOCK_DEVIATION)};
+}
+
+/* Text that can be read from front to back only is read, and inflated, as a whole for any sample.
+ * Then the fixed part of a load is anything, and what reading hides of the sending is unknown: at
+ * best all threads send at once, at worst one after the other and when all has been read. */
+static void mind_the_reading(sl_drill *drill, sl_prediction *load) {
+    const sl_drill_step *sample = sl_drill_last(drill);
+    double inflating = figure(&sample->account, "workerSeconds.inflating");
+    double sending = figure(&sample->account, "workerSeconds.parsing") +
+                     figure(&sample->account, "workerSeconds.the server");
+    if (inflating <= 0 || sample->documents <= 0)
+        return;
+    sending *= drill->whole.documents / sample->documents;
+    load->seconds = fmax(load->seconds, sending / drill->config->load->threads);
+    load->low = fmin(load->low, load->seconds);
+    load->high = fmax(load->high, inflating + sending);
+    sl_drill_note(drill, "compressed sources are read to their ends for a sample, too (%.1f s of "
+                  "inflating): how much of the sending that hides is not known", inflating);
+}
+
+/* Of a query's runs, relative to their median. */
+static double scatter_of(const sl_query_run *run) {
+    return run->count > 1 && run->sample.median > 0 ? run->sample.deviation / run->sample.median : 0;
+}
+
+static void forecast_phase(sl_drill *drill, unsigned phase) {
+    const sl_phase_row *row = &sl_drill_phases[phase];
+    bool grows = row->growth != SL_GROWS_NOT;
+    double fixed = row->fixed_deviation;
+    sl_timing timings[STEPS_MAX];
+    size_t count = 0;
+    bool nothing = true; /* to do: no index is wanted */
+    for (size_t i = grows && drill->step_count > 1; i < drill->step_count; i++) {
+        const sl_drill_step *step = &drill->steps[i];
+        double relative = phase == PHASE_LOAD ? hypot(LOAD_DEVIATION, step->load_deviation)
+                                              : TIMING_DEVIATION;
+        nothing = nothing && step->seconds[phase] < 0.001;
+        if (phase == PHASE_QUERY)
+            relative = hypot(relative, scatter_of(&step->runs[0]));
+        if (phase != PHASE_START || i == 0)
+            timings[count++] = timing_of(step, step->seconds[phase], relative);
+    }
+    if (phase == PHASE_LOAD &&
+        figure(&sl_drill_last(drill)->account, "workerSeconds.inflating") > 0)
+        fixed = INFINITY;
+    sl_prediction *made = &drill->phases[phase];
+    if (grows && nothing)
+        count = 0;
+    *made = sl_extrapolate(row->growth, fixed, timings, count, drill->whole);
+    if (grows) {
+        double below = hypot(made->seconds - made->low, 2 * MODEL_DEVIATION * made->seconds);
+        double above = hypot(made->high - made->seconds, 2 * MODEL_DEVIATION * made->seconds);
+        made->low = fmax(made->seconds - below, 0);
+        made->high = made->seconds + above;
+    }
+    if (phase == PHASE_LOAD)
+        mind_the_reading(drill, made);
+}
+
+static void forecast_query(sl_drill *drill, size_t query) {
+    const sl_phase_row *row = &sl_drill_phases[PHASE_QUERY];
+    sl_timing timings[STEPS_MAX];
+    size_t count = 0;
+    for (size_t i = drill->step_count > 1; i < drill->step_count; i++) {
+        const sl_drill_step *step = &drill->steps[i];
+        if (step->runs[query].count > 0)
+            timings[count++] =
+                timing_of(step, step->runs[query].sample.median / 1e3,
+                          hypot(TIMING_DEVIATION, scatter_of(&step->runs[query])));
+    }
+    drill->queries[query] =
+        sl_extrapolate(row->growth, row->fixed_deviation, timings, count, drill->whole);
+}
+
+static void take_notes(sl_drill *drill) {
+    const sl_drill_step *sample = sl_drill_last(drill);
+    double load = sample->seconds[PHASE_LOAD];
+    double blocks = sample->text_bytes / (double)SL_BLOCK_BYTES;
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    if (load < SAMPLE_SECONDS_LEAST)
+        sl_drill_note(drill, "the sample was loaded in %.1f s, where chance weighs much: a larger "
+                      "--sample says more", load);
+    if (sample->text_bytes > 0 && blocks < SAMPLE_BLOCKS_LEAST)
+        sl_drill_note(drill, "the sample has %.0f blocks of a MiB: few to stand for the whole",
+                      ceil(blocks));
+    double checkpoints = drill->phases[PHASE_LOAD].seconds / CHECKPOINT_SECONDS;
+    if (load < CHECKPOINT_SECONDS && checkpoints >= 1)
+        sl_drill_note(drill, "the sample was loaded between two checkpoints of the servers, and the "
+                      "whole will meet about %.0f of them", checkpoints);
+    sl_storage_engine engine;
+    sl_storage_engine_read(drill->connection, &engine);
+    double bytes = figure(&sample->account, "accounting.bsonBytes");
+    double whole = sample->documents > 0 ? bytes * drill->whole.documents / sample->documents : 0;
+    double cache = 0.8 * (double)engine.cache_bytes; /* what is kept of it without eviction */
+    if (cache > 0 && whole > cache && bytes < cache)
+        sl_drill_note(drill, "the whole (%s) does not fit into the server's cache (%s), as the "
+                      "sample does: indexes, verification and queries may take longer than this",
+                      sl_human_bytes(whole, a), sl_human_bytes((double)engine.cache_bytes, b));
+    if (drill->config->load->rate_limit > 0)
+        sl_drill_note(drill, "the load of the whole is predicted with the same --rate-limit");
+}
+
+bool sl_drill_forecast(sl_drill *drill, sl_error *error) {
+    size_t count = drill->config->suite->count;
+    drill->queries = calloc(count + 1, sizeof *drill->queries);
+    if (!drill->queries)
+        return sl_error_memory(error, "predicting");
+    drill->whole = size_of_whole(sl_drill_last(drill));
+    for (unsigned i = 0; i < PHASES; i++)
+        forecast_phase(drill, i);
+    for (size_t i = 0; i < count; i++)
+        forecast_query(drill, i);
+    drill->total = sl_prediction_sum(drill->phases, PHASES);
+    take_notes(drill);
+    drill->forecast = true;
+    return true;
+}

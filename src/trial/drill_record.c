@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a drill leaves: tables for people, reload.json for programs. */
+#include "drill.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+/* ---- for people ---- */
+
+static double sum_of_phases(const sl_drill_step *step) {
+    double sum = 0;
+    for (unsigned i = 0; i < PHASES; i++)
+        sum += step->seconds[i];
+    return sum;
+}
+
+/* "12.3 s .. 14.5 s" */
+static const char *interval(const sl_prediction *prediction, char out[80]) {
+    char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    snprintf(out, 80, "%s .. %s", sl_human_seconds(prediction->low, low),
+             sl_human_seconds(prediction->high, high));
+    return out;
+}
+
+static void print_whole(const sl_drill *drill) {
+    const sl_drill_step *whole = sl_drill_last(drill);
+    double sum = sum_of_phases(whole);
+    char seconds[SL_HUMAN_ROOM];
+    sl_log_info("  %-12s %12s %8s", "phase", "took", "share");
+    for (unsigned i = 0; i < PHASES; i++)
+        sl_log_info("  %-12s %12s %6.1f %%", sl_drill_phases[i].name,
+                    sl_human_seconds(whole->seconds[i], seconds),
+                    sum > 0 ? 100 * whole->seconds[i] / sum : 0);
+    sl_log_info("  %-12s %12s", "together", sl_human_seconds(sum, seconds));
+}
+
+static void print_forecast(const sl_drill *drill) {
+    const sl_drill_step *sample = sl_drill_last(drill);
+    double total = drill->total.seconds;
+    char took[SL_HUMAN_ROOM], whole[SL_HUMAN_ROOM], range[80];
+    sl_log_info("  %-12s %12s %12s %8s   %s", "phase", "the sample", "the whole", "share",
+                "between");
+    for (unsigned i = 0; i < PHASES; i++) {
+        const sl_prediction *phase = &drill->phases[i];
+        sl_log_info("  %-12s %12s %12s %6.1f %%   %s", sl_drill_phases[i].name,
+                    sl_human_seconds(sample->seconds[i], took),
+                    sl_human_seconds(phase->seconds, whole),
+                    total > 0 ? 100 * phase->seconds / total : 0, interval(phase, range));
+    }
+    sl_log_info("  %-12s %12s %12s %8s   %s", "together",
+                sl_human_seconds(sum_of_phases(sample), took), sl_human_seconds(total, whole), "",
+                interval(&drill->total, range));
+    for (size_t i = 0; i < sample->run_count; i++) {
+        if (sample->runs[i].count > 0)
+            sl_log_info("  query %s: %s; of the whole %s, between %s",
+                        drill->config->suite->queries[i].name,
+                        sl_human_seconds(sample->runs[i].sample.median / 1e3, took),
+                        sl_human_seconds(drill->queries[i].seconds, whole),
+                        interval(&drill->queries[i], range));
+    }
+}
+
+static void print_first_answer(const sl_drill *drill) {
+    char seconds[SL_HUMAN_ROOM], documents[SL_HUMAN_ROOM], range[80];
+    if (drill->forecast)
+        sl_log_info("first query answered, of the whole (%s documents): after %s, between %s; answers "
+                    "are not checked on a sample",
+                    sl_human_count((uint64_t)drill->whole.documents, documents),
+                    sl_human_seconds(drill->total.seconds, seconds), interval(&drill->total, range));
+    else if (drill->correct)
+        sl_log_info("first correct query: after %s",
+                    sl_human_seconds(drill->first_correct, seconds));
+    else if (drill->checked)
+        sl_log_error("no query gave the answer that is expected");
+    else if (drill->first_correct > 0)
+        sl_log_info("first query answered: after %s; its answer was not checked (--answers FILE, or "
+                    "answers in the suite)", sl_human_seconds(drill->first_correct, seconds));
+    else
+        sl_log_error("no query was answered");
+}
+
+static void print_objective(const sl_drill *drill) {
+    char wanted[SL_HUMAN_ROOM];
+    if (drill->config->objective_seconds <= 0)
+        return;
+    sl_human_seconds(drill->config->objective_seconds, wanted);
+    switch (drill->objective) {
+    case SL_OBJECTIVE_MET:
+        sl_log_info("the objective of %s is met", wanted);
+        break;
+    case SL_OBJECTIVE_NOT_MET:
+        sl_log_error("the objective of %s is NOT met", wanted);
+        break;
+    case SL_OBJECTIVE_UNKNOWN:
+        sl_log_warning("whether the objective of %s is met cannot be told: it lies within the error "
+                       "of the prediction; take a larger --sample", wanted);
+        break;
+    }
+}
+
+void sl_drill_print(const sl_drill *drill) {
+    sl_log_info("%s", "");
+    if (drill->forecast)
+        print_forecast(drill);
+    else
+        print_whole(drill);
+    for (unsigned i = 0; i < drill->note_count; i++)
+        sl_log_info("  note: %s", drill->notes[i]);
+    print_first_answer(drill);
+    print_objective(drill);
+}
+
+/* ---- for programs ---- */
+
+static double rounded(double seconds) {
+    return (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
+}
+
+/* Puts what the load's record says under `key` into the drill's. */
+static void take_over(const bson_t *account, const char *key, bson_t *record) {
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, account, key))
+        bson_append_iter(record, key, -1, &iter);
+}
+
+static void append_prediction(bson_t *to, const sl_prediction *prediction) {
+    BSON_APPEND_DOUBLE(to, "seconds", rounded(prediction->seconds));
+    BSON_APPEND_DOUBLE(to, "low", rounded(prediction->low));
+    BSON_APPEND_DOUBLE(to, "high", rounded(prediction->high));
+}
+
+static void append_phases(bson_t *record, const double *seconds) {
+    bson_t array, item;
+    BSON_APPEND_ARRAY_BEGIN(record, "phases", &array);
+    for (uint32_t i = 0; i < PHASES; i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_UTF8(&item, "name", sl_drill_phases[i].name);
+        BSON_APPEND_DOUBLE(&item, "seconds", rounded(seconds[i]));
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+}
+
+static void append_predicted(const sl_drill *drill, bson_t *record) {
+    bson_t section, array, item;
+    char room[16];
+    const char *key;
+    BSON_APPEND_DOCUMENT_BEGIN(record, "predicted", &section);
+    BSON_APPEND_DOUBLE(&section, "documents", (double)(int64_t)drill->whole.documents);
+    BSON_APPEND_ARRAY_BEGIN(&section, "phases", &array);
+    for (uint32_t i = 0; i < PHASES; i++) {
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_UTF8(&item, "name", sl_drill_phases[i].name);
+        append_prediction(&item, &drill->phases[i]);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(&section, &array);
+    append_prediction(&section, &drill->total);
+    BSON_APPEND_ARRAY_BEGIN(&section, "queries", &array);
+    for (uint32_t i = 0; i < drill->config->suite->count; i++) {
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_UTF8(&item, "name", drill->config->suite->queries[i].name);
+        append_prediction(&item, &drill->queries[i]);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(&section, &array);
+    BSON_APPEND_ARRAY_BEGIN(&section, "notes", &array);
+    for (uint32_t i = 0; i < drill->note_count; i++) {
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_UTF8(&array, key, drill->notes[i]);
+    }
+    bson_append_array_end(&section, &array);
+    bson_append_document_end(record, &section);
+}
+
+/* The sizes that the prediction comes from. */
+static void append_steps(const sl_drill *drill, bson_t *record) {
+    bson_t array, item;
+    BSON_APPEND_ARRAY_BEGIN(record, "steps", &array);
+    for (uint32_t i = 0; i < drill->step_count; i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_DOUBLE(&item, "share", drill->steps[i].share);
+        BSON_APPEND_INT64(&item, "documents", (int64_t)drill->steps[i].documents);
+        BSON_APPEND_DOUBLE(&item, "loadDeviation", drill->steps[i].load_deviation);
+        append_phases(&item, drill->steps[i].seconds);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+}
+
+static bool append_queries(const sl_drill *drill, bson_t *record) {
+    const sl_drill_step *step = sl_drill_last(drill);
+    const sl_query_options options = {.database = drill->config->load->database,
+                                      .collection = step->collection,
+                                      .repeat = sl_drill_repeat(drill)};
+    bson_t queries;
+    bool ok = BSON_APPEND_ARRAY_BEGIN(record, "queries", &queries);
+    for (size_t i = 0; ok && i < step->run_count; i++) {
+        const sl_query_outcome outcome = {.suite = drill->config->suite,
+                                          .query = &drill->config->suite->queries[i],
+                                          .options = &options,
+                                          .run = &step->runs[i],
+                                          .documents = step->stored,
+                                          .documents_known = step->stored > 0};
+        ok = sl_report_append(&queries, &outcome);
+    }
+    return ok && bson_append_array_end(record, &queries);
+}
+
+static bool finished(const sl_drill *drill, sl_exit code) {
+    return drill->forecast || (drill->step_count > 0 && sl_drill_last(drill)->runs &&
+                               code != SL_EXIT_INTERRUPTED);
+}
+
+bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
+    const sl_load_config *load = drill->config->load;
+    BSON_APPEND_UTF8(record, "program", "shardload");
+    BSON_APPEND_UTF8(record, "command", "reload");
+    BSON_APPEND_UTF8(record, "version", load->program_version);
+    BSON_APPEND_DATE_TIME(record, "startedAt", drill->wall_start);
+    if (drill->step_count > 0) {
+        take_over(&sl_drill_last(drill)->account, "client", record);
+        take_over(&sl_drill_last(drill)->account, "server", record);
+    }
+    BSON_APPEND_DOCUMENT(record, "options", load->options);
+    BSON_APPEND_DOUBLE(record, "sample", load->sample);
+    if (drill->config->objective_seconds > 0) {
+        BSON_APPEND_DOUBLE(record, "objectiveSeconds", drill->config->objective_seconds);
+        if (finished(drill, code))
+            BSON_APPEND_UTF8(record, "objectiveMet", sl_objective_text(drill->objective));
+    }
+    bool ok = true;
+    if (drill->step_count > 0) {
+        append_phases(record, sl_drill_last(drill)->seconds);
+        if (drill->forecast)
+            append_predicted(drill, record);
+        if (sl_drill_sampled(drill))
+            append_steps(drill, record);
+        if (!sl_drill_sampled(drill) && drill->first_correct > 0) /* of a sample it means nothing */
+            BSON_APPEND_DOUBLE(record,
+                               drill->correct ? "firstCorrectQuerySeconds" : "firstQuerySeconds",
+                               rounded(drill->first_correct));
+        BSON_APPEND_BOOL(record, "answersChecked", drill->checked);
+        ok = append_queries(drill, record);
+        take_over(&sl_drill_last(drill)->account, "accounting", record);
+        ok = ok && BSON_APPEND_DOCUMENT(record, "load", &sl_drill_last(drill)->account);
+    }
+    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
+    return BSON_APPEND_INT32(record, "exitCode", code) && ok;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step of a drill: a load, whose own record tells what its phases took, and then every query of
+ * the suite, which runs for the first time on documents that have just come in. */
+#include "drill.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+#include <shardload/interrupt.h>
+#include <shardload/log.h>
+#include <shardload/text.h>
+
+static double number_at(const bson_t *document, const char *path) {
+    bson_iter_t iter, found;
+    if (bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
+        BSON_ITER_HOLDS_NUMBER(&found))
+        return bson_iter_as_double(&found);
+    return 0;
+}
+
+/* ---- the load ---- */
+
+static void read_phases(sl_drill_step *step, double wall) {
+    bson_iter_t iter, phases, one;
+    double sum = 0;
+    if (!bson_iter_init_find(&iter, &step->account, "phases") || !bson_iter_recurse(&iter, &phases))
+        return;
+    while (bson_iter_next(&phases)) {
+        if (!bson_iter_recurse(&phases, &one) || !bson_iter_find(&one, "name") ||
+            !BSON_ITER_HOLDS_UTF8(&one))
+            continue;
+        const char *name = bson_iter_utf8(&one, NULL);
+        double seconds = bson_iter_find(&one, "seconds") ? bson_iter_as_double(&one) : 0;
+        sum += seconds;
+        for (unsigned i = 0; i < PHASES; i++) {
+            if (strcmp(sl_drill_phases[i].name, name) == 0)
+                step->seconds[i] += seconds;
+        }
+    }
+    step->seconds[PHASE_ACCOUNT] = wall > sum ? wall - sum : 0;
+}
+
+static void read_series(sl_drill_step *step) {
+    bson_iter_t iter, series, one;
+    size_t count = 0, room = 0;
+    sl_series_point *points = NULL;
+    if (!bson_iter_init_find(&iter, &step->account, "series") || !bson_iter_recurse(&iter, &series))
+        return;
+    while (bson_iter_next(&series)) {
+        if (count == room) {
+            room = 2 * room + 64;
+            sl_series_point *more = realloc(points, room * sizeof *points);
+            if (!more)
+                break; /* the deviation of a shorter series, then */
+            points = more;
+        }
+        points[count] = (sl_series_point){0};
+        if (!bson_iter_recurse(&series, &one))
+            continue;
+        while (bson_iter_next(&one)) {
+            if (strcmp(bson_iter_key(&one), "seconds") == 0)
+                points[count].seconds = bson_iter_as_double(&one);
+            else if (strcmp(bson_iter_key(&one), "documents") == 0)
+                points[count].documents = bson_iter_as_double(&one);
+        }
+        count++;
+    }
+    step->load_deviation = sl_rate_deviation(points, count);
+    free(points);
+}
+
+static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_directory) {
+    sl_load_config config = *drill->config->load;
+    config.account = &step->account;
+    config.collection = step->collection;
+    config.work_directory = work_directory;
+    config.report = NULL; /* it is the drill's */
+    config.completed_by = "`shardload load` with the same sources and options";
+    if (step->share < 1) {
+        config.sample = step->share;
+        config.part_of_trial = true;
+        config.drop = false;
+    }
+    int64_t start = sl_clock_ns();
+    atomic_store(&drill->loading, true);
+    sl_exit code = sl_load_run(&config);
+    atomic_store(&drill->loading, false);
+    double wall = sl_seconds_since(start);
+    char path[600];
+    snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
+    sl_log_open_file(path, NULL); /* the load has closed it; without it there is the screen */
+    read_phases(step, wall);
+    read_series(step);
+    step->documents = number_at(&step->account, "accounting.inserted") +
+                      number_at(&step->account, "accounting.alreadyThere");
+    step->text_bytes = number_at(&step->account, "accounting.textBytes");
+    return code;
+}
+
+/* ---- the queries ---- */
+
+bool sl_drill_expected(const sl_drill *drill, const sl_query *query, bson_t *array) {
+    bson_iter_t answers, one;
+    if (sl_drill_sampled(drill)) /* they are answers over the whole */
+        return false;
+    if (drill->config->answers && bson_iter_init_find(&answers, drill->config->answers, "answers") &&
+        bson_iter_recurse(&answers, &one) && bson_iter_find(&one, query->name) &&
+        BSON_ITER_HOLDS_ARRAY(&one)) {
+        uint32_t length;
+        const uint8_t *bytes;
+        bson_iter_array(&one, &length, &bytes);
+        return bson_init_static(array, bytes, length);
+    }
+    return query->expected &&
+           bson_init_static(array, bson_get_data(query->expected), query->expected->len);
+}
+
+/* What counts is the end of the query's first run. */
+static void take_answer(sl_drill *drill, const sl_query_run *run, bool checked, double begun) {
+    drill->checked = drill->checked || checked;
+    drill->wrong = drill->wrong || run->answer == SL_ANSWER_WRONG;
+    if (run->answer == SL_ANSWER_OK && !drill->correct) {
+        drill->correct = true;
+        drill->first_correct = begun + run->timings[0] / 1e3;
+    }
+}
+
+static void say(const sl_query *query, const sl_query_run *run) {
+    char seconds[SL_HUMAN_ROOM];
+    sl_log_info("  query %s: %s, answer %s", query->name,
+                sl_human_seconds(run->timings[0] / 1e3, seconds), sl_answer_text(run->answer));
+    for (size_t i = 0; run->answer == SL_ANSWER_WRONG && i < run->differences.count &&
+                       i < SL_DIFFERENCES_KEPT; i++)
+        sl_log_error("query %s: %s", query->name, run->differences.text[i]);
+}
+
+static bool ask_all(sl_drill *drill, sl_drill_step *step, sl_error *error) {
+    const sl_suite *suite = drill->config->suite;
+    const sl_load_config *target = drill->config->load;
+    double begun = sl_seconds_since(drill->start);
+    bool exists, any = false;
+    sl_error uncounted;
+    step->runs = calloc(suite->count, sizeof *step->runs);
+    if (!step->runs)
+        return sl_error_memory(error, "running a query suite");
+    for (; step->run_count < suite->count; step->run_count++) {
+        const sl_query *query = &suite->queries[step->run_count];
+        sl_query_run *run = &step->runs[step->run_count];
+        bson_t expected;
+        bool checked = sl_drill_expected(drill, query, &expected);
+        const sl_query_options options = {.database = target->database,
+                                          .collection = step->collection,
+                                          .repeat = sl_drill_repeat(drill),
+                                          .expected = checked ? &expected : NULL};
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted: the load was done, but not every query was "
+                                "asked");
+        double start = sl_seconds_since(drill->start);
+        if (!sl_query_execute(drill->connection, query, &options, run)) {
+            sl_log_error("%s", run->error.message);
+            drill->failed = true;
+            drill->checked = drill->checked || checked;
+            continue;
+        }
+        take_answer(drill, run, checked, start);
+        if (!any && !checked)
+            step->seconds[PHASE_QUERY] =
+                sl_drill_sampled(drill) ? run->sample.median / 1e3
+                                        : start + run->timings[0] / 1e3 - begun;
+        any = true;
+        if (!sl_drill_sampled(drill))
+            say(query, run);
+    }
+    if (drill->correct)
+        step->seconds[PHASE_QUERY] = drill->first_correct - begun;
+    else if (any && !drill->checked) /* no answer is expected: any will do */
+        drill->first_correct = begun + step->seconds[PHASE_QUERY];
+    /* For the report, which does without where the privilege is missing. */
+    sl_query_count_documents(drill->connection, target->database, step->collection, &step->stored,
+                             &exists, &uncounted);
+    return true;
+}
+
+/* ---- together ---- */
+
+static void say_step(const sl_drill_step *step) {
+    char documents[SL_HUMAN_ROOM], line[300] = "";
+    size_t used = 0;
+    for (unsigned i = PHASE_PREPARE; i < PHASES && used < sizeof line; i++) {
+        if (step->seconds[i] >= 0.0005)
+            used += (size_t)snprintf(line + used, sizeof line - used, ", %s %.3f s",
+                                     sl_drill_phases[i].name, step->seconds[i]);
+    }
+    sl_log_info("  %.3g %% of the blocks, %s documents%s", 100 * step->share,
+                sl_human_count((uint64_t)step->documents, documents), line);
+}
+
+sl_exit sl_drill_run_step(sl_drill *drill, double share, const char *collection,
+                          const char *work_directory) {
+    sl_drill_step *step = &drill->steps[drill->step_count++];
+    sl_error error = {0};
+    *step = (sl_drill_step){.share = share};
+    bson_init(&step->account);
+    snprintf(step->collection, sizeof step->collection, "%s", collection);
+    if (drill->step_count == 1)
+        step->seconds[PHASE_START] = sl_seconds_since(drill->start);
+    sl_exit code = load(drill, step, work_directory);
+    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+        return code;
+    drill->rejects = drill->rejects || code == SL_EXIT_REJECTS;
+    if (!ask_all(drill, step, &error)) {
+        sl_log_error("%s", error.message);
+        return error.code;
+    }
+    if (sl_drill_sampled(drill))
+        say_step(step);
+    return SL_EXIT_OK;
+}
+
+void sl_drill_step_clear(sl_drill_step *step) {
+    for (size_t i = 0; i < step->run_count; i++)
+        sl_query_run_clear(&step->runs[i]);
+    free(step->runs);
+    bson_destroy(&step->account);
+}

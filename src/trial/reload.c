@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The drill from start to end.
+ *
+ * Of the whole: one load into the target, then the queries. It is a load like any other, with its
+ * journal in the drill's work directory, and says what it does itself.
+ *
+ * Of a sample: three loads into throw-away collections beside the target, each with its queries: one
+ * to warm the server up, a quarter of the sample, and all of it. Each collection is dropped when it
+ * has been asked, and whatever ends the drill, `sl_reload_run` goes through the same last lines, which
+ * drop the one that is left. Only a second Ctrl-C takes a shorter way: the thread that hears it drops
+ * the collection itself. The load that is under way may then have one more insert in flight, which
+ * would make the collection again; so it is dropped a second time, a moment later, when the load,
+ * which has been told to stop, is not sending any more. What even that leaves, the next drill removes.
+ */
+#include "drill.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/interrupt.h>
+#include <shardload/json.h>
+#include <shardload/log.h>
+
+#define KIND "drill"
+#define WARM_UP_SHARE (1.0 / 16) /* of the sample */
+#define SMALL_SHARE (1.0 / 4)
+
+/* ---- what must be removed ---- */
+
+/* The throw-away collection that there is. */
+static struct {
+    pthread_mutex_t lock;
+    char name[SL_THROWAWAY_ROOM]; /* "" for none */
+} litter = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void set_litter(const char *name) {
+    pthread_mutex_lock(&litter.lock);
+    snprintf(litter.name, sizeof litter.name, "%s", name);
+    pthread_mutex_unlock(&litter.lock);
+}
+
+static bool remove_litter(const sl_drill *drill, sl_error *error) {
+    pthread_mutex_lock(&litter.lock);
+    bool ok = !litter.name[0] || sl_throwaway_drop(drill->connection, drill->config->load->database,
+                                                   litter.name, error);
+    if (!ok)
+        sl_error_prefix(error, "the throw-away collection %s is left", litter.name);
+    litter.name[0] = '\0';
+    pthread_mutex_unlock(&litter.lock);
+    return ok;
+}
+
+static void on_first_signal(void *context) {
+    sl_drill *drill = context;
+    if (sl_drill_sampled(drill))
+        sl_log_warning("stopping; the throw-away collection is removed; once more to stop at once");
+    else if (!atomic_load(&drill->loading))
+        sl_log_warning("stopping after the query that is running; once more to stop at once");
+}
+
+static void on_second_signal(void *context) {
+    sl_drill *drill = context;
+    char name[SL_THROWAWAY_ROOM];
+    sl_error error = {0};
+    if (sl_drill_sampled(drill)) {
+        pthread_mutex_lock(&litter.lock);
+        strcpy(name, litter.name);
+        pthread_mutex_unlock(&litter.lock);
+        bool ok = remove_litter(drill, &error);
+        if (name[0] && ok) {
+            nanosleep(&(struct timespec){0, 300000000}, NULL);
+            ok = sl_throwaway_drop(drill->connection, drill->config->load->database, name, &error);
+        }
+        if (!ok)
+            sl_log_error("%s", error.message);
+    }
+    if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* else the load has said so */
+        sl_log_warning("stopped at once");
+}
+
+/* ---- the beginning ---- */
+
+static bool make_work_directory(sl_drill *drill, sl_error *error) {
+    const sl_load_config *load = drill->config->load;
+    size_t room = sizeof drill->work_directory;
+    bool made = false;
+    errno = EEXIST;
+    if (load->work_directory) {
+        if (strlen(load->work_directory) >= room - 20)
+            return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes", room - 21);
+        strcpy(drill->work_directory, load->work_directory);
+        made = mkdir(drill->work_directory, 0700) == 0 || errno == EEXIST;
+    }
+    for (unsigned attempt = 1; !load->work_directory && !made && errno == EEXIST && attempt < 1000;
+         attempt++) {
+        time_t now = time(NULL);
+        struct tm local;
+        char stamp[32], number[16] = "";
+        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+        if (attempt > 1)
+            snprintf(number, sizeof number, "-%u", attempt);
+        snprintf(drill->work_directory, room, "shardload-reload-%s.%s-%s%s", load->database,
+                 load->collection, stamp, number);
+        made = mkdir(drill->work_directory, 0700) == 0;
+    }
+    char path[600];
+    snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
+    if (!made)
+        return sl_error_set(error, SL_EXIT_USAGE, "cannot make the work directory %s: %s; name "
+                            "another one with --work-dir", drill->work_directory, strerror(errno));
+    if (!sl_json_may_write_file(path, error))
+        return false;
+    snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
+    return sl_log_open_file(path, error) &&
+           (!load->report || sl_json_may_write_file(load->report, error));
+}
+
+/* A sample is read three times. */
+static bool check_sources(const sl_drill *drill, sl_error *error) {
+    const sl_load_config *load = drill->config->load;
+    for (size_t i = 0; sl_drill_sampled(drill) && i < load->path_count; i++) {
+        struct stat facts;
+        bool piped = strcmp(load->paths[i], "-") == 0 ||
+                     (stat(load->paths[i], &facts) == 0 && S_ISFIFO(facts.st_mode));
+        if (piped)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s is a pipe: with --sample sources are read three times; give files, "
+                                "or leave --sample out", load->paths[i]);
+    }
+    return true;
+}
+
+/* A drill begins with nothing. */
+static bool check_target(const sl_drill *drill, sl_error *error) {
+    const sl_load_config *load = drill->config->load;
+    const sl_target target = {.database = load->database, .collection = load->collection};
+    char uuid[SL_UUID_ROOM];
+    if (sl_drill_sampled(drill) || load->drop)
+        return true;
+    return sl_target_uuid(drill->connection, &target, uuid, error) &&
+           (!uuid[0] || sl_error_set(error, SL_EXIT_USAGE,
+                                     "%s.%s is there already, and a reload begins with nothing: "
+                                     "--drop drops it; --sample 5%% does not touch it",
+                                     load->database, load->collection));
+}
+
+static bool begin(sl_drill *drill, sl_error *error) {
+    const sl_load_config *load = drill->config->load;
+    return check_sources(drill, error) &&
+           sl_connection_open(load->uri, "shardload", 3, &drill->connection, error) &&
+           check_target(drill, error) &&
+           sl_throwaway_remove_leftovers(drill->connection, load->database, load->collection, KIND,
+                                         error) &&
+           make_work_directory(drill, error);
+}
+
+/* ---- the drills ---- */
+
+static sl_exit report_error(const sl_error *error) {
+    sl_log_error("%s", error->message);
+    return error->code;
+}
+
+static sl_exit drill_whole(sl_drill *drill) {
+    return sl_drill_run_step(drill, 1, drill->config->load->collection, drill->work_directory);
+}
+
+static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const char *folder) {
+    const sl_load_config *load = drill->config->load;
+    char name[SL_THROWAWAY_ROOM], path[600];
+    sl_error error = {0};
+    if (sl_interrupt_requested())
+        return SL_EXIT_INTERRUPTED;
+    if (!sl_throwaway_name(load->database, load->collection, KIND, number, name, &error))
+        return report_error(&error);
+    /* The journal of an earlier drill that was cut short is of a collection that is gone. */
+    snprintf(path, sizeof path, "%s/%s/journal", drill->work_directory, folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/%s", drill->work_directory, folder);
+    set_litter(name);
+    sl_exit code = sl_drill_run_step(drill, share, name, path);
+    if (!remove_litter(drill, &error)) {
+        report_error(&error);
+        code = code == SL_EXIT_OK ? error.code : code;
+    }
+    return code;
+}
+
+static sl_exit drill_sample(sl_drill *drill) {
+    static const struct {
+        double share; /* of the sample */
+        const char *folder;
+    } sizes[] = {{WARM_UP_SHARE, "warm-up"}, {SMALL_SHARE, "small"}, {1, "sample"}};
+    double share = drill->config->load->sample;
+    sl_error error = {0};
+    sl_exit code = SL_EXIT_OK;
+    sl_log_info("a sample of %.3g %%, in throw-away collections beside %s.%s; the first size is to "
+                "warm up", 100 * share, drill->config->load->database,
+                drill->config->load->collection);
+    for (unsigned i = 0; code == SL_EXIT_OK && i < sizeof sizes / sizeof sizes[0]; i++)
+        code = drill_size(drill, i + 1, share * sizes[i].share, sizes[i].folder);
+    if (code == SL_EXIT_OK && sl_drill_last(drill)->documents == 0)
+        sl_error_set(&error, SL_EXIT_SOURCE, "there is no document in the sample: take a larger one");
+    if (code == SL_EXIT_OK && (error.code || !sl_drill_forecast(drill, &error)))
+        code = report_error(&error);
+    return code;
+}
+
+/* ---- the end ---- */
+
+static void judge(sl_drill *drill) {
+    double objective = drill->config->objective_seconds;
+    if (drill->forecast) {
+        drill->objective = sl_objective_of(&drill->total, objective);
+        return;
+    }
+    bool reached = drill->correct || (!drill->checked && drill->first_correct > 0);
+    drill->objective = reached && drill->first_correct <= objective ? SL_OBJECTIVE_MET
+                                                                    : SL_OBJECTIVE_NOT_MET;
+}
+
+static sl_exit code_of(const sl_drill *drill) {
+    if (drill->failed)
+        return SL_EXIT_CLUSTER;
+    if (drill->wrong ||
+        (drill->config->objective_seconds > 0 && drill->objective == SL_OBJECTIVE_NOT_MET))
+        return SL_EXIT_VERIFICATION;
+    return drill->rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
+}
+
+static bool write_record(const sl_drill *drill, sl_exit code, sl_error *error) {
+    const sl_reload_config *config = drill->config;
+    bson_t record = BSON_INITIALIZER;
+    char path[600];
+    snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
+    bool ok = sl_drill_record(drill, code, &record) || sl_error_memory(error, "keeping the record");
+    ok = ok && sl_json_write_file(path, &record, error);
+    if (ok)
+        sl_log_info("drill record: %s", path);
+    ok = ok && (!config->load->report || sl_json_write_file(config->load->report, &record, error));
+    if (ok && config->last)
+        ok = sl_drill_compare(config->last, &record, error);
+    bson_destroy(&record);
+    return ok;
+}
+
+static bool check_last(const bson_t *last, sl_error *error) {
+    bson_iter_t iter;
+    bool good = !last || (bson_iter_init_find(&iter, last, "command") &&
+                          BSON_ITER_HOLDS_UTF8(&iter) &&
+                          strcmp(bson_iter_utf8(&iter, NULL), "reload") == 0);
+    return good || sl_error_set(error, SL_EXIT_SOURCE,
+                                "the file of --compare is not the record of a reload (reload.json)");
+}
+
+sl_exit sl_reload_run(const sl_reload_config *config) {
+    sl_drill drill = {.config = config, .start = sl_clock_ns(), .wall_start = sl_wall_clock_ms()};
+    sl_error error = {0};
+    sl_exit code = SL_EXIT_OK;
+    bool listening = check_last(config->last, &error) &&
+                     sl_interrupt_listen(on_first_signal, on_second_signal, &drill, &error);
+    bool begun = listening && begin(&drill, &error);
+    if (!begun)
+        code = report_error(&error);
+    if (begun)
+        code = sl_drill_sampled(&drill) ? drill_sample(&drill) : drill_whole(&drill);
+    if (begun && code == SL_EXIT_OK) {
+        judge(&drill);
+        code = code_of(&drill);
+        sl_drill_print(&drill);
+    } else if (begun && code == SL_EXIT_INTERRUPTED && sl_drill_sampled(&drill)) {
+        sl_log_warning("interrupted; the target was not touched");
+    }
+    if (begun && !write_record(&drill, code, &error)) {
+        report_error(&error);
+        code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
+    }
+    sl_error removing = {0};
+    if (drill.connection && !remove_litter(&drill, &removing))
+        report_error(&removing);
+    if (listening)
+        sl_interrupt_stop_listening();
+    for (size_t i = 0; i < drill.step_count; i++)
+        sl_drill_step_clear(&drill.steps[i]);
+    free(drill.queries);
+    sl_connection_close(drill.connection);
+    sl_log_close_file();
+    return code;
+}

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload reload`: the drill of the whole and of a sample, what they leave behind, and what they
+say. How near predictions come to the truth is for tools/bench; here they are only held against
+themselves."""
+import json
+import os
+import re
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",
+          "account", "query"]
+
+
+class AnyServer:
+    def data(self, rows, seed):
+        """Returns (path, its answers' path)."""
+        (path,), answers = self.generate("B", rows, "--seed", seed)
+        return path, self.file(f"answers-{seed}.json", json.dumps(answers))
+
+    def reload(self, *words, code=support.EXIT_OK):
+        """Returns (what it said, reload.json, the work directory)."""
+        work = self.scratch / f"reload-{next(self._counter)}"
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", work,
+                                 "--progress", "none", *words, code=code)
+        record = json.loads((work / "reload.json").read_text("utf-8"))
+        self.assertEqual((record["program"], record["command"], record["exitCode"]),
+                         ("shardload", "reload", code))
+        self.assertEqual([phase["name"] for phase in record["phases"]], PHASES)
+        return outcome, record, work
+
+    def collections(self):
+        return sorted(self.database.list_collection_names())
+
+    def drills(self):
+        return [name for name in self.collections() if ".drill." in name]
+
+    # The whole
+
+    def test_the_whole(self):
+        path, answers = self.data(30000, 61)
+        report = self.scratch / "copy.json"
+        outcome, record, work = self.reload(
+            "--answers", answers, "--objective", "10h", "--index", '{"v": 1}', "--report", report,
+            path)
+        self.assertEqual(self.database.t.count_documents({}), 30000)
+        self.assertEqual(record["objectiveMet"], "yes")
+        self.assertEqual(record["objectiveSeconds"], 36000)
+        self.assertEqual(record["accounting"]["inserted"], 30000)
+        self.assertIs(record["answersChecked"], True)
+        self.assertEqual({query["answer"] for query in record["queries"]}, {"ok"})
+        self.assertEqual(len(record["queries"]), 4)
+        self.assertEqual(record["load"], support.run_record(work))
+        self.assertEqual(json.loads(report.read_text()), record)
+        # The phases are the way to the first correct query, and leave nothing much out.
+        way = sum(phase["seconds"] for phase in record["phases"])
+        self.assertLessEqual(way, record["firstCorrectQuerySeconds"] + 0.01)
+        self.assertNotIn("predicted", record)
+        self.assertIn("first correct query: after", outcome.err)
+        self.assertIn("is met", outcome.err)
+        self.assertIn("v_1", self.database.t.index_information())
+
+    def test_it_begins_with_nothing(self):
+        path, answers = self.data(2000, 62)
+        self.database.t.insert_one({"_id": "here before"})
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w", path,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("--drop", outcome.err)
+        self.assertEqual(self.database.t.count_documents({}), 1)
+        self.reload("--drop", "--answers", answers, path)
+        self.assertEqual(self.database.t.count_documents({}), 2000)
+
+    def test_the_objective_is_missed(self):
+        path, answers = self.data(6000, 63)
+        outcome, record, _ = self.reload("--answers", answers, "--objective", "1s", "--rate-limit",
+                                         2000, path, code=support.EXIT_VERIFICATION)
+        self.assertEqual(record["objectiveMet"], "no")
+        self.assertGreater(record["firstCorrectQuerySeconds"], 1)
+        self.assertIn("NOT met", outcome.err)
+        # 6,000 documents at 2,000 a second, the first batch of 200 at once: nothing is faster.
+        load = next(p["seconds"] for p in record["phases"] if p["name"] == "load")
+        self.assertGreaterEqual(load, 5700 / 2000)
+        self.assertGreater(record["load"]["workerSeconds"]["the rate limit"], 1)
+
+    def test_a_wrong_answer(self):
+        path, file = self.data(3000, 64)
+        answers = json.loads(file.read_text())
+        del answers["answers"]["worst-models"]
+        answers["answers"]["green-ness"][0]["count"] += 1
+        file.write_text(json.dumps(answers))
+        outcome, record, _ = self.reload("--answers", file, "--objective", "10h", path,
+                                         code=support.EXIT_VERIFICATION)
+        found = {query["name"]: query["answer"] for query in record["queries"]}
+        self.assertEqual(found, {"green-ness": "WRONG", "pass-rate-by-age": "ok", "makes": "ok",
+                                 "worst-models": "not checked"})
+        # The first correct one is the second.
+        self.assertGreaterEqual(record["firstCorrectQuerySeconds"] * 1000,
+                                sum(q["timingsMs"][0] for q in record["queries"][:2]))
+        self.assertEqual(record["objectiveMet"], "yes")
+        self.assertRegex(outcome.err, r"green-ness: .*count")
+
+    def test_no_answer_is_right(self):
+        path, file = self.data(2000, 65)
+        file.write_text(json.dumps({"answers": {name: [{"_id": "nobody"}] for name in (
+            "green-ness", "pass-rate-by-age", "makes", "worst-models")}}))
+        outcome, record, _ = self.reload("--answers", file, "--objective", "10h", path,
+                                         code=support.EXIT_VERIFICATION)
+        self.assertNotIn("firstCorrectQuerySeconds", record)
+        self.assertEqual(record["objectiveMet"], "no")
+        self.assertIn("no query gave the answer that is expected", outcome.err)
+
+    def test_without_answers(self):
+        path, _ = self.data(2000, 66)
+        outcome, record, _ = self.reload("--objective", "10h", path)
+        self.assertIs(record["answersChecked"], False)
+        self.assertNotIn("firstCorrectQuerySeconds", record)
+        self.assertGreater(record["firstQuerySeconds"], 0)
+        self.assertEqual(record["objectiveMet"], "yes")
+        self.assertIn("not checked", outcome.err)
+
+    def test_interrupted_it_can_be_completed(self):
+        path, _ = self.data(60000, 67)
+        running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
+                             "work", "--progress", "none", "--rate-limit", 10000, path)
+        self.wait_for(lambda: not running.running() or
+                      self.database.t.estimated_document_count() > 20, "the first documents")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertRegex(outcome.err, r"`shardload load` .* --resume --work-dir work")
+        record = json.loads((self.scratch / "work/reload.json").read_text())
+        self.assertEqual(record["exitCode"], support.EXIT_INTERRUPTED)
+        self.assertLess(self.database.t.count_documents({}), 60000)
+        self.shardload("load", *self.target(), "--work-dir", "work", "--progress", "none",
+                       "--resume", path)
+        self.assertEqual(self.database.t.count_documents({}), 60000)
+
+    # A sample
+
+    def assert_predicted(self, record, documents):
+        predicted = record["predicted"]
+        self.assertEqual([phase["name"] for phase in predicted["phases"]], PHASES)
+        for entry in [predicted, *predicted["phases"], *predicted["queries"]]:
+            self.assertLessEqual(entry["low"], entry["seconds"] + 0.001, entry)
+            self.assertLessEqual(entry["seconds"], entry["high"] + 0.001, entry)
+        self.assertAlmostEqual(sum(phase["seconds"] for phase in predicted["phases"]),
+                               predicted["seconds"], delta=0.01)
+        self.assertAlmostEqual(predicted["documents"] / documents, 1, delta=0.02)
+        load = next(p for p in predicted["phases"] if p["name"] == "load")
+        measured = next(p for p in record["phases"] if p["name"] == "load")
+        self.assertGreater(load["high"], measured["seconds"])
+        return predicted
+
+    def test_a_sample(self):
+        path, answers = self.data(200000, 71)
+        self.database.t.insert_one({"_id": "here before"})
+        outcome, record, work = self.reload("--sample", "30%", "--answers", answers, "--index",
+                                            '{"v": 1}', "--objective", "1000h", path)
+        self.assertEqual(self.collections(), ["t"], "the target is left alone, and nothing else")
+        self.assertEqual(self.database.t.count_documents({}), 1)
+        self.assertEqual(record["sample"], 0.3)
+        self.assert_predicted(record, 200000)
+        shares = [step["share"] for step in record["steps"]]
+        self.assertEqual(shares, [0.3 / 16, 0.3 / 4, 0.3])
+        documents = [step["documents"] for step in record["steps"]]
+        self.assertEqual(documents, sorted(documents))
+        self.assertAlmostEqual(documents[-1] / 200000, 0.3, delta=0.1)
+        self.assertEqual(record["objectiveMet"], "yes")
+        self.assertNotIn("firstCorrectQuerySeconds", record)
+        self.assertEqual({query["answer"] for query in record["queries"]}, {"not checked"})
+        self.assertEqual({len(query["timingsMs"]) for query in record["queries"]}, {3})
+        for folder in ("warm-up", "small", "sample"):
+            self.assertTrue((work / folder / "run.json").exists())
+        self.assertIn("take a larger --sample" if "cannot be told" in outcome.err else "is met",
+                      outcome.err)
+        self.assertTrue(any("few to stand for the whole" in note
+                            for note in record["predicted"]["notes"]))
+
+    def test_a_sample_of_made_up_records(self):
+        outcome = self.shardload(
+            "reload", *self.target(), "--suite", "ycsb", "--work-dir", "w", "--progress", "none",
+            "--sample", "0.2", "--format", "ycsb", "--records", 60000, "--field-length", 10)
+        record = json.loads((self.scratch / "w/reload.json").read_text())
+        self.assertEqual(self.collections(), [], outcome.text)
+        self.assertEqual(record["predicted"]["documents"], 60000)
+
+    def test_a_sample_of_compressed_text(self):
+        (path,), _ = self.generate("B", 150000, "--gzip", "--seed", 72)
+        _, record, _ = self.reload("--sample", "50%", path)
+        self.assertTrue(any("compressed" in note for note in record["predicted"]["notes"]))
+        load = next(p for p in record["predicted"]["phases"] if p["name"] == "load")
+        self.assertLess(load["low"], load["high"])
+
+    def test_a_sample_that_misses_the_objective(self):
+        path, _ = self.data(200000, 73)
+        outcome, record, _ = self.reload("--sample", "30%", "--rate-limit", 20000, "--objective",
+                                         "1s", path, code=support.EXIT_VERIFICATION)
+        self.assertEqual(record["objectiveMet"], "no")
+        self.assertIn("NOT met", outcome.err)
+        self.assertTrue(any("--rate-limit" in note for note in record["predicted"]["notes"]))
+        self.assertEqual(self.collections(), [])
+
+    def drilling(self, path, *words):
+        """A sampled drill that has brought its first documents into a throw-away collection."""
+        running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
+                             "work", "--progress", "none", "--sample", "90%", "--rate-limit", 5000,
+                             *words, path)
+        self.wait_for(lambda: not running.running() or any(
+            self.database[name].estimated_document_count() > 0 for name in self.drills()
+            if not name.endswith(".sources")), "the first documents")
+        self.assertTrue(running.running(), f"ended too soon: {running.text()}")
+        return running
+
+    def test_ctrl_c_leaves_nothing(self):
+        path, _ = self.data(200000, 74)
+        for signals in (1, 2):
+            with self.subTest(signals=signals):
+                running = self.drilling(path)
+                for _ in range(signals):
+                    running.signal(signal.SIGINT)
+                outcome = running.wait()
+                self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+                self.assertEqual(self.collections(), [], outcome.text)
+
+    def test_what_a_killed_drill_left_is_removed_by_the_next(self):
+        path, _ = self.data(200000, 75)
+        running = self.drilling(path)
+        running.signal(signal.SIGKILL)
+        running.wait()
+        left = [name for name in self.drills() if not name.endswith(".sources")]
+        self.assertEqual(len(left), 1)
+        foreign = "t.drill.another-host.1.2.1"
+        self.database[foreign].insert_one({})
+        self.database["t.drill.mine"].insert_one({})
+        outcome, _, _ = self.reload("--sample", "10%", path)
+        self.assertRegex(outcome.err, f"removing {re.escape(f'{self.database_name}.{left[0]}')}")
+        self.assertRegex(outcome.err, rf"{re.escape(foreign)} was made by process 1 on another-host")
+        self.assertEqual(self.drills(), [foreign, "t.drill.mine"])
+
+    def test_another_drill_that_runs_is_left_alone(self):
+        path, _ = self.data(200000, 76)
+        running = self.drilling(path)
+        outcome, _, _ = self.reload("--sample", "10%", path)
+        self.assertNotIn("removing", outcome.err)
+        self.assertTrue(running.running(), running.text())
+        self.assertTrue(self.drills())
+        for name in self.drills():
+            self.assertIn(f".{running.process.pid}.", name)
+        running.signal(signal.SIGTERM)
+        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        self.assertEqual(self.collections(), [])
+
+    def test_a_pipe_is_read_once_only(self):
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w",
+                                 "--sample", "5%", "-", code=support.EXIT_USAGE)
+        self.assertIn("pipe", outcome.err)
+        self.assertEqual(self.collections(), [])
+
+    # This drill against the last
+
+    def test_against_the_last_drill(self):
+        path, answers = self.data(20000, 77)
+        _, record, work = self.reload("--answers", answers, path)
+        last = work / "reload.json"
+        outcome, _, _ = self.reload("--drop", "--compare", last, path)
+        self.assertIn("against the earlier drill: 20,000 documents, now 20,000", outcome.err)
+        self.assertNotIn("not comparable", outcome.err)
+        self.assertNotIn("per document", outcome.err)
+        record["server"]["version"] = "4.4.1"
+        record["load"]["topology"] *= 3
+        record["accounting"]["inserted"] = 10000
+        for phase in record["phases"]:
+            phase["seconds"] = 3600
+        last.write_text(json.dumps(record))
+        outcome, _, _ = self.reload("--drop", "--compare", last, path)
+        for text in ("other versions of the server: 4.4.1, now", "another number of shards: ",
+                     "faster, per document", "10,000 documents, now 20,000"):
+            self.assertIn(text, outcome.err)
+        self.assertNotIn("another sample", outcome.err)
+
+    # What is wrong is told at once, and before anything is made
+
+    def test_wrong_options(self):
+        path, _ = self.data(100, 78)
+        answers = self.file("odd.json", "{}")
+        outcome = self.shardload("reload", "--uri", self.uri, "-d", self.database_name, "--answers",
+                                 answers, "--compare", "nowhere.json", path,
+                                 code=support.EXIT_USAGE)
+        for text in ("--suite is missing", "--collection is missing", "--answers: there is no object",
+                     "--compare: "):
+            self.assertIn(text, outcome.err)
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--objective", "0s", path,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("--objective", outcome.err)
+        for share in ("0", "101%", "5 %", "x", "-1%"):
+            outcome = self.shardload("reload", *self.target(), "--suite", "mot",
+                                     f"--sample={share}", path, code=support.EXIT_USAGE)
+            self.assertIn("is not a share", outcome.err)
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--compare", answers,
+                                 "--work-dir", "w", path, code=support.EXIT_SOURCE)
+        self.assertIn("not the record of a reload", outcome.err)
+        self.assertEqual(self.collections(), [])
+
+
+class Standalone(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class Sharded(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def test_the_balancer_is_put_back(self):
+        path, _ = self.data(200000, 79)
+        self.client.admin.command("balancerStart")
+        self.addCleanup(self.client.admin.command, "balancerStart")
+        self.client.shardload.balancer.delete_many({})
+        for signals in (0, 1, 2):
+            running = self.drilling(path) if signals else None
+            for _ in range(signals):
+                running.signal(signal.SIGINT)
+            if running:
+                running.wait()
+            else:
+                self.reload("--sample", "10%", path)
+            self.assertEqual(self.balancer_mode(), "full", f"after {signals} signals")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the extrapolation: lines that are known are found again, noise is not multiplied where it
+ * can be helped, and the interval holds the truth as often as it says. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <shardload/extrapolate.h>
+
+/* cmocka compares floats, not doubles. */
+static bool within(double got, double wanted, double tolerance) {
+    return fabs(got - wanted) <= tolerance;
+}
+
+#define NEAR(got, wanted) assert_true(within(got, wanted, 1e-6 * (1 + fabs((double)(wanted)))))
+
+static sl_timing timing(double size, double seconds, double relative) {
+    return (sl_timing){size, seconds, relative * seconds};
+}
+
+static void test_a_line_is_found_again(void **state) {
+    (void)state;
+    sl_timing measured[] = {timing(1e6, 2 + 3, 0.01), timing(4e6, 2 + 12, 0.01)};
+    sl_prediction found =
+        sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
+    NEAR(found.seconds, 2 + 120);
+    assert_true(found.low < 122 && found.high > 122);
+}
+
+static void test_sorting_grows_faster(void **state) {
+    (void)state;
+    sl_timing measured[] = {timing(1 << 10, 10 * (1 << 10), 0.01),
+                            timing(1 << 12, 12 * (1 << 12), 0.01)};
+    sl_prediction found =
+        sl_extrapolate(SL_GROWS_AS_SORTING, INFINITY, measured, 2, (sl_size){1 << 20, 0});
+    NEAR(found.seconds, 20.0 * (1 << 20));
+}
+
+static void test_what_does_not_grow(void **state) {
+    (void)state;
+    sl_timing measured[] = {timing(1e6, 1.0, 0.01), timing(4e6, 1.2, 0.01)};
+    sl_prediction found = sl_extrapolate(SL_GROWS_NOT, 1, measured, 2, (sl_size){1e9, 0});
+    NEAR(found.seconds, 1.1);
+    assert_true(found.low < 1.0 && found.high > 1.2);
+}
+
+/* The noise of a short sample looks like a fixed part, which must not be multiplied by much. */
+static void test_the_fixed_part_is_held_to_what_is_known(void **state) {
+    (void)state;
+    sl_timing measured[] = {timing(1e6, 1.10, 0.05), timing(4e6, 4.0, 0.05)};
+    sl_size whole = {40e6, 0};
+    sl_prediction free = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, whole);
+    sl_prediction held = sl_extrapolate(SL_GROWS_LINEARLY, 0.01, measured, 2, whole);
+    assert_true(free.seconds < 39.5);
+    assert_true(held.seconds > 40 && held.seconds < 43);
+    assert_true(held.high - held.low < free.high - free.low);
+}
+
+static void test_no_part_is_negative(void **state) {
+    (void)state;
+    sl_timing steep[] = {timing(1e6, 0.5, 0.05), timing(4e6, 4.0, 0.05)}; /* a would be -0.67 */
+    sl_prediction found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, steep, 2, (sl_size){0, 0});
+    NEAR(found.seconds, 0);
+    sl_timing falling[] = {timing(1e6, 5.0, 0.05), timing(4e6, 4.0, 0.05)};
+    found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, falling, 2, (sl_size){40e6, 0});
+    assert_true(found.seconds > 4.0 && found.seconds < 5.0);
+    assert_true(found.low >= 0 && found.high > found.seconds);
+}
+
+/* Timings that no line goes through are not believed as they are. */
+static void test_timings_that_disagree(void **state) {
+    (void)state;
+    sl_timing agreeing[] = {timing(1e6, 1, 0.03), timing(4e6, 4, 0.03)};
+    sl_timing odd[] = {timing(1e6, 1, 0.03), timing(4e6, 10, 0.03)};
+    sl_size whole = {40e6, 0};
+    sl_prediction sure = sl_extrapolate(SL_GROWS_LINEARLY, 0.05, agreeing, 2, whole);
+    sl_prediction unsure = sl_extrapolate(SL_GROWS_LINEARLY, 0.05, odd, 2, whole);
+    assert_true(sure.high - sure.low < 0.2 * sure.seconds);
+    assert_true(unsure.high - unsure.low > 0.8 * unsure.seconds);
+    assert_true(unsure.high > 100 * 0.9); /* what the larger one alone says is within reach */
+}
+
+static void test_few_timings(void **state) {
+    (void)state;
+    sl_size whole = {10e6, 0};
+    sl_prediction none = sl_extrapolate(SL_GROWS_LINEARLY, 1, NULL, 0, whole);
+    NEAR(none.seconds, 0);
+    sl_timing one = timing(1e6, 2, 0.05);
+    sl_prediction found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, &one, 1, whole);
+    NEAR(found.seconds, 20);
+    NEAR(found.high, 22);
+    sl_timing empty = timing(0, 0.1, 0.05);
+    found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, &empty, 1, whole);
+    NEAR(found.seconds, 0.1);
+    sl_timing same[] = {timing(1e6, 2, 0.05), timing(1e6, 2.2, 0.05)};
+    found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, same, 2, whole);
+    assert_true(found.seconds > 20 && found.seconds < 22);
+}
+
+static void test_an_uncertain_size(void **state) {
+    (void)state;
+    sl_timing measured[] = {timing(1e6, 1, 1e-6), timing(4e6, 4, 1e-6)};
+    sl_prediction found =
+        sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 2e6});
+    assert_true(within(found.low, 36, 0.01));
+    assert_true(within(found.high, 44, 0.01));
+}
+
+/* A made-up machine, whose timings scatter as they are said to: two standard deviations hold 95 %
+ * of the truth. */
+static double scattered(unsigned *seed) {
+    double sum = 0;
+    for (int i = 0; i < 12; i++)
+        sum += rand_r(seed) / (double)RAND_MAX;
+    return sum - 6;
+}
+
+static void test_the_interval_holds(void **state) {
+    (void)state;
+    unsigned seed = 7, inside = 0, tries = 4000;
+    double worst = 0;
+    for (unsigned i = 0; i < tries; i++) {
+        double a = 0.2 * fabs(scattered(&seed)), b = 3e-6;
+        sl_timing measured[2];
+        for (int k = 0; k < 2; k++) {
+            double size = k == 0 ? 0.25e6 : 1e6, seconds = a + b * size;
+            measured[k] = (sl_timing){size, seconds * (1 + 0.03 * scattered(&seed)), 0.03 * seconds};
+        }
+        double truth = a + b * 10e6;
+        sl_prediction found =
+            sl_extrapolate(SL_GROWS_LINEARLY, 0.2, measured, 2, (sl_size){10e6, 0});
+        inside += found.low <= truth && truth <= found.high;
+        worst += fabs(found.seconds / truth - 1);
+    }
+    assert_true(inside > tries * 93 / 100);
+    assert_true(worst / tries < 0.05); /* of ten times the sample, from timings good to 3 % */
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    sl_prediction parts[] = {{10, 7, 14}, {20, 16, 23}, {1, 1, 1}};
+    sl_prediction sum = sl_prediction_sum(parts, 3);
+    NEAR(sum.seconds, 31);
+    NEAR(sum.low, 26);
+    NEAR(sum.high, 36);
+    NEAR(sl_prediction_sum(NULL, 0).high, 0);
+}
+
+static void test_rates_that_scatter(void **state) {
+    (void)state;
+    sl_series_point steady[12], drifting[12];
+    for (int i = 0; i < 12; i++) {
+        steady[i] = (sl_series_point){i + 1, 100.0 * i + 40};
+        drifting[i] = (sl_series_point){i + 1, 100.0 * i - 2.0 * i * i};
+    }
+    NEAR(sl_rate_deviation(steady, 12), 0);
+    assert_true(sl_rate_deviation(drifting, 12) > 0.05);
+    NEAR(sl_rate_deviation(steady, 4), 0); /* too few to tell */
+    NEAR(sl_rate_deviation(NULL, 0), 0);
+    steady[11] = (sl_series_point){11.1, 1041}; /* what is left at the end is no stretch */
+    assert_true(sl_rate_deviation(steady, 12) < 0.001);
+}
+
+static void test_objectives(void **state) {
+    (void)state;
+    sl_prediction prediction = {100, 90, 110};
+    assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 120)), "yes");
+    assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 80)), "no");
+    assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 100)), "cannot be told");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_line_is_found_again),
+        cmocka_unit_test(test_sorting_grows_faster),
+        cmocka_unit_test(test_what_does_not_grow),
+        cmocka_unit_test(test_the_fixed_part_is_held_to_what_is_known),
+        cmocka_unit_test(test_no_part_is_negative),
+        cmocka_unit_test(test_timings_that_disagree),
+        cmocka_unit_test(test_few_timings),
+        cmocka_unit_test(test_an_uncertain_size),
+        cmocka_unit_test(test_the_interval_holds),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_rates_that_scatter),
+        cmocka_unit_test(test_objectives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
