@@ -281,12 +281,6 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
         sl_option_problem(error, "--drop with --part would drop what the other parts have loaded: "
                                  "drop the collection beforehand");
     config->again = sl_option_flag(options, "again");
-        config->rate_limit = sl_option_number(options, "rate-limit");
-    /* A batch is sent in one piece: none should be worth more than a tenth of a second. */
-    if (config->rate_limit > 0 && config->batch_documents > config->rate_limit / 10)
-        config->batch_documents = config->rate_limit < 10 ? 1 : (uint32_t)(config->rate_limit / 10);
-    config->drop = sl_option_flag(options, "drop");
-    config->again = sl_option_flag(options, "again");
     config->resume = sl_option_flag(options, "resume");
     config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");

@@ -22,11 +22,10 @@
 #include <string.h>
 
 #include <shardload/clock.h>
+#include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/md5.h>
 #include <shardload/text.h>
-
-#include "interrupt.h"
 
 typedef struct sl_past {
     bson_t *begun, *target, *finished; /* NULL until read */
