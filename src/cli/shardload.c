@@ -67,7 +67,8 @@ static const sl_command commands[] = {
      "  shardload load -d mot -c tests --drop --clustered --compressor zstd --index '{\"v\": 1}' mot/\n"
      "  zcat *.gz | shardload load -d mot -c tests -\n"
      "  shardload load --sink null test_result.csv         how fast is the client alone?\n"
-     "  shardload load -d kv -c records --format ycsb --records 100M         made up, not read",
+     "  shardload load -d kv -c records --format ycsb --records 100M         made up, not read\n"
+     "  shardload load -d mot -c tests --part 2/4 mot/     the second of four loaders at once",
      true, run_load},
     {"reload", SL_COMMAND_RELOAD, "[options] SOURCE...",
      "The disaster-recovery drill: from nothing to the first correct query.",

@@ -126,10 +126,12 @@ class Privileges(support.Case):
                 outcome = self.shardload(*self.load_args(who, *words[action]), code=EXIT_CLUSTER)
                 self.assert_named(outcome, action, where)
 
-    def test_the_server_accepts_the_role_for_sharded_clusters(self):
+    def test_the_server_accepts_the_roles_for_sharded_clusters(self):
         roles = documented_roles()
         self.allow(*(roles[name] for name in
                      ("shardloadLoad", "shardloadPrepare", "shardloadSharded")))
+        self.start_anew()
+        self.allow(roles["shardloadShard"])
 
     def test_queries_need_the_documented_role(self):
         role = documented_roles()["shardquery"]
