@@ -59,6 +59,9 @@ static double first_answer(const bson_t *record) {
 static double predicted(const bson_t *record) {
     return sl_look_number(record, "predicted.seconds");
 }
+static double drill_share(const bson_t *record) {
+    return sl_look_amount(record, "sample", 1);
+}
 static double drill_rate(const bson_t *record) {
     bson_t load;
     return sl_look_inside(record, "load", &load) ? sl_section_rate(&load) : NAN;
@@ -78,6 +81,7 @@ static const figure load_figures[] = {
     {"indexes on the shards", index_bytes, SL_UNIT_BYTES},
 };
 static const figure reload_figures[] = {
+    {"share of the data", drill_share, SL_UNIT_SHARE},
     {"all phases", all_seconds, SL_UNIT_SECONDS},
     {"first correct answer after", first_answer, SL_UNIT_SECONDS},
     {"the whole, predicted", predicted, SL_UNIT_SECONDS},
@@ -85,9 +89,8 @@ static const figure reload_figures[] = {
     {"documents/s while loading", drill_rate, SL_UNIT_COUNT},
 };
 
-/* The figures of all records as rows, each run with its ratio to the first one. */
-static void compare_figures(sl_page *page, const sl_records *records, const figure *figures,
-                            size_t count) {
+/* A table with a column for each run, and its ratio to the first one. */
+static sl_page_table *comparison(sl_page *page, const sl_records *records, const char *title) {
     const char *titles[2 * COLUMNS_MAX];
     char left[2 * COLUMNS_MAX + 1];
     size_t columns = 0;
@@ -99,16 +102,52 @@ static void compare_figures(sl_page *page, const sl_records *records, const figu
         if (i > 0)
             titles[columns++] = "to the first";
     }
-    sl_page_table *table = sl_page_add_table(page, "Side by side", titles, left, columns);
+    return sl_page_add_table(page, title, titles, left, columns);
+}
+
+static void compare_row(sl_page *page, sl_page_table *table, const char *title,
+                        const double *values, size_t count, sl_unit unit) {
+    sl_page_cell(page, table, title);
+    for (size_t i = 0; i < count; i++) {
+        sl_page_cell(page, table, sl_section_number(page, values[i], unit));
+        if (i > 0)
+            sl_page_cell(page, table, sl_section_ratio(page, values[i], values[0]));
+    }
+}
+
+static void compare_figures(sl_page *page, const sl_records *records, const figure *figures,
+                            size_t count) {
+    double values[COLUMNS_MAX];
+    sl_page_table *table = comparison(page, records, "Side by side");
     for (size_t row = 0; row < count; row++) {
-        double first = figures[row].value(records->items[0]);
-        sl_page_cell(page, table, figures[row].title);
-        for (size_t i = 0; i < records->count; i++) {
-            double value = figures[row].value(records->items[i]);
-            sl_page_cell(page, table, sl_section_number(page, value, figures[row].unit));
-            if (i > 0)
-                sl_page_cell(page, table, sl_section_ratio(page, value, first));
-        }
+        for (size_t i = 0; i < records->count; i++)
+            values[i] = figures[row].value(records->items[i]);
+        compare_row(page, table, figures[row].title, values, records->count, figures[row].unit);
+    }
+}
+
+static double query_median(const bson_t *record, const char *name) {
+    for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
+        const char *one = sl_look_text(&walk.item, "name");
+        if (one && strcmp(one, name) == 0)
+            return sl_look_number(&walk.item, "medianMs");
+    }
+    return NAN;
+}
+
+/* The queries of the first drill, in all of them. */
+static void compare_queries(sl_page *page, const sl_records *records) {
+    double values[COLUMNS_MAX];
+    size_t row = 0;
+    if (sl_walk_count(records->items[0], "queries") == 0)
+        return;
+    sl_page_table *table = comparison(page, records, "Queries, medians");
+    for (sl_walk walk = sl_walk_start(records->items[0], "queries");
+         sl_walk_next(&walk) && row < SL_ROWS_MAX; row++) {
+        const char *name = sl_look_text(&walk.item, "name");
+        for (size_t i = 0; i < records->count; i++)
+            values[i] = name ? query_median(records->items[i], name) : NAN;
+        compare_row(page, table, name, values, records->count, SL_UNIT_MILLISECONDS);
     }
 }
 
@@ -240,5 +279,6 @@ void sl_sections_reloads(sl_page *page, const sl_records *records) {
             sl_page_text(page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
     }
     compare_figures(page, &few, reload_figures, sizeof reload_figures / sizeof reload_figures[0]);
+    compare_queries(page, &few);
     compare_options(page, &few);
 }

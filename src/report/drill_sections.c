@@ -62,12 +62,16 @@ static void say_objective(sl_page *page, const bson_t *record) {
 static void show_timeline(sl_page *page, const bson_t *record) {
     bson_t predicted;
     double objective = sl_look_number(record, "objectiveSeconds");
-    sl_strips *strips = sl_page_add_strips(
-        page, "From the empty cluster to the right answers",
-        "The line is the objective; the bracket at the end of a prediction is the range in which "
-        "it ends.", SL_UNIT_SECONDS);
+    bool forecast = sl_look_inside(record, "predicted", &predicted);
+    const char *caption =
+        sl_page_text(page, "%s%s", objective > 0 ? "The line is the objective. " : "",
+                     forecast ? "The bracket below the end of the prediction is the range in which "
+                                "the whole ends."
+                              : "");
+    sl_strips *strips = sl_page_add_strips(page, "From the empty cluster to the right answers",
+                                           *caption ? caption : NULL, SL_UNIT_SECONDS);
     sl_section_phase_strip(page, strips, record, "phases", "this drill");
-    if (sl_look_inside(record, "predicted", &predicted))
+    if (forecast)
         set_range(sl_section_phase_strip(page, strips, &predicted, "phases", "predicted"),
                   &predicted);
     if (strips && objective > 0) {

@@ -51,7 +51,6 @@ typedef struct sl_bar {
     const char *text; /* the value in words */
     double value;     /* NAN: nothing is drawn, the text stands */
     double low, high; /* the spread, or NAN */
-    bool marked;
 } sl_bar;
 
 typedef struct sl_bars {

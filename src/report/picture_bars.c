@@ -63,11 +63,42 @@ void sl_picture_bars(FILE *out, const sl_bars *bars, const char *label) {
 
 /* ---- strips ---- */
 
+#define NAMES_MAX 1024
+#define REST (SL_PICTURE_COLOURS - 1) /* the grey of whatever has no colour of its own */
+
 typedef struct rail {
     FILE *out;
     const sl_strips *strips;
     double left, scale, top;
+    double largest[NAMES_MAX];     /* of each name's parts */
+    unsigned char colour[NAMES_MAX];
 } rail;
+
+/* There are fewer colours than a run may have phases, most of which are too short to be seen: the
+ * largest parts have colours of their own, in the order of the names. */
+static void choose_colours(rail *r) {
+    size_t count = r->strips->name_count < NAMES_MAX ? r->strips->name_count : NAMES_MAX;
+    for (size_t row = 0; row < r->strips->count; row++) {
+        const sl_strip *strip = &r->strips->items[row];
+        for (size_t i = 0; i < strip->count; i++) {
+            size_t name = strip->parts[i].name;
+            if (name < count && strip->parts[i].value > r->largest[name])
+                r->largest[name] = strip->parts[i].value;
+        }
+    }
+    unsigned char next = 0;
+    for (size_t name = 0; name < count; name++) {
+        size_t larger = 0;
+        for (size_t other = 0; other < count; other++)
+            larger += r->largest[other] > r->largest[name] ||
+                      (other < name && !(r->largest[other] < r->largest[name]));
+        r->colour[name] = count > SL_PICTURE_COLOURS && larger >= REST ? REST : next++;
+    }
+}
+
+static unsigned colour_of(const rail *r, size_t name) {
+    return name < NAMES_MAX ? r->colour[name] : REST;
+}
 
 static void draw_strip(const rail *r, const sl_strip *strip, double y) {
     char text[SL_HUMAN_ROOM], share[SL_HUMAN_ROOM];
@@ -78,8 +109,8 @@ static void draw_strip(const rail *r, const sl_strip *strip, double y) {
         const char *name = r->strips->names[part->name];
         if (width >= 0.3) {
             fprintf(r->out,
-                    "<rect class=\"part f%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                    "height=\"%.1f\"><title>", part->name % SL_PICTURE_COLOURS, x, y, width, BAR);
+                    "<rect class=\"part f%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                    "height=\"%.1f\"><title>", colour_of(r, part->name), x, y, width, BAR);
             sl_markup_text(r->out, name, 60);
             fprintf(r->out, ": %s", sl_value_text(part->value, r->strips->unit, text));
             if (r->strips->unit != SL_UNIT_SHARE)
@@ -113,14 +144,14 @@ static void draw_scale(const rail *r, double maximum, double y) {
 }
 
 /* The names of the parts with their colours, as a list that wraps. */
-static void write_legend(FILE *out, const sl_strips *strips) {
-    fputs("<ul class=\"legend\">", out);
-    for (size_t i = 0; i < strips->name_count; i++) {
-        fprintf(out, "<li><i class=\"b%zu\"></i>", i % SL_PICTURE_COLOURS);
-        sl_markup_text(out, strips->names[i], 60);
-        fputs("</li>", out);
+static void write_legend(const rail *r) {
+    fputs("<ul class=\"legend\">", r->out);
+    for (size_t i = 0; i < r->strips->name_count; i++) {
+        fprintf(r->out, "<li><i class=\"b%u\"></i>", colour_of(r, i));
+        sl_markup_text(r->out, r->strips->names[i], 60);
+        fputs("</li>", r->out);
     }
-    fputs("</ul>\n", out);
+    fputs("</ul>\n", r->out);
 }
 
 void sl_picture_strips(FILE *out, const sl_strips *strips, const char *label) {
@@ -133,7 +164,8 @@ void sl_picture_strips(FILE *out, const sl_strips *strips, const char *label) {
     if (!(maximum > 0))
         return;
     bool limit = strips->limit > 0;
-    rail r = {out, strips, labels_end(letters), 0, limit ? 22 : 4};
+    rail r = {.out = out, .strips = strips, .left = labels_end(letters), .top = limit ? 22 : 4};
+    choose_colours(&r);
     r.scale = (RIGHT - r.left - 14) / maximum;
     double bottom = r.top + ROW * (double)strips->count;
     sl_picture_begin(out, bottom + 26, label);
@@ -151,5 +183,5 @@ void sl_picture_strips(FILE *out, const sl_strips *strips, const char *label) {
                         strips->limit_name, 60);
     }
     sl_picture_end(out);
-    write_legend(out, strips);
+    write_legend(&r);
 }

@@ -192,6 +192,10 @@ class SideBySide(ReportCase):
         page = self.page(*paths)
         self.assertIn("drill0", page.text)
         self.assertIn("1.50", page.text, "1.5 times the time to the first answer")
+        self.assertIn("Queries, medians", page.text)
+        # With a part of the data, what counts is what it predicts for the whole.
+        paths[1] = self.record("sampled", record_maker.reload(0.25))
+        self.assertIn("sampled, predicted", self.page(*paths).text)
 
     def test_kinds_may_be_mixed(self):
         page = self.page(*[self.record(name, make()) for name, make in
