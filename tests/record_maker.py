@@ -161,7 +161,7 @@ def shards():
                          "cpu": {"user": 0.6, "system": 0.1, "wait": 0.25 / count,
                                  "idle": 0.3 - 0.25 / count}})
     return {"program": "bench", "command": "shards", "documents": 10**7,
-            "machine": {"cores": 2, "processor": "AMD EPYC"}, "rows": rows}
+            "machine": {"cores": 2, "processor": "AMD EPYC"}, "rows": rows, "warnings": [], "why": ""}
 
 
 # What no program of ours writes as a value.

@@ -149,8 +149,9 @@ void sl_sections_shards(sl_page *page, const bson_t *record) {
     size_t query_count = query_names(record, queries), row = 0;
     say_fastest(page, record);
     sl_section_texts(page, record, "warnings", SL_TONE_WARNING);
-    if (sl_look_text(record, "why"))
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD, sl_look_text(record, "why"));
+    const char *why = sl_look_text(record, "why"); /* it ended early; else empty */
+    if (why && *why)
+        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD, why);
     if (sl_walk_count(record, "rows") > 0) {
         show_bars(page, record, "Documents per second while loading",
                   "The whisker is the spread of the rounds; longer is better.", rate_of, NULL,

@@ -169,6 +169,13 @@ class Kinds(ReportCase):
         self.assertIn("Fastest to load 10,000,000 documents: 8 shards", page.text)
         for words in ("Query makes", "CPU wait", "1 shard,", "spread of the rounds"):
             self.assertIn(words, page.text)
+        self.assertEqual(page.source.count('class="verdict'), 1)
+        record = {**record_maker.shards(), "warnings": ["the machine was busy"],
+                  "why": "interrupted"}
+        page = self.page(self.record("shards", record))
+        self.assertEqual(page.source.count('class="verdict'), 3)
+        self.assertIn("the machine was busy", page.text)
+        self.assertIn("interrupted", page.text)
 
 
 class SideBySide(ReportCase):
