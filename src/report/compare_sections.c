@@ -275,8 +275,8 @@ void sl_sections_reloads(sl_page *page, const sl_records *records) {
     double objective = sl_look_number(few.items[0], "objectiveSeconds");
     if (strips && objective > 0) {
         strips->limit = objective;
-        strips->limit_name =
-            sl_page_text(page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
+        strips->limit_name = sl_page_text(
+            page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
     }
     compare_figures(page, &few, reload_figures, sizeof reload_figures / sizeof reload_figures[0]);
     compare_queries(page, &few);

@@ -76,8 +76,8 @@ static void show_timeline(sl_page *page, const bson_t *record) {
                   &predicted);
     if (strips && objective > 0) {
         strips->limit = objective;
-        strips->limit_name =
-            sl_page_text(page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
+        strips->limit_name = sl_page_text(
+            page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
     }
     sl_section_phase_table(page, record, "phases", "Phases of the drill");
     sl_section_predicted_table(page, record, "Predicted for the whole");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page as one HTML file: no script, nothing fetched, light and dark as the reader's system is, and
- * fit for paper. What a record says never becomes markup, and the page's policy forbids whatever
+/* A page as one HTML file: no script, nothing fetched, light and dark as the reader's system is,
+ * and fit for paper. What a record says never becomes markup, and the page's policy forbids whatever
  * could run or be fetched, should that ever fail. */
 #include <shardload/report.h>
 
@@ -67,7 +67,8 @@ static const char style[] =
     ".area{fill-opacity:.75}.line{fill:none;stroke-width:1.6}.dash{stroke-dasharray:7 3}"
     ".dots{stroke-dasharray:2 3}.part{stroke:var(--paper)}.whisker{stroke:var(--ink);"
     "stroke-width:1.4;fill:none}.limit{stroke:var(--bad);stroke-width:2;stroke-dasharray:6 3}"
-    ".heat{fill:var(--heat)}.crisp{shape-rendering:crispEdges}.marked{stroke:var(--c1);stroke-width:3}\n"
+    ".heat{fill:var(--heat)}.crisp{shape-rendering:crispEdges}"
+    ".marked{stroke:var(--c1);stroke-width:3}\n"
     ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;margin:.2rem 0;padding:0;"
     "font-size:.88rem}.legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em}\n"
     "footer{margin-top:3rem;color:var(--soft);font-size:.85rem}\n";

@@ -143,8 +143,9 @@ static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_
         return;
     sl_grid *grid = sl_page_add_grid(
         page, "Documents per second on each shard",
-        "One row for each shard, time to the right; the stronger the colour, the faster. A faint row "
-        "is a shard that lags, a faint column a time when all of them waited.", series->shards, columns);
+        "One row for each shard, time to the right; the stronger the colour, the faster. A faint "
+        "row is a shard that lags, a faint column a time when all of them waited.",
+        series->shards, columns);
     if (!grid)
         return;
     grid->dense = true;
@@ -166,7 +167,10 @@ static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_
 
 static void show_bytes(sl_page *page, const bson_t *record, const sl_series *series) {
     static const char *const names[SL_SERIES_FIXED] = {
-        [SL_SERIES_TEXT] = "text", [SL_SERIES_BSON] = "BSON", [SL_SERIES_STORED] = "read as stored"};
+        [SL_SERIES_TEXT] = "text",
+        [SL_SERIES_BSON] = "BSON",
+        [SL_SERIES_STORED] = "read as stored",
+    };
     sl_curves *curves = sl_page_add_curves(
         page, "Bytes per second",
         "Text as it was parsed, documents as they were sent, and what was read of the files (less "
@@ -186,8 +190,8 @@ static void show_bytes(sl_page *page, const bson_t *record, const sl_series *ser
 static void show_waiting_over_time(sl_page *page, const sl_series *series) {
     sl_curves *curves = sl_page_add_curves(
         page, "What the workers spent their time on",
-        "Share of all threads' time in each stretch of the load phase. Much of \"the server\" means "
-        "that the cluster is the limit; much of the rest, that the client is.",
+        "Share of all threads' time in each stretch of the load phase. Much of \"the server\" "
+        "means that the cluster is the limit; much of the rest, that the client is.",
         "share of the threads' time", SL_UNIT_SHARE, true);
     for (size_t k = 0; k < series->stages; k++) {
         sl_curve *curve = sl_page_curve(page, curves, series->stage_names[k], series->intervals);

@@ -21,7 +21,8 @@ int sl_look_truth(const bson_t *document, const char *path);
 bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner);
 
 /* Walks the documents of an array:
- *     for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) use(&walk.item); */
+ *     for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);)
+ *         use(&walk.item); */
 typedef struct sl_walk {
     bson_iter_t at;
     bool more;

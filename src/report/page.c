@@ -258,7 +258,8 @@ sl_bar *sl_page_bar(sl_page *page, sl_bars *bars, const char *label, double valu
         return NULL;
     bars->items = list;
     sl_bar *bar = &bars->items[bars->count - 1];
-    *bar = (sl_bar){.label = label, .text = text, .value = value <= SL_VALUE_MAX ? value : NAN, .low = NAN, .high = NAN};
+    *bar = (sl_bar){.label = label, .text = text, .low = NAN, .high = NAN};
+    bar->value = value <= SL_VALUE_MAX ? value : NAN;
     return bar;
 }
 
