@@ -272,7 +272,7 @@ const sl_option_row sl_load_rows[] = {
      "chooses tty on a terminal and plain elsewhere.", false, NULL},
     {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, CONNECTED, "Output",
      "Write the run record here too.", false, NULL},
-    {"html", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOAD | SL_COMMAND_REPORT, "Output",
+    {"html", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, LOADING | SL_COMMAND_REPORT, "Output",
      "Write a page of pictures here, to be opened in a browser: one file that needs no network. "
      "report: - for standard output; without it, text for a terminal.", false, NULL},
     {"title", 0, SL_OPTION_STRING, "TEXT", NULL, NULL, 0, 0, SL_COMMAND_REPORT, "Output",

@@ -219,7 +219,7 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options) {
         config->threads = cores > 0 ? (unsigned)cores : 1;
     config->work_directory = sl_option_string(options, "work-dir");
     config->report = sl_option_string(options, "report");
-    if (sl_options_command(options)->bit == SL_COMMAND_LOAD)
+    if (sl_options_command(options)->bit & (SL_COMMAND_LOAD | SL_COMMAND_RELOAD | SL_COMMAND_TUNE))
         config->html = sl_option_string(options, "html");
     config->progress = progress_named(sl_option_string(options, "progress"));
 }

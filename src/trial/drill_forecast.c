@@ -31,7 +31,7 @@ const sl_phase_row sl_drill_phases[PHASES] = {
     [PHASE_SOURCES] = {"sources", SL_GROWS_NOT, 0},
     [PHASE_CONNECT] = {"connect", SL_GROWS_NOT, 0},
     [PHASE_PREPARE] = {"prepare", SL_GROWS_NOT, 0}, /* per range, of which the whole has as many */
-    [PHASE_LOAD] = {"load", SL_GROWS_LINEARLY, 0.2},
+    [PHASE_LOAD] = {"load", SL_GROWS_LINEARLY, 0.1},
     [PHASE_INDEXES] = {"indexes", SL_GROWS_AS_SORTING, 0.1},
     [PHASE_BALANCER] = {"balancer", SL_GROWS_NOT, 0},
     [PHASE_VERIFY] = {"verify", SL_GROWS_LINEARLY, 0.05},
@@ -141,7 +141,9 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     if (grows) {
         double below = hypot(made->seconds - made->low, 2 * MODEL_DEVIATION * made->seconds);
         double above = hypot(made->high - made->seconds, 2 * MODEL_DEVIATION * made->seconds);
-        made->low = fmax(made->seconds - below, 0);
+        /* The whole takes no less than its sample. */
+        made->low = fmax(made->seconds - below,
+                         fmin(sl_drill_last(drill)->seconds[phase], made->seconds));
         made->high = made->seconds + above;
     }
     if (phase == PHASE_LOAD)

@@ -76,7 +76,8 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
     config.account = &step->account;
     config.collection = step->collection;
     config.work_directory = work_directory;
-    config.report = NULL; /* it is the drill's */
+    config.report = NULL; /* these are the drill's */
+    config.html = NULL;
     config.completed_by = "`shardload load` with the same sources and options";
     if (step->share < 1) {
         config.sample = step->share;

@@ -27,6 +27,7 @@
 #include <shardload/interrupt.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
+#include <shardload/report.h>
 
 #define KIND "drill"
 #define WARM_UP_SHARE (1.0 / 16) /* of the sample */
@@ -119,7 +120,8 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
         return false;
     snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
     return sl_log_open_file(path, error) &&
-           (!load->report || sl_json_may_write_file(load->report, error));
+           (!load->report || sl_json_may_write_file(load->report, error)) &&
+           (!load->html || sl_json_may_write_file(load->html, error));
 }
 
 /* A sample is read three times. */
@@ -245,6 +247,10 @@ static bool write_record(const sl_drill *drill, sl_exit code, sl_error *error) {
     if (ok)
         sl_log_info("drill record: %s", path);
     ok = ok && (!config->load->report || sl_json_write_file(config->load->report, &record, error));
+    if (ok && config->load->html) {
+        const bson_t *const records[] = {&record};
+        ok = sl_report_html_write(records, 1, NULL, config->load->html, error);
+    }
     if (ok && config->last)
         ok = sl_drill_compare(config->last, &record, error);
     bson_destroy(&record);

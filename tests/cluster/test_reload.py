@@ -45,7 +45,8 @@ class AnyServer:
         report = self.scratch / "copy.json"
         outcome, record, work = self.reload(
             "--answers", answers, "--objective", "10h", "--index", '{"v": 1}', "--report", report,
-            path)
+            "--html", "drill.html", path)
+        self.assertIn("</html>", (self.scratch / "drill.html").read_text("utf-8"))
         self.assertEqual(self.database.t.count_documents({}), 30000)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertEqual(record["objectiveSeconds"], 36000)
@@ -197,9 +198,11 @@ class AnyServer:
     def test_a_sample_that_misses_the_objective(self):
         path, _ = self.data(200000, 73)
         outcome, record, _ = self.reload("--sample", "30%", "--rate-limit", 20000, "--objective",
-                                         "1s", path, code=support.EXIT_VERIFICATION)
+                                         "1s", "--html", "drill.html", path,
+                                         code=support.EXIT_VERIFICATION)
         self.assertEqual(record["objectiveMet"], "no")
         self.assertIn("NOT met", outcome.err)
+        self.assertIn("</html>", (self.scratch / "drill.html").read_text("utf-8"))
         self.assertTrue(any("--rate-limit" in note for note in record["predicted"]["notes"]))
         self.assertEqual(self.collections(), [])
 
