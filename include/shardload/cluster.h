@@ -49,6 +49,9 @@ typedef struct sl_target {
     const bson_t *shard_key; /* on a sharded cluster; NULL leaves it unsharded */
 } sl_target;
 
+/* Is the key {_id: 1}? */
+bool sl_key_is_id(const bson_t *key);
+
 /* Makes the target ready: drops if asked, creates if it is not there, shards if wanted and not
  * yet. A collection that exists with another shard key or compressor than asked for, or is not
  * clustered when that was asked for, is an error that says both; what was not asked for (no shard
@@ -80,6 +83,16 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, const sl_range *ranges, size_t count,
                        bool (*progress)(void *context, size_t done, size_t all), void *context,
                        sl_error *error);
+
+/* Would sl_prepare_target succeed, as far as can be told without changing anything? `*exists`: the
+ * collection is there, and stays. */
+bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
+                     sl_error *error);
+
+/* The shard that a new collection begins on: its database's primary. `*known` is false, and the
+ * shard the first one, where there is no such database yet. */
+bool sl_database_home(sl_connection *connection, const sl_target *target,
+                      const sl_topology *topology, uint32_t *shard, bool *known, sl_error *error);
 
 /* Builds an index ({ts: 1, st: 1}) on the whole collection; "there already" is fine. */
 bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
@@ -131,6 +144,8 @@ typedef enum sl_route {
  * split or moved; where it is wrong the router still puts documents where they belong. */
 bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, sl_shard_map **map, sl_error *error);
+/* The map of a collection that is not sharded yet, once it is by {_id: 1}: one chunk, on `home`. */
+bool sl_shard_map_of_new(uint32_t home, sl_shard_map **map, sl_error *error);
 void sl_shard_map_destroy(sl_shard_map *map);
 sl_route sl_shard_map_route(const sl_shard_map *map);
 /* Is the route SL_ROUTE_BY_ID? */
@@ -141,6 +156,18 @@ uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id);
 
 /* Is every id of the range on its shard? For a map by id. */
 bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range);
+
+typedef struct sl_step_counts {
+    size_t splits, moves;
+    size_t occupied; /* ranges that stay on a wrong shard because they hold documents */
+} sl_step_counts;
+
+/* Counts what sl_prepare_ranges would do where `map` is the chunk map, and does nothing. Without a
+ * connection (NULL) all ranges count as empty. `stays` has `count` entries, which are set for those
+ * that are occupied. */
+bool sl_count_steps(sl_connection *connection, const sl_target *target,
+                    const sl_shard_map *map, const sl_range *ranges, size_t count,
+                    bool *stays, sl_step_counts *counts, sl_error *error);
 
 /* What a thread remembers of the last document it asked about, so that a run of documents with the
  * same key, or with keys of the same range, costs no hash and no search. Begins as all zero; one
@@ -207,6 +234,8 @@ typedef struct sl_balancer sl_balancer;
 bool sl_balancer_pause(sl_connection *connection, sl_balancer **balancer, sl_error *error);
 /* Puts the balancer back as it was and frees. NULL is fine. */
 bool sl_balancer_restore(sl_balancer *balancer, sl_error *error);
+/* Reads how it is now, "full" or "off"; "" on a deployment without shards. */
+bool sl_balancer_read(sl_connection *connection, char mode[8], sl_error *error);
 /* "full" or "off": how it was before; for the report. "" for NULL. */
 const char *sl_balancer_before(const sl_balancer *balancer);
 
@@ -257,6 +286,9 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            void (*found)(const sl_registry_entry *entry, uint64_t size),
                            sl_error *error);
+
+/* The last number that was given, 0 for none: those that are new get the ones behind it, in order. */
+bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error);
 
 /* Gives each source its `number` (the one it has, or a free one, atomically among all loaders), and
  * marks it as started, with `name` and `size`. `state` and `when` are filled as well. */

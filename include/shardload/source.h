@@ -147,4 +147,10 @@ sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_erro
 /* The first block of one source, for a look at it. Do not mix with sl_reader_next. */
 bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl_error *error);
 
+/* A look at more of one source: where sl_source_is_cut, its block `sequence`, which there must be; of
+ * any other source the block behind the one that was looked at last, the first when that was of
+ * another source, SL_READ_END behind the last. Do not mix with the two above. */
+sl_read_result sl_reader_look(sl_reader *reader, size_t index, uint64_t sequence,
+                              sl_source_block *block, sl_error *error);
+
 #endif

@@ -206,11 +206,11 @@ static bool lock(const sl_balancer *balancer, sl_error *error) {
 
 /* ---- the balancer itself ---- */
 
-static bool read_mode(const sl_balancer *balancer, char before[8], sl_error *error) {
+static bool read_mode(sl_connection *connection, char before[8], sl_error *error) {
     bson_t reply;
     bson_iter_t iter;
     bson_t *command = BCON_NEW("balancerStatus", BCON_INT32(1));
-    bool ok = sl_cluster_command(balancer->connection, "admin", command, &reply, NULL, error);
+    bool ok = sl_cluster_command(connection, "admin", command, &reply, NULL, error);
     bool on = ok && bson_iter_init_find(&iter, &reply, "mode") && BSON_ITER_HOLDS_UTF8(&iter) &&
               strcmp(bson_iter_utf8(&iter, NULL), "full") == 0;
     strcpy(before, on ? "full" : "off");
@@ -234,7 +234,7 @@ static bool join(sl_balancer *balancer, sl_error *error) {
         return false;
     balancer_state state;
     bool ok = read_state(balancer, &state, error) &&
-              (state.there || read_mode(balancer, state.before, error));
+              (state.there || read_mode(balancer->connection, state.before, error));
     if (ok) {
         char room[16];
         const char *key;
@@ -265,6 +265,12 @@ static bool leave(sl_balancer *balancer, sl_error *error) {
     }
     bson_destroy(&state.holders);
     return unlock(balancer, &balancer->id, ok ? error : NULL) && ok;
+}
+
+bool sl_balancer_read(sl_connection *connection, char mode[8], sl_error *error) {
+    mode[0] = '\0';
+    return sl_connection_server(connection)->deployment != SL_SHARDED ||
+           read_mode(connection, mode, error);
 }
 
 bool sl_balancer_pause(sl_connection *connection, sl_balancer **balancer, sl_error *error) {

@@ -148,9 +148,6 @@ bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sha
                       sl_error *error);
 void sl_sharding_clear(sl_sharding *sharding);
 
-/* Is the key {_id: 1}? */
-bool sl_key_is_id(const bson_t *key);
-
 /* Makes the map of chunk documents {min: {_id}, max: {_id}, shard}, given in order as an array.
  * False when they leave a hole or overlap, or name a shard that is not in the topology. */
 bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology, sl_shard_map **map,

@@ -270,6 +270,22 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
     return ok || sl_error_prefix(error, "cannot shard %s", ns);
 }
 
+bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
+                     sl_error *error) {
+    existing found;
+    bool sharded;
+    *exists = false;
+    if (!check_version(connection, target, error))
+        return false;
+    if (target->drop)
+        return true;
+    if (!read_existing(connection, target, &found, error))
+        return false;
+    *exists = found.there;
+    return !found.there || (check_existing(connection, target, &found, error) &&
+                            (!target->shard_key || check_key(connection, target, &sharded, error)));
+}
+
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error) {
     *created = false;

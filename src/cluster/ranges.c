@@ -7,6 +7,7 @@
  * fails, perhaps because the balancer or another loader changed the chunks under it, the map is
  * read again and what is still missing is planned anew. */
 #include <stdlib.h>
+#include <string.h>
 
 #include <shardload/log.h>
 
@@ -150,6 +151,27 @@ static round_outcome run_steps(placement *work, const sl_steps *steps, unsigned 
     return steps->count == 0 || report(work) ? FINISHED : STOPPED;
 }
 
+/* The steps for all ranges that are on a wrong shard and empty. */
+static bool plan_round(const placement *work, const sl_shard_map *map, const sl_range *ranges,
+                       size_t count, unsigned char *seen, sl_steps *steps, sl_error *error) {
+    for (size_t i = 0; map->by_id && i < count; i++) {
+        if (sl_range_is_placed(map, &ranges[i]))
+            continue;
+        if (seen[i] == UNSEEN) {
+            bool empty;
+            if (!is_empty(work, &ranges[i], &empty, error))
+                return false;
+            seen[i] = empty ? EMPTY : OCCUPIED;
+        }
+        if (seen[i] == OCCUPIED)
+            sl_log_debug("ids %lld to %lld hold documents and stay where they are",
+                         (long long)ranges[i].minimum, (long long)ranges[i].maximum);
+        else if (!sl_plan_range(map, &ranges[i], steps, error))
+            return false;
+    }
+    return true;
+}
+
 static round_outcome run_round(placement *work, const sl_range *ranges, size_t count,
                                unsigned char *seen, unsigned *failures, int32_t *code,
                                sl_error *error) {
@@ -158,26 +180,33 @@ static round_outcome run_round(placement *work, const sl_range *ranges, size_t c
     sl_steps steps = {.items = NULL};
     if (!sl_shard_map_read(work->connection, work->target, work->topology, &map, error))
         return FAILED;
-    for (size_t i = 0; map->by_id && i < count; i++) {
-        if (sl_range_is_placed(map, &ranges[i]))
-            continue;
-        if (seen[i] == UNSEEN) {
-            bool empty;
-            if (!is_empty(work, &ranges[i], &empty, error))
-                goto done;
-            seen[i] = empty ? EMPTY : OCCUPIED;
-        }
-        if (seen[i] == OCCUPIED)
-            sl_log_debug("ids %lld to %lld hold documents and stay where they are",
-                         (long long)ranges[i].minimum, (long long)ranges[i].maximum);
-        else if (!sl_plan_range(map, &ranges[i], &steps, error))
-            goto done;
-    }
-    outcome = run_steps(work, &steps, failures, code, error);
-done:
+    if (plan_round(work, map, ranges, count, seen, &steps, error))
+        outcome = run_steps(work, &steps, failures, code, error);
     free(steps.items);
     sl_shard_map_destroy(map);
     return outcome;
+}
+
+bool sl_count_steps(sl_connection *connection, const sl_target *target, const sl_shard_map *map,
+                    const sl_range *ranges, size_t count, bool *stays, sl_step_counts *counts,
+                    sl_error *error) {
+    placement work = {.connection = connection, .target = target};
+    sl_steps steps = {.items = NULL};
+    unsigned char *seen = malloc(count + 1);
+    *counts = (sl_step_counts){0};
+    if (!seen)
+        return sl_error_memory(error, "planning the ranges");
+    memset(seen, connection ? UNSEEN : EMPTY, count + 1);
+    bool ok = plan_round(&work, map, ranges, count, seen, &steps, error);
+    for (size_t i = 0; ok && i < steps.count; i++)
+        *(steps.items[i].move ? &counts->moves : &counts->splits) += 1;
+    for (size_t i = 0; ok && i < count; i++) {
+        stays[i] = seen[i] == OCCUPIED;
+        counts->occupied += stays[i];
+    }
+    free(steps.items);
+    free(seen);
+    return ok;
 }
 
 bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,

@@ -302,6 +302,19 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
     return ok;
 }
 
+bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
+    bson_t counter;
+    bson_iter_t iter;
+    bool found;
+    bool ok = sl_find_by_id(registry->connection, registry->database, registry->collection,
+                            "counter", &counter, &found, error);
+    int64_t value =
+        found && bson_iter_init_find(&iter, &counter, "last") ? bson_iter_as_int64(&iter) : 0;
+    *last = value >= 0 && value <= SL_SOURCE_NUMBER_MAX ? (uint32_t)value : SL_SOURCE_NUMBER_MAX;
+    bson_destroy(&counter);
+    return ok;
+}
+
 /* ---- writing ---- */
 
 /* Draws `count` numbers, the last of which is `*last`. */

@@ -190,6 +190,24 @@ fail:
     return false;
 }
 
+bool sl_shard_map_of_new(uint32_t home, sl_shard_map **map, sl_error *error) {
+    *map = calloc(1, sizeof **map);
+    if (*map)
+        (*map)->chunks = calloc(1, sizeof *(*map)->chunks);
+    if (!*map || !(*map)->chunks) {
+        sl_shard_map_destroy(*map);
+        *map = NULL;
+        return sl_error_memory(error, "reading the chunk map");
+    }
+    (*map)->by_id = true;
+    (*map)->count = 1;
+    (*map)->chunks[0] = (sl_chunk){.minimum = {.value_type = BSON_TYPE_MINKEY},
+                                   .maximum = {.value_type = BSON_TYPE_MAXKEY},
+                                   .first = INT64_MIN,
+                                   .shard = home};
+    return true;
+}
+
 bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
                             sl_shard_map **map, sl_error *error) {
     *map = calloc(1, sizeof **map);

@@ -78,3 +78,27 @@ void sl_topology_destroy(sl_topology *topology) {
     free(topology->shards);
     free(topology);
 }
+
+bool sl_database_home(sl_connection *connection, const sl_target *target,
+                      const sl_topology *topology, uint32_t *shard, bool *known, sl_error *error) {
+    bson_t document;
+    bson_iter_t iter;
+    const char *primary = "";
+    *shard = 0;
+    *known = sl_connection_server(connection)->deployment != SL_SHARDED;
+    if (*known)
+        return true;
+    bool found;
+    bool ok = sl_find_by_id(connection, "config", "databases", target->database, &document, &found,
+                            error);
+    if (found && bson_iter_init_find(&iter, &document, "primary") && BSON_ITER_HOLDS_UTF8(&iter))
+        primary = bson_iter_utf8(&iter, NULL);
+    for (size_t i = 0; ok && i < topology->count; i++) {
+        if (strcmp(topology->shards[i].name, primary) == 0) {
+            *shard = (uint32_t)i;
+            *known = true;
+        }
+    }
+    bson_destroy(&document);
+    return ok;
+}

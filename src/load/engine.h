@@ -150,6 +150,8 @@ typedef struct sl_load {
 
     sl_range *ranges; /* of _id, sorted; what is placed and verified */
     size_t range_count;
+    size_t placing_steps;   /* splits and moves that it took */
+    double placing_seconds; /* and how long */
     _Atomic uint64_t *accepted;       /* per range: documents it must hold: inserted, already there,
                                          or others in their places */
     _Atomic uint64_t *shard_documents; /* per shard: documents sent to it, as far as known */
@@ -236,6 +238,9 @@ void sl_members_clear(const sl_load_source *source);
 bool sl_sources_number_offline(sl_load *load, sl_error *error);
 /* Refuses, before anything is changed, what has been loaded before (unless --again). */
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
+/* Takes the numbers that a load would give, changing nothing. What that load would refuse, because it
+ * has been loaded before, goes into `refusal`. */
+bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 /* Takes the numbers that the sources have, changing nothing; one that was never loaded is an error. */
 bool sl_sources_number_as_loaded(sl_load *load, sl_error *error);

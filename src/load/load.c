@@ -166,11 +166,17 @@ static bool connect_to_cluster(sl_load *load, sl_error *error) {
     return true;
 }
 
+typedef struct placing {
+    sl_load *load;
+    int64_t told; /* when, by sl_clock_ns */
+} placing;
+
 static bool on_prepare_step(void *context, size_t done, size_t all) {
-    int64_t *told = context;
-    if (sl_seconds_since(*told) > 2) {
+    placing *work = context;
+    work->load->placing_steps = done;
+    if (sl_seconds_since(work->told) > 2) {
         sl_log_info("placing ranges: %zu of %zu", done, all);
-        *told = sl_clock_ns();
+        work->told = sl_clock_ns();
     }
     return !sl_interrupt_requested();
 }
@@ -212,10 +218,12 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!sl_ranges_lay_out(load, error))
         return false;
     if (load->by_range) {
-        int64_t told = sl_clock_ns();
+        int64_t start = sl_clock_ns();
+        placing work = {load, start};
         if (!sl_prepare_ranges(load->connection, &load->target, load->topology, load->ranges,
-                               load->range_count, on_prepare_step, &told, error))
+                               load->range_count, on_prepare_step, &work, error))
             return false;
+        load->placing_seconds = sl_seconds_since(start);
     }
     if (!sl_route_read_map(load, error))
         return false;

@@ -92,6 +92,24 @@ bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
     return ok;
 }
 
+bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error) {
+    size_t count;
+    uint32_t last;
+    sl_registry_entry *entries = entries_of(load, &count, error);
+    bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
+              sl_registry_last(load->registry, &last, error);
+    if (ok && !load->config->again && !refusal->code)
+        refuse_loaded(load, entries, count, refusal);
+    for (size_t i = 0; ok && i < count; i++) {
+        if (entries[i].state == SL_SOURCE_NEW && last < SL_SOURCE_NUMBER_MAX)
+            entries[i].number = ++last;
+    }
+    if (ok)
+        take_numbers(load, entries);
+    free(entries);
+    return ok;
+}
+
 /* Every source must have been loaded; where a load did not finish, it is only told. */
 static bool refuse_unknown(const sl_load *load, const sl_registry_entry *entries, size_t count,
                            sl_error *error) {

@@ -84,6 +84,18 @@ static void record_topology(sl_load *load) {
     bson_append_array_end(record, &array);
 }
 
+static void record_placing(sl_load *load) {
+    bson_t section;
+    bson_t *record = sl_run_record_document(load->record);
+    if (!load->by_range)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(record, "placing", &section);
+    INT64(&section, "ranges", load->range_count);
+    INT64(&section, "steps", load->placing_steps);
+    BSON_APPEND_DOUBLE(&section, "seconds", load->placing_seconds);
+    bson_append_document_end(record, &section);
+}
+
 static void record_sources(sl_load *load) {
     bson_t array, item;
     bson_t *record = sl_run_record_document(load->record);
@@ -302,6 +314,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     bool began = load->counters != NULL;
     sl_error error = {0};
     record_topology(load);
+    record_placing(load);
     record_balancer(load);
     record_sources(load);
     bool holds = record_accounting(load, &parsed, &totals);

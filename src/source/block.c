@@ -359,3 +359,27 @@ bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl
     leave(set, open);
     return ok;
 }
+
+sl_read_result sl_reader_look(sl_reader *reader, size_t index, uint64_t sequence,
+                              sl_source_block *block, sl_error *error) {
+    sl_source_set *set = reader->set;
+    if (reader->own && reader->own->source != index) {
+        leave(set, reader->own);
+        reader->own = NULL;
+    }
+    if (set->states[index].source.kind == SL_SOURCE_UNSEEN &&
+        !sl_source_set_look(set, index, error))
+        return SL_READ_FAILED;
+    if (sl_source_is_cut(&set->states[index].source))
+        return plain_block(reader, index, sequence, block, error);
+    if (!reader->own) {
+        pthread_mutex_lock(&set->lock);
+        reader->own = enter(set, index);
+        pthread_mutex_unlock(&set->lock);
+        if (!reader->own) {
+            sl_error_memory(error, "opening sources");
+            return SL_READ_FAILED;
+        }
+    }
+    return sl_open_source_take(reader, reader->own, block, error);
+}

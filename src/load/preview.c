@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A look ahead at a load. It goes the way of load.c up to where something would be made, with the
+ * same modules: sources, numbers, ranges. Where load.c makes the target and the registry's entries,
+ * it asks what they would be. */
+#include <shardload/preview.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure.h"
+
+/* ---- what the cluster has ---- */
+
+/* Keeps what a load would refuse with, which is no failure here; false for anything else. */
+static bool refused(sl_preview *preview, sl_exit kind, sl_error *error) {
+    if (error->code != kind)
+        return false;
+    if (!preview->refusal.code)
+        preview->refusal = *error;
+    *error = (sl_error){0};
+    return true;
+}
+
+static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error) {
+    const sl_load_config *config = load->config;
+    if (!sl_connection_open(config->uri, "shardload", 1, &preview->connection, error))
+        return false;
+    load->connection = preview->connection;
+    bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
+    load->target = (sl_target){.database = config->database, .collection = config->collection,
+                               .drop = config->drop, .compressor = config->compressor,
+                               .clustered = config->clustered,
+                               .shard_key = sharded ? config->shard_key : NULL};
+    if (!sl_topology_read(load->connection, &preview->topology, error) ||
+        !sl_balancer_read(load->connection, preview->balancer, error))
+        return false;
+    load->topology = preview->topology;
+    preview->shards = (uint32_t)preview->topology->count;
+    return sl_check_target(load->connection, &load->target, &preview->exists, error) ||
+           refused(preview, SL_EXIT_CLUSTER, error);
+}
+
+/* The chunk map as it will be before ranges are placed, and what it means. */
+static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
+    const bson_t *key = load->connection ? load->target.shard_key : load->config->shard_key;
+    uint32_t home = 0;
+    if (load->connection &&
+        !sl_database_home(load->connection, &load->target, load->topology, &home,
+                          &preview->home_known, error))
+        return false;
+    if (preview->exists && !sl_shard_map_read(load->connection, &load->target, load->topology,
+                                              &load->map, error))
+        return false;
+    switch (load->map ? sl_shard_map_route(load->map) : SL_ROUTE_NONE) {
+    case SL_ROUTE_BY_ID:
+        preview->layout = SL_LAYOUT_RANGES;
+        break;
+    case SL_ROUTE_BY_KEY:
+        preview->layout = SL_LAYOUT_KEY;
+        break;
+    default: {
+        bson_iter_t first;
+        bool hashed = key && bson_iter_init(&first, key) && bson_iter_next(&first) &&
+                      BSON_ITER_HOLDS_UTF8(&first);
+        preview->layout = !key ? SL_LAYOUT_UNSHARDED : sl_key_is_id(key) ? SL_LAYOUT_RANGES
+                          : hashed ? SL_LAYOUT_HASHED : SL_LAYOUT_ONE;
+        sl_shard_map_destroy(load->map);
+        load->map = NULL;
+        if (preview->layout == SL_LAYOUT_RANGES && !sl_shard_map_of_new(home, &load->map, error))
+            return false;
+    }
+    }
+    preview->shard_share = calloc(preview->shards, sizeof *preview->shard_share);
+    if (!preview->shard_share)
+        return sl_error_memory(error, "laying out ranges");
+    if (preview->layout == SL_LAYOUT_UNSHARDED || preview->layout == SL_LAYOUT_ONE)
+        preview->shard_share[home] = 1;
+    return true;
+}
+
+/* The numbers of the sources: from the registry, and behind the last one for those that are new. */
+static bool number(sl_load *load, sl_preview *preview, sl_error *error) {
+    if (!load->connection || load->config->drop)
+        return sl_sources_number_offline(load, error);
+    return sl_registry_open(load->connection, &load->target, &load->registry, error) &&
+           sl_sources_number_as_next(load, &preview->refusal, error);
+}
+
+static bool lay_out(sl_load *load, sl_preview *preview, sl_error *error) {
+    load->by_range = preview->layout == SL_LAYOUT_RANGES;
+    load->shards = preview->shards;
+    if (!sl_ranges_lay_out(load, error))
+        return false;
+    preview->range_count = load->range_count;
+    preview->ranges = calloc(load->range_count + 1, sizeof *preview->ranges);
+    if (!preview->ranges)
+        return sl_error_memory(error, "laying out ranges");
+    bool *stays = calloc(load->range_count + 1, sizeof *stays);
+    bool ok = stays || sl_error_memory(error, "laying out ranges");
+    ok = ok && (!load->by_range ||
+                sl_count_steps(preview->exists ? load->connection : NULL, &load->target, load->map,
+                               load->ranges, load->range_count, stays, &preview->steps, error));
+    for (size_t i = 0; ok && i < load->range_count; i++)
+        preview->ranges[i] = (sl_preview_range){.range = load->ranges[i],
+                                                .shard = load->ranges[i].shard,
+                                                .stays = stays[i]};
+    free(stays);
+    return ok;
+}
+
+/* ---- who gets how much ---- */
+
+/* The documents of a source, spread over the ranges and shards that its blocks belong to. */
+static void share_out(const sl_load *load, const sl_preview_source *source, sl_preview *preview) {
+    const sl_measure *measure = &source->measure;
+    double text = source->made_up ? (double)source->stored_bytes : measure->text_bytes.value;
+    double rest = text / (double)SL_BLOCK_BYTES, each = rest > 0 ? measure->documents.value / rest : 0;
+    for (uint64_t block = 0; rest > 0 && block << SL_BLOCK_BITS < SL_SOURCE_BYTES_MAX;
+         block++, rest -= 1) {
+        int64_t id = sl_document_id(source->number, block << SL_BLOCK_BITS);
+        sl_preview_range *range = &preview->ranges[sl_load_range_of(load, id)];
+        double documents = each * fmin(rest, 1);
+        range->documents += documents;
+        if (preview->layout == SL_LAYOUT_RANGES)
+            preview->shard_share[range->stays ? sl_shard_map_owner(load->map, id) : range->shard] +=
+                documents;
+    }
+}
+
+static void finish_shares(sl_preview *preview, const double *owners) {
+    double all = 0;
+    for (uint32_t i = 0; i < preview->shards; i++) {
+        if (preview->layout == SL_LAYOUT_KEY)
+            preview->shard_share[i] = owners[i];
+        if (preview->layout == SL_LAYOUT_HASHED)
+            preview->shard_share[i] = 1;
+        all += preview->shard_share[i];
+    }
+    for (uint32_t i = 0; all > 0 && i < preview->shards; i++)
+        preview->shard_share[i] /= all;
+}
+
+/* ---- sources ---- */
+
+static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
+    preview->sources = calloc(load->active + 1, sizeof *preview->sources);
+    if (!preview->sources)
+        return sl_error_memory(error, "looking at the sources");
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        const sl_source *facts = sl_source_set_at(load->set, i);
+        if (source->skipped)
+            continue;
+        if (facts->kind == SL_SOURCE_PIPE)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s: a pipe cannot be looked into without using it up, and how much "
+                                "it will bring cannot be known; name files", facts->shown);
+        sl_preview_source *into = &preview->sources[preview->source_count++];
+        char shown[400];
+        sl_text_printable(sl_text_of(facts->path), shown, sizeof shown);
+        into->name = strdup(shown);
+        if (!into->name)
+            return sl_error_memory(error, "looking at the sources");
+        into->format = source->format->name;
+        source->format->describe(source->dialect, into->dialect, sizeof into->dialect);
+        into->stored_bytes = facts->stored_bytes;
+        into->number = source->number;
+        into->made_up = facts->kind == SL_SOURCE_MADE_UP;
+    }
+    preview->made_up = sl_load_made_up(load);
+    return true;
+}
+
+static bool measure(sl_load *load, uint64_t blocks, sl_preview *preview, sl_error *error) {
+    double *owners = calloc(preview->shards, sizeof *owners);
+    bool ok = (owners || sl_error_memory(error, "looking at the sources")) &&
+              sl_measure_sources(load, blocks, preview->sources, preview->source_count,
+                                 &preview->all, owners, error);
+    for (size_t i = 0; ok && i < preview->source_count; i++)
+        share_out(load, &preview->sources[i], preview);
+    if (ok)
+        finish_shares(preview, owners);
+    free(owners);
+    return ok;
+}
+
+bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t blocks,
+                       sl_preview **result, sl_error *error) {
+    sl_load load = {.config = config};
+    sl_preview *preview = calloc(1, sizeof *preview);
+    *result = NULL;
+    if (!preview)
+        return sl_error_memory(error, "looking ahead");
+    preview->shards = shards > 0 ? shards : 1;
+    sl_load_init_locks(&load);
+    bool ok = sl_sources_open(&load, error) && (!config->uri || look_at_cluster(&load, preview, error)) &&
+              read_map(&load, preview, error) && number(&load, preview, error) &&
+              name_sources(&load, preview, error) && lay_out(&load, preview, error) &&
+              measure(&load, blocks, preview, error);
+    sl_sources_close(&load);
+    sl_shard_map_destroy(load.map);
+    sl_registry_close(load.registry);
+    free(load.ranges);
+    free(load.accepted);
+    sl_load_destroy_locks(&load);
+    if (ok)
+        *result = preview;
+    else
+        sl_preview_destroy(preview);
+    return ok;
+}
+
+void sl_preview_destroy(sl_preview *preview) {
+    if (!preview)
+        return;
+    for (size_t i = 0; i < preview->source_count; i++)
+        free(preview->sources[i].name);
+    free(preview->sources);
+    free(preview->ranges);
+    free(preview->shard_share);
+    sl_topology_destroy(preview->topology);
+    sl_connection_close(preview->connection);
+    free(preview);
+}
