@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text files that are built into the programs: schemas/ and queries/. */
+/* Text files that are built into the programs: schemas/, queries/ and models/. */
 #ifndef SHARDLOAD_EMBEDDED_H
 #define SHARDLOAD_EMBEDDED_H
 
@@ -13,5 +13,6 @@ typedef struct sl_embedded {
 
 extern const sl_embedded sl_embedded_schemas[];
 extern const sl_embedded sl_embedded_queries[];
+extern const sl_embedded sl_embedded_models[];
 
 #endif

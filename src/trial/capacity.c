@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arithmetic of the capacity model. What is counted where:
+ *
+ * - A document leaves a loader once, passes a router once (unless the route is direct), and arrives
+ *   on every member of its shard. Of a router's network each direction carries it once.
+ * - `shard-rate` and `shard-byte-rate` are what one mongod takes however large its machine; the
+ *   busiest shard, which has `imbalance` times the average, is the one that is waited for.
+ * - `host-rate` is what all cores of a host take together: it bounds many shards on one host. A
+ *   member that only follows costs `replica-cost` of what the primary does for a document.
+ * - A disk takes the documents as they are stored, their indexes and, through `write-factor`, the
+ *   journal and what is written more than once. */
+#include <shardload/capacity.h>
+
+#include <math.h>
+#include <string.h>
+
+#define HUGE_COUNT 1e15
+#define SECONDS_PER_HOUR 3600.0
+
+const char *const sl_capacity_origin_names[SL_ORIGINS] = {"default", "published", "measured",
+                                                          "assumed", "given"};
+
+const char *const sl_capacity_resource_names[SL_CAPACITY_RESOURCES] = {
+    "loaders, processors", "loaders, network", "routers, processors", "routers, network",
+    "shards, documents",   "shards, bytes",    "hosts, processors",   "hosts, network",
+    "hosts, disks"};
+
+#define RATE 1e-3, 1e18
+const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS] = {
+    {"documents", "documents", NAN, 1, 1e18, SL_EFFECT_SLOWER, "how many there are"},
+    {"document-bytes", "bytes", NAN, 5, 16777216, SL_EFFECT_SLOWER, "BSON of one document"},
+    {"index-bytes", "bytes", 0, 0, 1e6, SL_EFFECT_SLOWER,
+     "of one document in all indexes, as stored"},
+    {"stored-share", "", 1, 0.001, 10, SL_EFFECT_SLOWER, "bytes stored for each byte of BSON"},
+    {"write-factor", "", 2, 1, 100, SL_EFFECT_SLOWER,
+     "bytes written for each byte stored: journal, checkpoints"},
+    {"replicas", "members", 1, 1, 50, SL_EFFECT_SLOWER, "members of each shard"},
+    {"replica-cost", "", 1, 0, 10, SL_EFFECT_SLOWER,
+     "work of a member that follows, against the primary's"},
+    {"imbalance", "", 1, 1, 1000, SL_EFFECT_SLOWER, "the busiest shard against the average"},
+    {"loaders", "machines", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "machines that load"},
+    {"loader-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER, "that one loader parses and sends"},
+    {"loader-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "of one loader"},
+    {"routed", "", 1, 0, 1, SL_EFFECT_SLOWER,
+     "share of the documents that go through routers; 0: straight to the shards"},
+    {"routers", "routers", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "machines that route"},
+    {"router-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER, "that one router passes"},
+    {"router-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "of one router, each way"},
+    {"shards", "shards", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "parts of the collection"},
+    {"shard-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
+     "that one mongod takes, whatever its host"},
+    {"shard-byte-rate", "bytes/s", NAN, RATE, SL_EFFECT_FASTER,
+     "of BSON that one mongod takes, whatever its host"},
+    {"hosts", "machines", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER,
+     "machines that carry the shards and their members"},
+    {"host-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
+     "that all shards of one host take together"},
+    {"host-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "into one host"},
+    {"host-disk", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "that one host writes"},
+    {"host-storage", "bytes", NAN, 1, 1e18, SL_EFFECT_NONE, "room on one host"},
+    {"indexes", "indexes", 0, 0, 64, SL_EFFECT_SLOWER, "built after the load"},
+    {"index-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
+     "that one host puts into one index which is being built"},
+    {"host-price", "per hour", NAN, 0, 1e9, SL_EFFECT_NONE, "of one host"},
+    {"router-price", "per hour", 0, 0, 1e9, SL_EFFECT_NONE, "of one router"},
+    {"loader-price", "per hour", 0, 0, 1e9, SL_EFFECT_NONE, "of one loader"},
+};
+
+void sl_capacity_init(sl_capacity_model *model) {
+    *model = (sl_capacity_model){.published_hours = NAN, .published_low = NAN,
+                                 .published_high = NAN};
+    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
+        double value = sl_capacity_inputs[i].fallback;
+        model->values[i] = (sl_capacity_value){.value = value, .low = value, .high = value};
+    }
+}
+
+/* ---- resources: what a load asks of them, and what they give in a second ---- */
+
+#define OF(input) v[SL_CAPACITY_##input]
+
+static double documents(const double *v) {
+    return OF(DOCUMENTS);
+}
+
+static double bson(const double *v) {
+    return OF(DOCUMENTS) * OF(DOCUMENT_BYTES);
+}
+
+static double routed_documents(const double *v) {
+    return OF(DOCUMENTS) * OF(ROUTED);
+}
+
+static double routed_bson(const double *v) {
+    return bson(v) * OF(ROUTED);
+}
+
+static double shard_documents(const double *v) {
+    return OF(DOCUMENTS) * OF(IMBALANCE);
+}
+
+static double shard_bson(const double *v) {
+    return bson(v) * OF(IMBALANCE);
+}
+
+static double host_documents(const double *v) {
+    return OF(DOCUMENTS) * (1 + (OF(REPLICAS) - 1) * OF(REPLICA_COST));
+}
+
+static double host_bson(const double *v) {
+    return bson(v) * OF(REPLICAS);
+}
+
+static double stored_bytes(const double *v) {
+    return OF(DOCUMENTS) * (OF(DOCUMENT_BYTES) * OF(STORED_SHARE) + OF(INDEX_BYTES)) * OF(REPLICAS);
+}
+
+static double written_bytes(const double *v) {
+    return stored_bytes(v) * OF(WRITE_FACTOR);
+}
+
+static const struct {
+    bool bytes;
+    double (*demand)(const double *v);
+    sl_capacity_input machines, each;
+} resources[SL_CAPACITY_RESOURCES] = {
+    {false, documents, SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_RATE},
+    {true, bson, SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_NETWORK},
+    {false, routed_documents, SL_CAPACITY_ROUTERS, SL_CAPACITY_ROUTER_RATE},
+    {true, routed_bson, SL_CAPACITY_ROUTERS, SL_CAPACITY_ROUTER_NETWORK},
+    {false, shard_documents, SL_CAPACITY_SHARDS, SL_CAPACITY_SHARD_RATE},
+    {true, shard_bson, SL_CAPACITY_SHARDS, SL_CAPACITY_SHARD_BYTE_RATE},
+    {false, host_documents, SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_RATE},
+    {true, host_bson, SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_NETWORK},
+    {true, written_bytes, SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_DISK},
+};
+
+static double hours_of(size_t resource, const double *v) {
+    return resources[resource].demand(v) /
+           (v[resources[resource].machines] * v[resources[resource].each]) / SECONDS_PER_HOUR;
+}
+
+/* Of one load, with all members of a shard building at the same time. */
+static double index_hours_of(const double *v) {
+    if (OF(INDEXES) <= 0)
+        return 0;
+    return OF(DOCUMENTS) * OF(INDEXES) * OF(REPLICAS) / (OF(HOSTS) * OF(INDEX_RATE)) /
+           SECONDS_PER_HOUR;
+}
+
+/* ---- the three points: as given, everything favourable, everything unfavourable ---- */
+
+typedef enum point { GIVEN, FAVOURABLE, UNFAVOURABLE, POINTS } point;
+
+static double at_point(const sl_capacity_value *value, sl_capacity_effect effect, point where) {
+    if (where == GIVEN || effect == SL_EFFECT_NONE)
+        return value->value;
+    bool high = (effect == SL_EFFECT_FASTER) == (where == FAVOURABLE);
+    return high ? value->high : value->low;
+}
+
+static sl_estimate range_of(const double at[POINTS]) {
+    return (sl_estimate){at[GIVEN], at[FAVOURABLE], at[UNFAVOURABLE]};
+}
+
+static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACITY_INPUTS],
+                         double longest[POINTS]) {
+    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
+        sl_capacity_row *row = &result->rows[i];
+        double hours[POINTS];
+        double demand = resources[i].demand(v[GIVEN]);
+        if (isnan(v[GIVEN][resources[i].each]) || demand <= 0)
+            continue; /* not given, or nothing goes this way */
+        for (point k = GIVEN; k < POINTS; k++) {
+            hours[k] = hours_of(i, v[k]);
+            longest[k] = fmax(longest[k], hours[k]);
+        }
+        *row = (sl_capacity_row){.known = true, .bytes = resources[i].bytes, .demand = demand,
+                                 .capacity = v[GIVEN][resources[i].machines] *
+                                             v[GIVEN][resources[i].each],
+                                 .hours = range_of(hours)};
+        if (hours[GIVEN] >= longest[GIVEN])
+            result->bottleneck = (sl_capacity_resource)i;
+    }
+}
+
+/* Machines and prices by their ranges, for all the hours: wide, but never too narrow. */
+static void compute_cost(const sl_capacity_model *model, sl_capacity_result *result) {
+    static const sl_capacity_input kinds[][2] = {
+        {SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_PRICE},
+        {SL_CAPACITY_ROUTERS, SL_CAPACITY_ROUTER_PRICE},
+        {SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_PRICE}};
+    sl_estimate hourly = {0, 0, 0};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const sl_capacity_value *machines = &model->values[kinds[i][0]];
+        const sl_capacity_value *price = &model->values[kinds[i][1]];
+        if (kinds[i][0] == SL_CAPACITY_ROUTERS && model->values[SL_CAPACITY_ROUTED].value <= 0)
+            continue;
+        hourly.value += machines->value * price->value;
+        hourly.low += machines->low * price->low;
+        hourly.high += machines->high * price->high;
+    }
+    result->cost_per_hour = hourly.value;
+    result->cost = (sl_estimate){hourly.value * result->hours.value, hourly.low * result->hours.low,
+                                 hourly.high * result->hours.high};
+}
+
+bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *result,
+                         sl_error *error) {
+    double v[POINTS][SL_CAPACITY_INPUTS], longest[POINTS] = {0}, indexes[POINTS], all[POINTS];
+    *result = (sl_capacity_result){.bottleneck = SL_RESOURCE_LOADER};
+    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
+        for (point k = GIVEN; k < POINTS; k++)
+            v[k][i] = at_point(&model->values[i], sl_capacity_inputs[i].effect, k);
+    }
+    static const sl_capacity_input needed[] = {SL_CAPACITY_DOCUMENTS, SL_CAPACITY_DOCUMENT_BYTES};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (isnan(v[GIVEN][needed[i]]))
+            return sl_error_set(error, SL_EXIT_USAGE, "the model does not say \"%s\" (%s); --set "
+                                "%s=... does", sl_capacity_inputs[needed[i]].name,
+                                sl_capacity_inputs[needed[i]].help,
+                                sl_capacity_inputs[needed[i]].name);
+    }
+    compute_rows(result, v, longest);
+    if (longest[GIVEN] <= 0)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "the model gives no machine a capacity: set at least one of "
+                            "shard-rate, host-rate, host-disk, router-rate, loader-rate");
+    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++)
+        result->rows[i].utilisation = result->rows[i].hours.value / longest[GIVEN];
+    for (point k = GIVEN; k < POINTS; k++) {
+        indexes[k] = index_hours_of(v[k]);
+        all[k] = longest[k] + (isnan(indexes[k]) ? 0 : indexes[k]);
+    }
+    result->load_hours = range_of(longest);
+    result->index_hours = range_of(indexes);
+    result->hours = range_of(all);
+    result->rate = v[GIVEN][SL_CAPACITY_DOCUMENTS] / longest[GIVEN] / SECONDS_PER_HOUR;
+    result->stored_bytes = stored_bytes(v[GIVEN]);
+    result->host_share = result->stored_bytes / v[GIVEN][SL_CAPACITY_HOSTS] /
+                         v[GIVEN][SL_CAPACITY_HOST_STORAGE];
+    compute_cost(model, result);
+    return true;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a capacity model says, as tables and as JSON. */
+#include <shardload/capacity.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <shardload/query.h>
+#include <shardload/text.h>
+
+#define CELL 64
+
+/* "2,500,000,000", "85,000", "1.6", "0.29": digits that mean something. */
+static const char *figure(double value, char out[SL_FIGURE_ROOM]) {
+    int decimals = fabs(value) >= 100 || value == floor(value) ? 0 : fabs(value) >= 10 ? 1 : 2;
+    return sl_table_figure(value, decimals, out);
+}
+
+/* In the unit of the input: bytes as "1.3 GB", all else as plain figures; what things are counted is
+ * said by the input's name. */
+static const char *amount(double value, const char *unit, char out[CELL]) {
+    char human[SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM];
+    if (strncmp(unit, "bytes", 5) == 0 && value >= 1e6)
+        snprintf(out, CELL, "%s%s", sl_human_bytes(value, human), unit + 5);
+    else if (strncmp(unit, "bytes", 5) == 0 || strpbrk(unit, "/ "))
+        snprintf(out, CELL, "%s %s", figure(value, plain), unit);
+    else
+        snprintf(out, CELL, "%s", figure(value, plain));
+    return out;
+}
+
+static const char *span(double low, double high, const char *unit, char out[2 * CELL]) {
+    char a[CELL], b[CELL];
+    if (low == high)
+        return "";
+    snprintf(out, 2 * CELL, "%s to %s", amount(low, unit, a), amount(high, unit, b));
+    return out;
+}
+
+static const char *hours(double value, char out[SL_HUMAN_ROOM]) {
+    return sl_human_seconds(value * 3600, out);
+}
+
+static const char *hours_span(const sl_estimate *range, char out[2 * SL_HUMAN_ROOM]) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    snprintf(out, 2 * SL_HUMAN_ROOM, "%s to %s", hours(range->low, a), hours(range->high, b));
+    return out;
+}
+
+/* ---- the tables ---- */
+
+static bool print_inputs(const sl_capacity_model *model, FILE *out) {
+    sl_table *table = sl_table_create();
+    if (!table)
+        return false;
+    sl_table_column(table, "input", false);
+    sl_table_column(table, "value", true);
+    sl_table_column(table, "range", false);
+    sl_table_column(table, "from", false);
+    sl_table_column(table, "why", false);
+    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
+        const sl_capacity_value *value = &model->values[i];
+        const char *unit = sl_capacity_inputs[i].unit;
+        char a[CELL], b[2 * CELL];
+        if (value->origin == SL_ORIGIN_DEFAULT) /* said in the help, not again and again */
+            continue;
+        sl_table_cell(table, "%s", sl_capacity_inputs[i].name);
+        sl_table_cell(table, "%s", amount(value->value, unit, a));
+        sl_table_cell(table, "%s", span(value->low, value->high, unit, b));
+        sl_table_cell(table, "%s", sl_capacity_origin_names[value->origin]);
+        sl_table_cell(table, "%s", value->note);
+    }
+    bool ok = sl_table_print(table, out, 2);
+    sl_table_destroy(table);
+    return ok;
+}
+
+static bool print_resources(const sl_capacity_result *result, FILE *out) {
+    sl_table *table = sl_table_create();
+    if (!table)
+        return false;
+    sl_table_column(table, "resource", false);
+    sl_table_column(table, "demand", true);
+    sl_table_column(table, "capacity", true);
+    sl_table_column(table, "time", true);
+    sl_table_column(table, "range", false);
+    sl_table_column(table, "busy", true);
+    sl_table_column(table, "", false);
+    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
+        const sl_capacity_row *row = &result->rows[i];
+        char a[CELL], b[CELL], c[SL_HUMAN_ROOM], d[2 * SL_HUMAN_ROOM];
+        if (!row->known)
+            continue;
+        sl_table_cell(table, "%s", sl_capacity_resource_names[i]);
+        sl_table_cell(table, "%s", amount(row->demand, row->bytes ? "bytes" : "", a));
+        sl_table_cell(table, "%s", amount(row->capacity, row->bytes ? "bytes/s" : "documents/s", b));
+        sl_table_cell(table, "%s", hours(row->hours.value, c));
+        sl_table_cell(table, "%s", hours_span(&row->hours, d));
+        sl_table_cell(table, "%.0f %%", 100 * row->utilisation);
+        sl_table_cell(table, "%s", i == result->bottleneck ? "<- bottleneck" : "");
+    }
+    bool ok = sl_table_print(table, out, 2);
+    sl_table_destroy(table);
+    return ok;
+}
+
+/* The resources without a capacity: they cannot be the bottleneck, which may be wrong. */
+static void print_unknown(const sl_capacity_model *model, const sl_capacity_result *result,
+                          FILE *out) {
+    bool any = false;
+    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
+        bool direct = (i == SL_RESOURCE_ROUTER || i == SL_RESOURCE_ROUTER_NETWORK) &&
+                      model->values[SL_CAPACITY_ROUTED].value <= 0;
+        if (result->rows[i].known || direct)
+            continue;
+        fprintf(out, "%s%s", any ? "; " : "  not in the model: ", sl_capacity_resource_names[i]);
+        any = true;
+    }
+    if (any)
+        fprintf(out, "\n");
+}
+
+static void print_published(const sl_capacity_model *model, const sl_capacity_result *result,
+                            FILE *out) {
+    char a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM];
+    double said = model->published_hours;
+    if (isnan(said))
+        return;
+    fprintf(out, "  published    %s", hours(said, a));
+    if (model->published_low < model->published_high)
+        fprintf(out, " (%s)", hours_span(&(sl_estimate){said, model->published_low,
+                                                        model->published_high}, b));
+    double share = result->hours.value / said;
+    bool within = result->hours.low <= model->published_high &&
+                  model->published_low <= result->hours.high;
+    fprintf(out, ": the model says %s of it, and %s\n", figure(share, plain),
+            within ? "its range holds it" : "its range does not hold it");
+    if (model->published_note[0])
+        fprintf(out, "               %s\n", model->published_note);
+}
+
+static void print_result(const sl_capacity_model *model, const sl_capacity_result *result,
+                         FILE *out) {
+    char a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM], low[SL_FIGURE_ROOM],
+        high[SL_FIGURE_ROOM], hourly[SL_FIGURE_ROOM];
+    fprintf(out, "  loading      %s (%s), %s documents/s\n", hours(result->load_hours.value, a),
+            hours_span(&result->load_hours, b), figure(floor(result->rate + 0.5), plain));
+    if (isnan(result->index_hours.value))
+        fprintf(out, "  indexes      not in the model: index-rate is not given\n");
+    else if (result->index_hours.value > 0)
+        fprintf(out, "  indexes      %s (%s)\n", hours(result->index_hours.value, a),
+                hours_span(&result->index_hours, b));
+    if (result->index_hours.value > 0)
+        fprintf(out, "  together     %s (%s)\n", hours(result->hours.value, a),
+                hours_span(&result->hours, b));
+    double hosts = model->values[SL_CAPACITY_HOSTS].value;
+    fprintf(out, "  stored       %s on %s machine%s", sl_human_bytes(result->stored_bytes, a),
+            figure(hosts, plain), hosts == 1 ? "" : "s");
+    if (!isnan(result->host_share))
+        fprintf(out, ", %.0f %% of their room%s", 100 * result->host_share,
+                result->host_share > 1 ? ": IT DOES NOT FIT" : "");
+    fprintf(out, "\n");
+    if (!isnan(result->cost.value))
+        fprintf(out, "  cost         %s (%s to %s) at %s an hour\n", figure(result->cost.value, plain),
+                figure(result->cost.low, low), figure(result->cost.high, high),
+                figure(result->cost_per_hour, hourly));
+    print_published(model, result, out);
+}
+
+/* Text in lines of at most 96 characters, indented by 2. */
+static void print_wrapped(const char *text, FILE *out) {
+    size_t column = 0;
+    while (*text) {
+        size_t word = strcspn(text, " \n");
+        if (column > 0 && column + 1 + word > 96) {
+            fputc('\n', out);
+            column = 0;
+        }
+        fprintf(out, "%s%.*s", column > 0 ? " " : "  ", (int)word, text);
+        column += word + 1;
+        text += word;
+        text += strspn(text, " \n");
+    }
+    fputc('\n', out);
+}
+
+bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result, FILE *out) {
+    fprintf(out, "%s: %s\n", model->name[0] ? model->name : "model", model->title);
+    if (model->about[0])
+        print_wrapped(model->about, out);
+    fputc('\n', out);
+    bool ok = print_inputs(model, out);
+    fputc('\n', out);
+    ok = print_resources(result, out) && ok;
+    print_unknown(model, result, out);
+    fputc('\n', out);
+    print_result(model, result, out);
+    return ok;
+}
+
+bool sl_capacity_sweep(const sl_capacity_model *model, sl_capacity_input input,
+                       const double *values, size_t count, FILE *out, sl_error *error) {
+    sl_table *table = sl_table_create();
+    if (!table)
+        return sl_error_memory(error, "making a table");
+    sl_table_column(table, sl_capacity_inputs[input].name, true);
+    sl_table_column(table, "documents/s", true);
+    sl_table_column(table, "time", true);
+    sl_table_column(table, "range", false);
+    sl_table_column(table, "cost", true);
+    sl_table_column(table, "bottleneck", false);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        char plain[SL_FIGURE_ROOM], a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], unit[CELL];
+        sl_capacity_model one = *model;
+        sl_capacity_result result;
+        one.values[input] = (sl_capacity_value){.value = values[i], .low = values[i],
+                                                .high = values[i], .origin = SL_ORIGIN_GIVEN};
+        ok = sl_capacity_compute(&one, &result, error);
+        if (!ok)
+            break;
+        sl_table_cell(table, "%s", amount(values[i], "", unit));
+        sl_table_cell(table, "%s", figure(floor(result.rate + 0.5), plain));
+        sl_table_cell(table, "%s", hours(result.hours.value, a));
+        sl_table_cell(table, "%s", hours_span(&result.hours, b));
+        sl_table_cell(table, "%s", isnan(result.cost.value) ? "-" : figure(result.cost.value, plain));
+        sl_table_cell(table, "%s", sl_capacity_resource_names[result.bottleneck]);
+    }
+    ok = ok && (sl_table_print(table, out, 2) || sl_error_memory(error, "making a table"));
+    sl_table_destroy(table);
+    return ok;
+}
+
+/* ---- JSON ---- */
+
+static void append_range(bson_t *document, const char *key, const sl_estimate *range) {
+    bson_t section;
+    if (isnan(range->value))
+        return;
+    bson_append_document_begin(document, key, -1, &section);
+    BSON_APPEND_DOUBLE(&section, "value", range->value);
+    BSON_APPEND_DOUBLE(&section, "low", range->low);
+    BSON_APPEND_DOUBLE(&section, "high", range->high);
+    bson_append_document_end(document, &section);
+}
+
+static void append_inputs(bson_t *document, const sl_capacity_model *model) {
+    bson_t inputs, item;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "inputs", &inputs);
+    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
+        const sl_capacity_value *value = &model->values[i];
+        if (isnan(value->value))
+            continue;
+        bson_append_document_begin(&inputs, sl_capacity_inputs[i].name, -1, &item);
+        BSON_APPEND_DOUBLE(&item, "value", value->value);
+        BSON_APPEND_DOUBLE(&item, "low", value->low);
+        BSON_APPEND_DOUBLE(&item, "high", value->high);
+        BSON_APPEND_UTF8(&item, "unit", sl_capacity_inputs[i].unit);
+        BSON_APPEND_UTF8(&item, "from", sl_capacity_origin_names[value->origin]);
+        bson_append_document_end(&inputs, &item);
+    }
+    bson_append_document_end(document, &inputs);
+}
+
+static void append_resources(bson_t *document, const sl_capacity_result *result) {
+    bson_t resources, item;
+    uint32_t used = 0;
+    BSON_APPEND_ARRAY_BEGIN(document, "resources", &resources);
+    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
+        const sl_capacity_row *row = &result->rows[i];
+        char room[16];
+        const char *key;
+        if (!row->known)
+            continue;
+        bson_uint32_to_string(used++, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&resources, key, &item);
+        BSON_APPEND_UTF8(&item, "name", sl_capacity_resource_names[i]);
+        BSON_APPEND_UTF8(&item, "unit", row->bytes ? "bytes" : "documents");
+        BSON_APPEND_DOUBLE(&item, "demand", row->demand);
+        BSON_APPEND_DOUBLE(&item, "capacityPerSecond", row->capacity);
+        append_range(&item, "hours", &row->hours);
+        BSON_APPEND_DOUBLE(&item, "utilisation", row->utilisation);
+        bson_append_document_end(&resources, &item);
+    }
+    bson_append_array_end(document, &resources);
+}
+
+void sl_capacity_append(bson_t *document, const sl_capacity_model *model,
+                        const sl_capacity_result *result) {
+    BSON_APPEND_UTF8(document, "model", model->name);
+    BSON_APPEND_UTF8(document, "title", model->title);
+    append_inputs(document, model);
+    append_resources(document, result);
+    BSON_APPEND_UTF8(document, "bottleneck", sl_capacity_resource_names[result->bottleneck]);
+    append_range(document, "loadHours", &result->load_hours);
+    append_range(document, "indexHours", &result->index_hours);
+    append_range(document, "hours", &result->hours);
+    BSON_APPEND_DOUBLE(document, "documentsPerSecond", result->rate);
+    BSON_APPEND_DOUBLE(document, "storedBytes", result->stored_bytes);
+    append_range(document, "cost", &result->cost);
+    if (!isnan(model->published_hours))
+        BSON_APPEND_DOUBLE(document, "publishedHours", model->published_hours);
+}
