@@ -6,6 +6,7 @@
 
 #include <shardload/options.h>
 
+int sl_command_plan(const sl_options *options);
 int sl_command_report(const sl_options *options);
 int sl_command_reload(const sl_options *options);
 

@@ -15,6 +15,7 @@
 /* Groups of commands. */
 enum {
     LOAD = SL_COMMAND_LOAD,
+    PLAN = SL_COMMAND_PLAN,
     INSPECT = SL_COMMAND_INSPECT,
     VERIFY = SL_COMMAND_VERIFY,
     RELOAD = SL_COMMAND_RELOAD,
@@ -144,9 +145,9 @@ const sl_option_row sl_load_rows[] = {
      false, check_database},
     {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, CONNECTED, "Target",
      "Collection.", false, check_collection},
-    {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD, "Target",
+    {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD | PLAN, "Target",
      "Drop the collection first.", false, NULL},
-    {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Target",
+    {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | PLAN, "Target",
      "Load sources that have been loaded before: their documents keep their ids, so what is there "
      "stays and what is missing comes back.", false, NULL},
     {"sink", 0, SL_OPTION_STRING, "WHERE", "cluster", NULL, 0, 0, LOAD, "Target",
@@ -201,14 +202,14 @@ const sl_option_row sl_load_rows[] = {
     {"batch-bytes", 0, SL_OPTION_BYTES, "SIZE", "16MiB", NULL, 65536, 47000000, LOADING, "Speed",
      "Bytes per insert; whichever of the two is reached first.", false, NULL},
 
-    {"shard-key", 0, SL_OPTION_STRING, "JSON", "{\"_id\": 1}", NULL, 0, 0, LOADING, "Layout",
+    {"shard-key", 0, SL_OPTION_STRING, "JSON", "{\"_id\": 1}", NULL, 0, 0, LOADING | PLAN, "Layout",
      "On a sharded cluster. {\"_id\": 1} is pre-split so that all shards are busy from the first "
      "second; none leaves the collection unsharded.", false, check_shard_key},
-    {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOADING, "Layout",
+    {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOADING | PLAN, "Layout",
      "Build this index after the load, like {\"v\": 1}. May be given several times.", false, check_key},
-    {"compressor", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0, LOADING, "Layout",
+    {"compressor", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0, LOADING | PLAN, "Layout",
      "Block compressor of the collection, instead of the server's default.", false, NULL},
-    {"clustered", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING, "Layout",
+    {"clustered", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING | PLAN, "Layout",
      "Make the collection clustered by _id (server 5.3 and later): no index of _id beside the "
      "documents, and a faster load.", false, NULL},
 
@@ -264,8 +265,27 @@ const sl_option_row sl_load_rows[] = {
      "Compare every document to the byte, instead of counting.", false, NULL},
     {"max-problems", 0, SL_OPTION_COUNT, "N", "100", NULL, 0, 1000000000, VERIFY, "Verification",
      "How many problems to show; with --work-dir all of them are in problems.tsv.", false, NULL},
-    {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING, "Delivery",
+    {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING | PLAN, "Delivery",
      "Do not count the documents of each range at the end.", false, NULL},
+
+    {"shards", 0, SL_OPTION_COUNT, "N", "1", NULL, 1, 4096, PLAN, "Plan",
+     "Without --uri: lay out for this many shards, all empty.", false, NULL},
+    {"blocks", 0, SL_OPTION_COUNT, "N", "256", NULL, 1, 1000000, PLAN, "Plan",
+     "How many MiB of the sources' text to look at, about, evenly spread. More make the ranges "
+     "narrower.", false, NULL},
+    {"from", 0, SL_OPTION_STRING, "RECORD.json", NULL, NULL, 0, 0, PLAN, "Plan",
+     "Predict by what this load (run.json), reload or tune showed, on the same cluster or one like "
+     "it.", false, NULL},
+    {"rate", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 0, PLAN, "Plan",
+     "Predict by this many documents a second.", false, NULL},
+    {"model", 0, SL_OPTION_STRING, "NAME|FILE", NULL, NULL, 0, 0, PLAN, "Capacity model",
+     "Compute this model: isd-one-server, isd-hundred-shards, isd-hundred-shards-direct, petabyte, "
+     "mot-micro-shards, mot-replica-sets, or a YAML file. Sources, if any, take the place of its "
+     "documents.", false, NULL},
+    {"set", 0, SL_OPTION_LIST, "NAME=VALUE", NULL, NULL, 0, 0, PLAN, "Capacity model",
+     "What if: shards=100, router-rate=120k..270k..540k. May be given several times.", false, NULL},
+    {"sweep", 0, SL_OPTION_STRING, "NAME=V,V,...", NULL, NULL, 0, 0, PLAN, "Capacity model",
+     "A table of what each of these values would make of it, like shards=1,2,4,8,16.", false, NULL},
 
     {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, CONNECTED,
      "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "

@@ -181,7 +181,7 @@ static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *er
         sl_set_up_target(setup, options, error);
 }
 
-static void set_up_layout(sl_setup *setup, const sl_options *options) {
+void sl_set_up_layout(sl_setup *setup, const sl_options *options) {
     sl_load_config *config = &setup->config;
     const char *shard_key = sl_option_string(options, "shard-key");
     if (strcmp(shard_key, "none") != 0)
@@ -295,7 +295,7 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     if (!sl_set_up_source(setup, options, error))
         return false;
     set_up_sink(setup, options, error);
-    set_up_layout(setup, options);
+    sl_set_up_layout(setup, options);
     sl_set_up_run(setup, options);
     set_up_rest(setup, options, error);
     return !error->code;

@@ -32,6 +32,8 @@ void sl_setup_clear(sl_setup *setup);
 bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Where to: connection, database, collection. */
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error);
+/* What the collection is like: shard key, indexes, compressor, clustered. */
+void sl_set_up_layout(sl_setup *setup, const sl_options *options);
 /* How it runs, and what it leaves behind: threads, progress, work directory, report. */
 void sl_set_up_run(sl_setup *setup, const sl_options *options);
 /* All of that, and layout, delivery and limits: a load. False when anything is wrong. */

@@ -88,6 +88,15 @@ static const sl_command commands[] = {
     {"inspect", SL_COMMAND_INSPECT, "[options] SOURCE...", "Show what sources hold; needs no server.",
      "Format and dialect, the first documents as Extended JSON, rejects, estimates.\n\n"
      "  shardload inspect test_result_2013.txt.gz", true, run_inspect},
+    {"plan", SL_COMMAND_PLAN, "[options] SOURCE...", "Show what a load would do, and how long it takes.",
+     "Sources are judged by a sample of their blocks. With --uri the cluster is asked, and nothing on\n"
+     "it is changed; else the layout is that for --shards empty ones. Times come from the record of an\n"
+     "earlier load, --from, or from a --rate. A --model, built in (isd-one-server, petabyte, ...) or a\n"
+     "file, computes what a load takes on machines that are not here, and needs no source.\n\n"
+     "  shardload plan --shards 4 mot/\n"
+     "  shardload plan --uri mongodb://router1/ -d mot -c tests --from old/run.json mot/\n"
+     "  shardload plan --model isd-hundred-shards --set routers=10 --sweep shards=25,50,100,200",
+     true, sl_command_plan},
     {"report", SL_COMMAND_REPORT, "[options] RECORD.json...", "Draw what runs have recorded.",
      "Records are the run.json of loads, tune.json, reload.json, plan.json, and what tools/bench shards\n"
      "writes. Several of one kind are laid side by side. docs/reports.md tells how to read it.\n\n"

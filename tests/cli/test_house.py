@@ -24,13 +24,14 @@ BELOW = {
 
 # Public headers and the floor that they are the face of.
 HEADERS = {
-    "bson_writer": "bson", "clock": "util", "cluster": "cluster", "connection": "cluster",
+    "bson_writer": "bson", "capacity": "trial", "clock": "util", "cluster": "cluster", "connection": "cluster",
     "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
-    "error": "util", "extrapolate": "trial", "format": "format", "hash": "util", "head": "format",
-    "histogram": "util",
+    "error": "util", "estimate": "util", "extrapolate": "trial", "format": "format",
+    "hash": "util", "head": "format", "histogram": "util",
     "interrupt": "load", "isd": "format", "json": "report", "load": "load",
-    "log": "util", "md5": "util", "options": "cli", "private_file": "util",
-    "process": "util", "query": "query", "reload": "trial", "report": "report",
+    "log": "util", "md5": "util", "options": "cli", "plan": "trial", "preview": "load",
+    "private_file": "util", "process": "util", "query": "query", "reload": "trial",
+    "report": "report",
     "run_record": "report", "schema": "format", "source": "source", "text": "util",
     "simd": "format", "ycsb": "format",
 }

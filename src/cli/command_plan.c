@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `shardload plan`: the options of a load, and what a plan needs besides. */
+#include "commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/capacity.h>
+#include <shardload/log.h>
+#include <shardload/plan.h>
+
+#include "load_setup.h"
+
+#define SWEEP_MOST 200
+
+/* What has no meaning beside what was asked for. */
+static void refuse(const sl_options *options, const char *const *names, const char *why,
+                   sl_error *error) {
+    for (; *names; names++) {
+        char problem[160];
+        snprintf(problem, sizeof problem, "--%s %s", *names, why);
+        if (sl_option_given(options, *names))
+            sl_option_problem(error, problem);
+    }
+}
+
+/* "shards=1,2,4". */
+static void read_sweep(const char *text, sl_model_config *config, double *values, sl_error *error) {
+    char problem[300];
+    const char *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    config->sweep = sl_capacity_find(text, length);
+    config->sweep_values = values;
+    snprintf(problem, sizeof problem, "--sweep %.100s: not NAME=VALUE,VALUE,... with a name of the "
+             "model, like shards=1,2,4,8", text);
+    bool good = equals && config->sweep != SL_CAPACITY_INPUTS;
+    for (const char *at = equals; good && *at; ) {
+        size_t digits = strcspn(++at, ",");
+        good = config->sweep_count < SWEEP_MOST &&
+               sl_capacity_number(at, digits, &values[config->sweep_count]);
+        if (good) {
+            const sl_capacity_input_row *row = &sl_capacity_inputs[config->sweep];
+            double value = values[config->sweep_count++];
+            if (value < row->minimum || value > row->maximum) {
+                snprintf(problem, sizeof problem, "--sweep %s: %g is not within %g to %g", row->name,
+                         value, row->minimum, row->maximum);
+                good = false;
+            }
+        }
+        at += digits;
+    }
+    if (!good)
+        sl_option_problem(error, problem);
+}
+
+static int run_model(const sl_options *options, sl_setup *setup, sl_error *error) {
+    static const char *const others[] = {"uri", "shards", "from", "rate", NULL};
+    double values[SWEEP_MOST];
+    sl_capacity_model model;
+    sl_model_config config = {.load = &setup->config, .model = &model,
+                              .blocks = sl_option_number(options, "blocks")};
+    const char *sweep = sl_option_string(options, "sweep");
+    refuse(options, others, "has no meaning for a --model; --set gives it what it needs", error);
+    sl_error why = {0};
+    bool opened = sl_capacity_open(sl_option_string(options, "model"), &model, &why);
+    if (!opened) {
+        sl_error_prefix(&why, "--model");
+        sl_option_problem(error, why.message);
+    }
+    for (size_t i = 0; opened && i < sl_option_list_count(options, "set"); i++) {
+        why = (sl_error){0};
+        if (!sl_capacity_set(&model, sl_option_list_item(options, "set", i), &why)) {
+            sl_error_prefix(&why, "--set");
+            sl_option_problem(error, why.message);
+        }
+    }
+    if (sweep)
+        read_sweep(sweep, &config, values, error);
+    if ((sl_options_argument_count(options) > 0 || sl_option_given(options, "records")) &&
+        !sl_set_up_source(setup, options, error))
+        return error->code;
+    return error->code ? (int)error->code : (int)sl_plan_run_model(&config);
+}
+
+static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
+    static const char *const models[] = {"set", "sweep", NULL}, *const alone[] = {"shards", NULL};
+    sl_plan_config config = {.load = &setup->config,
+                             .shards = (uint32_t)sl_option_number(options, "shards"),
+                             .blocks = sl_option_number(options, "blocks"),
+                             .from = sl_option_string(options, "from")};
+    if (sl_option_given(options, "rate"))
+        config.rate = (double)sl_option_number(options, "rate");
+    if (config.from && config.rate > 0)
+        sl_option_problem(error, "--from and --rate: which of the two?");
+    refuse(options, models, "is for --model", error);
+    if (!sl_set_up_source(setup, options, error))
+        return error->code;
+    sl_set_up_layout(setup, options);
+    setup->config.drop = sl_option_flag(options, "drop");
+    setup->config.again = sl_option_flag(options, "again");
+    setup->config.verify = !sl_option_flag(options, "no-verify");
+    if (sl_option_given(options, "uri")) {
+        refuse(options, alone, "is for a plan without --uri, whose cluster has its own", error);
+        sl_set_up_target(setup, options, error);
+    }
+    return error->code ? (int)error->code : (int)sl_plan_run(&config);
+}
+
+int sl_command_plan(const sl_options *options) {
+    sl_setup setup;
+    sl_error error = {0};
+    sl_setup_init(&setup, options);
+    setup.config.report = sl_option_string(options, "report");
+    int code = (sl_option_given(options, "model") ? run_model : run_plan)(options, &setup, &error);
+    if (error.code)
+        sl_log_error("%s", error.message);
+    sl_setup_clear(&setup);
+    return code;
+}

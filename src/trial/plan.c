@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan: the preview of a load, the rates of an earlier one, and what follows from both. */
+#include <shardload/plan.h>
+
+#include <stdio.h>
+
+#include <shardload/json.h>
+#include <shardload/log.h>
+
+#include "plan_print.h"
+#include "plan_record.h"
+
+static bool read_rates(const sl_plan_config *config, sl_rates *rates, bool *known,
+                       sl_error *error) {
+    *known = config->from != NULL || config->rate > 0;
+    if (config->from)
+        return sl_rates_read(config->from, rates, error);
+    if (*known)
+        sl_rates_from_number(config->rate, rates);
+    return true;
+}
+
+static bool write_report(const sl_load_config *load, bson_t *record, sl_error *error) {
+    return !load->report || sl_json_write_file(load->report, record, error);
+}
+
+/* The sources' own figures take the place of the model's. */
+static void use_preview(const sl_preview *preview, sl_capacity_model *model) {
+    const sl_measure *all = &preview->all;
+    if (all->documents.value < 1)
+        return;
+    sl_capacity_value *documents = &model->values[SL_CAPACITY_DOCUMENTS];
+    sl_capacity_value *bytes = &model->values[SL_CAPACITY_DOCUMENT_BYTES];
+    double each = all->bson_bytes.value / all->documents.value;
+    *documents = (sl_capacity_value){.value = all->documents.value, .low = all->documents.low,
+                                     .high = all->documents.high, .origin = SL_ORIGIN_MEASURED,
+                                     .note = "a sample of the sources"};
+    *bytes = (sl_capacity_value){.value = each, .low = each, .high = each,
+                                 .origin = SL_ORIGIN_MEASURED, .note = "a sample of the sources"};
+}
+
+sl_exit sl_plan_run(const sl_plan_config *config) {
+    const sl_load_config *load = config->load;
+    sl_error error = {0};
+    sl_rates rates;
+    sl_prediction prediction;
+    sl_preview *preview = NULL;
+    bool known = false;
+    bson_t record = BSON_INITIALIZER;
+    sl_plan_record_start(&record, load->program_version, load->options);
+    bool ok = (!load->report || sl_json_may_write_file(load->report, &error)) &&
+              read_rates(config, &rates, &known, &error) &&
+              sl_preview_create(load, config->shards, config->blocks, &preview, &error);
+    if (ok) {
+        if (known)
+            sl_predict(&rates, &preview->all, preview->steps.splits + preview->steps.moves,
+                       load->index_count, load->verify, &prediction);
+        sl_plan_print_sources(preview, stdout);
+        sl_plan_print_target(preview, load, stdout);
+        sl_plan_print_layout(preview, stdout);
+        sl_plan_print_times(known ? &prediction : NULL, known ? rates.from : NULL, stdout);
+        fflush(stdout);
+        sl_plan_record(preview, known ? &prediction : NULL, known ? rates.from : NULL, &record);
+        if (preview->refusal.code)
+            sl_log_error("a load would refuse: %s", preview->refusal.message);
+        sl_plan_record_end(&record, preview->refusal.code);
+        ok = write_report(load, &record, &error);
+    }
+    sl_exit code = !ok ? error.code : preview->refusal.code;
+    if (!ok)
+        sl_log_error("%s", error.message);
+    sl_preview_destroy(preview);
+    bson_destroy(&record);
+    return code;
+}
+
+sl_exit sl_plan_run_model(const sl_model_config *config) {
+    const sl_load_config *load = config->load;
+    sl_error error = {0};
+    sl_capacity_model model = *config->model;
+    sl_capacity_result result;
+    sl_preview *preview = NULL;
+    bson_t record = BSON_INITIALIZER;
+    sl_plan_record_start(&record, load->program_version, load->options);
+    bool ok = !load->report || sl_json_may_write_file(load->report, &error);
+    if (ok && (load->path_count > 0 || load->format_options.ycsb.records > 0)) {
+        ok = sl_preview_create(load, 1, config->blocks, &preview, &error);
+        if (ok)
+            use_preview(preview, &model);
+    }
+    ok = ok && sl_capacity_compute(&model, &result, &error) &&
+         (sl_capacity_print(&model, &result, stdout) || sl_error_memory(&error, "printing"));
+    if (ok && config->sweep_count > 0) {
+        printf("\n");
+        ok = sl_capacity_sweep(&model, config->sweep, config->sweep_values, config->sweep_count,
+                               stdout, &error);
+    }
+    if (ok) {
+        bson_t section;
+        BSON_APPEND_DOCUMENT_BEGIN(&record, "capacity", &section);
+        sl_capacity_append(&section, &model, &result);
+        bson_append_document_end(&record, &section);
+        sl_plan_record_end(&record, SL_EXIT_OK);
+        ok = write_report(load, &record, &error);
+    }
+    if (!ok)
+        sl_log_error("%s", error.message);
+    sl_preview_destroy(preview);
+    bson_destroy(&record);
+    return ok ? SL_EXIT_OK : error.code;
+}

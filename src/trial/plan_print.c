@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan as text: tables of sources and phases, and the layout as bars. */
+#include "plan_print.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <shardload/document_id.h>
+#include <shardload/query.h>
+#include <shardload/text.h>
+
+#define SOURCES_SHOWN 20
+#define RANGES_BAR 64 /* stripes of a source, 4 in each place */
+#define SHARE_BAR 40
+#define SHARDS_SHOWN 64
+
+/* What a shard is drawn as. */
+static const char shard_signs[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+static char sign_of(uint32_t shard) {
+    return shard < sizeof shard_signs - 1 ? shard_signs[shard] : '+';
+}
+
+static const char *count(double value, char out[SL_HUMAN_ROOM]) {
+    return sl_human_count((uint64_t)(value + 0.5), out);
+}
+
+static void add_row(sl_table *table, const char *name, const char *format, uint64_t stored,
+                    bool made_up, bool exact, const sl_measure *measure) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    sl_table_cell(table, "%s", name);
+    sl_table_cell(table, "%s", format);
+    sl_table_cell(table, "%s", made_up ? "-" : sl_human_bytes((double)stored, a));
+    sl_table_cell(table, "%s", made_up ? "-" : sl_human_bytes(measure->text_bytes.value, a));
+    sl_table_cell(table, "%s", count(measure->documents.value, a));
+    if (measure->documents.low == measure->documents.high)
+        sl_table_cell(table, "exactly");
+    else
+        sl_table_cell(table, "%s to %s", count(measure->documents.low, a),
+                      count(measure->documents.high, b));
+    sl_table_cell(table, "%s", sl_human_bytes(measure->bson_bytes.value, a));
+    if (exact || measure->bson_bytes.low == measure->bson_bytes.high)
+        sl_table_cell(table, "exactly");
+    else
+        sl_table_cell(table, "%s to %s", sl_human_bytes(measure->bson_bytes.low, a),
+                      sl_human_bytes(measure->bson_bytes.high, b));
+    sl_table_cell(table, "%.0f",
+                  measure->documents.value > 0
+                      ? measure->bson_bytes.value / measure->documents.value : 0);
+    sl_table_cell(table, "%.3g %%", 100 * measure->rejects_share);
+}
+
+void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    uint64_t stored = 0, looked_at = 0;
+    sl_table *table = sl_table_create();
+    if (!table)
+        return;
+    static const struct {
+        const char *title;
+        bool right;
+    } columns[] = {{"source", false},   {"format", false},  {"stored", true}, {"text", true},
+                   {"documents", true}, {"range", false},   {"BSON", true},   {"range", false},
+                   {"average", true},   {"rejects", true}};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        sl_table_column(table, columns[i].title, columns[i].right);
+    for (size_t i = 0; i < preview->source_count; i++) {
+        const sl_preview_source *source = &preview->sources[i];
+        const char *name = strrchr(source->name, '/');
+        stored += source->stored_bytes;
+        looked_at += source->looked_at;
+        if (i < SOURCES_SHOWN)
+            add_row(table, name && name[1] && !source->made_up ? name + 1 : source->name,
+                    source->format, source->stored_bytes, source->made_up, source->leads_to_end,
+                    &source->measure);
+    }
+    if (preview->source_count > SOURCES_SHOWN) {
+        sl_table_cell(table, "... and %s more",
+                      sl_human_count(preview->source_count - SOURCES_SHOWN, a));
+        for (size_t i = 1; i < sizeof columns / sizeof columns[0]; i++)
+            sl_table_cell(table, "%s", "");
+    }
+    if (preview->source_count > 1)
+        add_row(table, "together", "", stored, preview->made_up, false, &preview->all);
+    fprintf(out, "%zu source%s; looked at %s of about %s blocks of 1 MiB",
+            preview->source_count, preview->source_count == 1 ? "" : "s",
+            sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));
+    if (looked_at < preview->source_count)
+        fprintf(out, ", in %s of the sources", sl_human_count(looked_at, a));
+    fprintf(out, "\n");
+    sl_table_print(table, out, 2);
+    sl_table_destroy(table);
+}
+
+/* ---- the target and its layout ---- */
+
+static const char *layout_text(sl_preview_layout layout) {
+    static const char *const texts[] = {
+        "not sharded",
+        "sharded by _id: ranges are split and placed before the load",
+        "sharded by a hashed key: the server spreads it, evenly where there are many values",
+        "sharded by a key of its own: shares as the sampled documents fall into the chunks there are",
+        "sharded by a key of its own, with one chunk yet: ALL DOCUMENTS GO TO ONE SHARD until the "
+        "balancer moves them; split it beforehand, or shard by _id or a hashed key"};
+    return texts[layout];
+}
+
+void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out) {
+    if (!preview->connection) {
+        fprintf(out, "\nno cluster named: laid out for %u empty shard%s\n", preview->shards,
+                preview->shards == 1 ? "" : "s");
+        return;
+    }
+    const sl_server *server = sl_connection_server(preview->connection);
+    fprintf(out, "\n%s: %s, server %s\n", sl_connection_display_uri(preview->connection),
+            sl_deployment_name(server->deployment), server->version);
+    fprintf(out, "  %s.%s %s\n", config->database, config->collection,
+            preview->exists ? "exists and is loaded into as it is"
+            : config->drop  ? "is dropped, if it is there, and made anew"
+                            : "is made");
+    if (preview->balancer[0])
+        fprintf(out, "  the balancer is %s%s\n",
+                strcmp(preview->balancer, "full") == 0 ? "on" : "off",
+                strcmp(preview->balancer, "full") == 0 ? "; the load stops it and puts it back" : "");
+}
+
+/* One row per source: which shard its ids belong to, from its first stripe to its last. */
+static void draw_ranges(const sl_preview *preview, FILE *out) {
+    size_t range = 0;
+    fprintf(out, "\n  ids of each source, in order; a character is 4 of its 256 stripes and names the "
+                 "shard\n");
+    for (size_t i = 0; i < preview->source_count && i < SOURCES_SHOWN; i++) {
+        char bar[RANGES_BAR + 1] = "";
+        uint32_t number = preview->sources[i].number;
+        range = 0;
+        for (uint32_t place = 0; place < RANGES_BAR; place++) {
+            int64_t id = sl_stripe_first_id(number, place * (SL_STRIPES / RANGES_BAR));
+            while (range + 1 < preview->range_count && preview->ranges[range + 1].range.minimum <= id)
+                range++;
+            bar[place] = preview->ranges[range].stays ? '=' : sign_of(preview->ranges[range].shard);
+        }
+        fprintf(out, "  #%-6u |%s|\n", number, bar);
+    }
+    if (preview->source_count > SOURCES_SHOWN)
+        fprintf(out, "  ... and %zu more\n", preview->source_count - SOURCES_SHOWN);
+}
+
+static void draw_shares(const sl_preview *preview, FILE *out) {
+    double most = 0;
+    char human[SL_HUMAN_ROOM];
+    for (uint32_t i = 0; i < preview->shards; i++)
+        most = fmax(most, preview->shard_share[i]);
+    fprintf(out, "\n  %-14s %15s %8s\n", "shard", "documents", "share");
+    for (uint32_t i = 0; i < preview->shards && i < SHARDS_SHOWN; i++) {
+        char bar[SHARE_BAR + 1] = "", name[24];
+        double share = preview->shard_share[i];
+        size_t length = most > 0 ? (size_t)(share / most * SHARE_BAR + 0.5) : 0;
+        memset(bar, '#', length);
+        if (preview->topology)
+            snprintf(name, sizeof name, "%c %.20s", sign_of(i), preview->topology->shards[i].name);
+        else
+            snprintf(name, sizeof name, "%c", sign_of(i));
+        fprintf(out, "  %-14s %15s %6.1f %%  %s\n", name,
+                count(share * preview->all.documents.value, human), 100 * share, bar);
+    }
+    if (preview->shards > SHARDS_SHOWN)
+        fprintf(out, "  ... and %u more\n", preview->shards - SHARDS_SHOWN);
+}
+
+void sl_plan_print_layout(const sl_preview *preview, FILE *out) {
+    if (preview->shards == 1 && preview->layout == SL_LAYOUT_RANGES) {
+        fprintf(out, "  one shard: nothing to lay out\n");
+        return;
+    }
+    fprintf(out, "  %s\n", layout_text(preview->layout));
+    if (preview->layout == SL_LAYOUT_RANGES) {
+        fprintf(out, "  %zu ranges: %zu split%s and %zu move%s%s\n", preview->range_count,
+                preview->steps.splits, preview->steps.splits == 1 ? "" : "s", preview->steps.moves,
+                preview->steps.moves == 1 ? "" : "s",
+                preview->connection && !preview->home_known
+                    ? " (about: the database is new, and the server picks its first shard)" : "");
+        if (preview->steps.occupied > 0)
+            fprintf(out, "  %zu of them hold documents on another shard and stay there (=)\n",
+                    preview->steps.occupied);
+        draw_ranges(preview, out);
+    }
+    if (preview->shards > 1)
+        draw_shares(preview, out);
+}
+
+/* ---- times ---- */
+
+void sl_plan_print_times(const sl_prediction *prediction, const char *from, FILE *out) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    if (!prediction) {
+        fprintf(out, "\nHow long it takes cannot be told without knowing how fast this cluster is. "
+                     "`shardload tune`\nfinds out, with a sample of these sources; then --from its "
+                     "report. So does --from the run.json\nof any load, or --rate DOCUMENTS_PER_SECOND.\n");
+        return;
+    }
+    fprintf(out, "\ntime, by %s\n", from);
+    for (size_t i = 0; i < prediction->count; i++) {
+        const sl_estimate *seconds = &prediction->phases[i].seconds;
+        if (isnan(seconds->value))
+            fprintf(out, "  %-10s cannot be told: %s\n", prediction->phases[i].name,
+                    prediction->phases[i].why);
+        else
+            fprintf(out, "  %-10s %14s  (%s to %s)\n", prediction->phases[i].name,
+                    sl_human_seconds(seconds->value, a), sl_human_seconds(seconds->low, b),
+                    sl_human_seconds(seconds->high, c));
+    }
+    fprintf(out, "  %-10s %14s  (%s to %s)%s\n", "together",
+            sl_human_seconds(prediction->seconds.value, a),
+            sl_human_seconds(prediction->seconds.low, b),
+            sl_human_seconds(prediction->seconds.high, c),
+            prediction->complete ? "" : ", without what cannot be told");
+}

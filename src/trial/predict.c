@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long each phase of a load takes, by the rates of an earlier one.
+ *
+ * Documents of another size than those of the earlier load make it take longer or shorter; by how
+ * much lies between "as many a second" and "as many bytes a second". So the time is computed both
+ * ways: the prediction is the middle, and the range covers both. */
+#include <shardload/plan.h>
+
+#include <math.h>
+
+static const sl_estimate unknown = {NAN, NAN, NAN};
+
+static sl_estimate seconds_for(sl_estimate amount, sl_estimate rate) {
+    return (sl_estimate){amount.value / rate.value, amount.low / rate.high, amount.high / rate.low};
+}
+
+static sl_estimate load_seconds(const sl_rates *rates, const sl_measure *measure) {
+    sl_estimate a = seconds_for(measure->documents, rates->documents);
+    if (isnan(rates->bson_bytes.value))
+        return a;
+    sl_estimate b = seconds_for(measure->bson_bytes, rates->bson_bytes);
+    return (sl_estimate){(a.value + b.value) / 2, fmin(a.low, b.low), fmax(a.high, b.high)};
+}
+
+static void add(sl_prediction *prediction, const char *name, sl_estimate seconds, const char *why) {
+    size_t i = prediction->count++;
+    prediction->phases[i].name = name;
+    prediction->phases[i].seconds = seconds;
+    prediction->phases[i].why = isnan(seconds.value) ? why : "";
+    if (isnan(seconds.value))
+        prediction->complete = false;
+    else
+        prediction->seconds = sl_estimate_sum(prediction->seconds, seconds);
+}
+
+void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
+                bool verify, sl_prediction *prediction) {
+    *prediction = (sl_prediction){.complete = true};
+    double fixed = (isnan(rates->connect_seconds) ? 0 : rates->connect_seconds) +
+                   (isnan(rates->prepare_seconds) ? 0 : rates->prepare_seconds);
+    add(prediction, "prepare",
+        sl_estimate_sum(sl_estimate_exactly(fixed),
+                        sl_estimate_scaled(rates->step_seconds, (double)steps)), "");
+    add(prediction, "load", load_seconds(rates, measure), "no rate is known");
+    if (indexes > 0)
+        add(prediction, "indexes",
+            isnan(rates->index_documents.value)
+                ? unknown
+                : sl_estimate_scaled(seconds_for(measure->documents, rates->index_documents),
+                                     (double)indexes),
+            "no index was built in what the rates come from");
+    if (verify)
+        add(prediction, "verify",
+            isnan(rates->verify_documents.value)
+                ? unknown : seconds_for(measure->documents, rates->verify_documents),
+            "nothing was verified in what the rates come from");
+}

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload plan` without a cluster: are sampled estimates within their own ranges of what a load
+really gives; layouts, predictions, capacity models, and what is said of wrong options."""
+import gzip
+import json
+import os
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+
+class Plan(support.Case):
+    def plan(self, *words, code=support.EXIT_OK):
+        """Returns (plan.json, what was printed)."""
+        report = self.scratch / f"plan-{next(self._counter)}.json"
+        outcome = self.shardload("plan", "--report", report, *words, code=code)
+        return json.loads(report.read_text("utf-8")), outcome.out
+
+    def loaded(self, *words):
+        """The accounting of a real load of the same, with the documents thrown away."""
+        work = self.scratch / f"null-{next(self._counter)}"
+        self.shardload("load", "--sink", "null", "--progress", "none", "--work-dir", work, *words,
+                       code=None)
+        return support.run_record(work)["accounting"]
+
+    def assert_within(self, estimate, accounting, most):
+        """Each figure lies within its range, and no range is wider than `most` to each side."""
+        for name, true in (("records", accounting["records"]),
+                           ("documents", accounting["inserted"]),
+                           ("textBytes", accounting["textBytes"]),
+                           ("bsonBytes", accounting["bsonBytes"])):
+            low, value, high = estimate[f"{name}Low"], estimate[name], estimate[f"{name}High"]
+            self.assertLessEqual(low, true, f"{name} in {estimate}")
+            self.assertLessEqual(true, high, f"{name} in {estimate}")
+            self.assertLessEqual(low, value)
+            self.assertLessEqual(value, high)
+            if true:
+                self.assertLessEqual(high / value, 1 + most, name)
+                self.assertGreaterEqual(low / value, 1 - most, name)
+
+    def isd(self, rows, *more):
+        folder = self.scratch / f"isd-{next(self._counter)}"
+        folder.mkdir()
+        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", rows, *more,
+                                   f"{folder}/")
+        self.assertEqual(outcome.code, 0, outcome.text)
+        return folder
+
+    # Estimates
+
+    def test_a_sample_of_a_plain_file(self):
+        for dialect, seed in (("B", 41), ("E", 42), ("A", 43)):
+            with self.subTest(dialect):
+                (path,), _ = self.generate(dialect, 400000, "--seed", seed)
+                plan, _ = self.plan("--blocks", 8, path)
+                self.assertEqual(plan["estimate"]["blocksRead"], 8)
+                self.assertGreater(plan["estimate"]["blocks"], 20)
+                self.assert_within(plan["estimate"], self.loaded(path), 0.05)
+
+    def test_rejects_are_estimated_too(self):
+        (path,), _ = self.generate("G1", 300000, "--bad", 30000, "--seed", 44)
+        accounting = self.loaded(path)
+        plan, _ = self.plan("--blocks", 8, path)
+        self.assert_within(plan["estimate"], accounting, 0.1)
+        share = accounting["rejectedByParser"] / accounting["records"]
+        self.assertGreater(share, 0.05)
+        self.assertAlmostEqual(plan["estimate"]["rejectsShare"], share, delta=0.02)
+
+    def test_a_compressed_file_is_judged_by_its_beginning(self):
+        (path,), _ = self.generate("B", 600000, "--gzip", "--seed", 45)
+        plan, _ = self.plan("--blocks", 12, path)
+        self.assertLess(plan["estimate"]["blocksRead"], 20)
+        self.assert_within(plan["estimate"], self.loaded(path), 0.6)
+
+    def test_an_archive_of_compressed_members(self):
+        paths, _ = self.generate("B", 300000, "--files", 6, "--seed", 46)
+        archive = self.scratch / "all.tar.gz"
+        with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+            for path in paths:
+                tar.add(path, path.name)
+        plan, _ = self.plan("--blocks", 8, archive)
+        self.assertLess(plan["estimate"]["blocksRead"], 20)
+        self.assert_within(plan["estimate"], self.loaded(archive), 0.8)
+
+    def test_weather_records(self):
+        folder = self.isd(120000, "--stations", 3, "--seed", 47)
+        plan, _ = self.plan("--blocks", 12, folder)
+        self.assertLess(plan["estimate"]["blocksRead"], plan["estimate"]["blocks"])
+        self.assert_within(plan["estimate"], self.loaded(folder), 0.5)
+
+    def test_some_of_many_files(self):
+        folder = self.isd(120000, "--stations", 60, "--seed", 48)
+        count = sum(1 for _ in folder.iterdir())
+        plan, text = self.plan("--blocks", 40, folder)
+        looked_at = sum(source["lookedAt"] for source in plan["sources"])
+        self.assertEqual(len(plan["sources"]), count)
+        self.assertGreater(looked_at, 5)
+        self.assertLess(looked_at, count)
+        self.assertIn(f"in {looked_at} of the sources", text)
+        self.assert_within(plan["estimate"], self.loaded(folder), 1)
+
+    def test_what_is_read_whole_is_exact(self):
+        (path,), _ = self.generate("B", 30000, "--gzip", "--seed", 49)
+        folder = self.isd(9000, "--stations", 4)
+        for source in (path, folder):
+            plan, text = self.plan(source)
+            self.assert_within(plan["estimate"], self.loaded(source), 0)
+            self.assertIn("exactly", text)
+
+    def test_made_up_records(self):
+        words = ("--format", "ycsb", "--records", 300000, "--field-length", "20")
+        plan, _ = self.plan("--blocks", 8, *words)
+        self.assertEqual(plan["estimate"]["blocksRead"], 8)
+        self.assert_within(plan["estimate"], self.loaded(*words), 0)
+        self.assertNotIn("storedBytes", plan["sources"][0])
+
+    def test_an_empty_file_and_a_file_of_a_header_only(self):
+        path = self.file("t.txt", support.HEADER + "\n")
+        plan, _ = self.plan(path)
+        self.assert_within(plan["estimate"], self.loaded(path), 0)
+
+    # Layout
+
+    def test_shards_get_about_equal_shares(self):
+        (path,), _ = self.generate("B", 300000, "--seed", 50)
+        for shards in (1, 2, 3, 7):
+            plan, text = self.plan("--shards", shards, "--blocks", 4, path)
+            shares = [shard["share"] for shard in plan["shards"]]
+            self.assertEqual(len(shares), shards)
+            self.assertAlmostEqual(sum(shares), 1)
+            self.assertLess(max(shares) - min(shares), 4 / plan["estimate"]["blocks"])
+            self.assertEqual(len(plan["ranges"]), shards)
+            self.assertEqual(sum(r["documents"] for r in plan["ranges"]) // 100,
+                             plan["estimate"]["documents"] // 100)
+            moved = [r for r in plan["ranges"] if r["shard"] != 0]
+            self.assertEqual(plan["layout"]["moves"], len(moved))
+            self.assertEqual(plan["layout"]["kind"], "ranges")
+            if shards > 1:
+                bar = text.split("#1")[1].split("|")[1]
+                self.assertEqual(len(bar), 64)
+                self.assertEqual(set(bar), set("0123456"[:shards]))
+
+    def test_a_key_with_one_chunk_is_warned_of(self):
+        (path,), _ = self.generate("B", 1000)
+        plan, text = self.plan("--shards", 3, "--shard-key", '{"v": 1}', path)
+        self.assertEqual(plan["layout"]["kind"], "one")
+        self.assertEqual([shard["share"] for shard in plan["shards"]], [1, 0, 0])
+        self.assertIn("ALL DOCUMENTS GO TO ONE SHARD", text)
+        plan, _ = self.plan("--shards", 3, "--shard-key", '{"v": "hashed"}', path)
+        self.assertEqual(plan["layout"]["kind"], "hashed")
+        plan, _ = self.plan("--shards", 3, "--shard-key", "none", path)
+        self.assertEqual(plan["layout"]["kind"], "unsharded")
+
+    # Times
+
+    def record(self, **more):
+        """The record of a load as it would be, whose rate fell from 300 to 100 documents/s."""
+        series = [{"seconds": s, "documents": d, "bsonBytes": 200 * d}
+                  for s, d in ((10, 3000), (20, 5500), (30, 7500), (40, 9000), (50, 10000))]
+        record = {"program": "shardload", "command": "load", "exitCode": 0,
+                  "client": {"host": "elsewhere"},
+                  "options": {"sink": "cluster", "index": ["{}", "{}"], "no-verify": "false"},
+                  "accounting": {"inserted": 10000, "bsonBytes": 2000000},
+                  "placing": {"ranges": 3, "steps": 4, "seconds": 2.0},
+                  "phases": [{"name": "connect", "seconds": 0.5}, {"name": "prepare", "seconds": 3},
+                             {"name": "load", "seconds": 50}, {"name": "indexes", "seconds": 8},
+                             {"name": "verify", "seconds": 2}],
+                  "series": series}
+        record.update(more)
+        return self.file(f"run-{next(self._counter)}.json", json.dumps(record))
+
+    def phases(self, plan):
+        return {phase["name"]: phase for phase in plan["predicted"]["phases"]}
+
+    def test_times_by_an_earlier_load(self):
+        words = ("--format", "ycsb", "--records", 50000)
+        plan, text = self.plan("--from", self.record(), "--shards", 3, "--index", '{"n0": 1}', *words)
+        phases = self.phases(plan)
+        steps = plan["layout"]["splits"] + plan["layout"]["moves"]
+        self.assertAlmostEqual(phases["prepare"]["seconds"], 0.5 + 1 + steps * 0.5)
+        by_documents = 50000 / 200
+        by_bytes = plan["estimate"]["bsonBytes"] / 40000
+        load = phases["load"]
+        self.assertAlmostEqual(load["seconds"], (by_documents + by_bytes) / 2)
+        self.assertAlmostEqual(load["low"], min(50000 / 300, by_bytes * 200 / 300))
+        self.assertAlmostEqual(load["high"], max(50000 / 100, by_bytes * 200 / 100))
+        self.assertAlmostEqual(phases["indexes"]["seconds"], 50000 * 8 / 2 / 10000)
+        self.assertAlmostEqual(phases["verify"]["seconds"], 50000 * 2 / 10000)
+        self.assertAlmostEqual(plan["predicted"]["seconds"],
+                               sum(phase["seconds"] for phase in phases.values()))
+        self.assertIn("elsewhere", plan["predicted"]["from"])
+        self.assertIn("together", text)
+        plan, _ = self.plan("--from", self.record(), "--no-verify", *words)
+        self.assertEqual(set(self.phases(plan)), {"prepare", "load"})
+
+    def test_times_by_a_reload_and_a_tune(self):
+        words = ("--format", "ycsb", "--records", 50000)
+        load = json.loads(self.record().read_text())
+        reload = self.record(command="reload", load=load, accounting={}, series=[])
+        direct, _ = self.plan("--from", self.record(), *words)
+        plan, _ = self.plan("--from", reload, *words)
+        self.assertEqual(plan["predicted"]["phases"], direct["predicted"]["phases"])
+        tune = self.record(command="tune", recommended=1, best=0, settings=[
+            {"rate": 900, "low": 800, "high": 990}, {"rate": 500, "low": 400, "high": 625}])
+        plan, text = self.plan("--from", tune, *words)
+        self.assertAlmostEqual(self.phases(plan)["load"]["seconds"], 100)
+        self.assertAlmostEqual(self.phases(plan)["load"]["low"], 80)
+        self.assertAlmostEqual(self.phases(plan)["load"]["high"], 125)
+        self.assertIn("cannotBeTold", self.phases(plan)["verify"])
+        self.assertIn("cannot be told", text)
+
+    def test_times_by_a_given_rate(self):
+        plan, _ = self.plan("--rate", "1k", "--format", "ycsb", "--records", 50000)
+        self.assertAlmostEqual(self.phases(plan)["load"]["seconds"], 50)
+
+    def test_without_a_rate_no_time_is_told(self):
+        plan, text = self.plan("--format", "ycsb", "--records", 50000)
+        self.assertNotIn("predicted", plan)
+        self.assertIn("cannot be told", text)
+        self.assertIn("shardload tune", text)
+
+    def test_records_that_no_rate_follows_from(self):
+        for more, why in (({"exitCode": 4}, "did not go to its end"),
+                          ({"accounting": {"inserted": 0}}, "there is no load in it"),
+                          ({"options": {"sink": "null"}}, "did not go into a cluster"),
+                          ({"command": "verify"}, "another command"),
+                          ({"command": "tune", "settings": []}, "recommends no setting"),
+                          ({"command": "reload"}, "there is no load in it"),
+                          ({"accounting": {"inserted": 5, "bsonBytes": 5,
+                                           "ofThoseByEarlierRuns": {"inserted": 3}}}, "--resume")):
+            outcome = self.shardload("plan", "--from", self.record(**more), "--format", "ycsb",
+                                     "--records", 5, code=support.EXIT_USAGE)
+            self.assertIn(why, outcome.err)
+
+    # What is wrong
+
+    def test_all_wrong_options_are_told_at_once(self):
+        outcome = self.shardload("plan", "--set", "shards=3", "--from", "a", "--rate", 5,
+                                 code=support.EXIT_USAGE)
+        for problem in ("--set is for --model", "which of the two?", "which sources?"):
+            self.assertIn(problem, outcome.err)
+        outcome = self.shardload("plan", "--model", "nothing-like-it", "--shards", 3, "--sweep", "a=1",
+                                 code=support.EXIT_USAGE)
+        for problem in ("no built-in model (isd-", "--shards has no meaning", "--sweep a=1"):
+            self.assertIn(problem, outcome.err)
+        outcome = self.shardload("plan", "--uri", "mongodb://127.0.0.1:1", "--shards", 2, "x",
+                                 code=support.EXIT_USAGE)
+        for problem in ("--db is missing", "--collection is missing", "without --uri"):
+            self.assertIn(problem, outcome.err)
+
+    def test_a_pipe_is_refused(self):
+        outcome = self.shardload("plan", "-", stdin=b"", code=support.EXIT_SOURCE)
+        outcome = self.shardload("plan", "-", stdin=(support.HEADER + "\n").encode(),
+                                 code=support.EXIT_SOURCE)
+        self.assertIn("name files", outcome.err)
+
+    def test_a_damaged_file_is_told(self):
+        whole = gzip.compress(("\n".join([support.HEADER] + [support.ROW.format(id=i)
+                                                            for i in range(20000)])).encode())
+        path = self.file("t.txt.gz", whole[:len(whole) // 2])
+        outcome = self.shardload("plan", path, code=support.EXIT_SOURCE)
+        self.assertIn("t.txt.gz", outcome.err)
+
+    # Capacity models
+
+    def test_a_model_from_a_file_with_what_if(self):
+        path = self.file("mine.yaml", "title: mine\nvalues:\n  documents: 36M\n"
+                         "  document-bytes: 100\n  shard-rate: {value: 1k, low: 500}\n")
+        plan, text = self.plan("--model", path)
+        self.assertEqual(plan["capacity"]["bottleneck"], "shards, documents")
+        self.assertAlmostEqual(plan["capacity"]["hours"]["value"], 10)
+        self.assertAlmostEqual(plan["capacity"]["hours"]["high"], 20)
+        self.assertIn("<- bottleneck", text)
+        plan, text = self.plan("--model", path, "--set", "shards=10", "--set", "router-rate=2k",
+                               "--sweep", "routers=1,2,5,100")
+        self.assertEqual(plan["capacity"]["bottleneck"], "routers, processors")
+        self.assertAlmostEqual(plan["capacity"]["hours"]["value"], 5)
+        rows = [line.split() for line in text.splitlines()[-4:]]
+        self.assertEqual([row[:2] for row in rows],
+                         [["1", "2,000"], ["2", "4,000"], ["5", "10,000"], ["100", "10,000"]])
+
+    def test_a_model_of_ones_own_sources(self):
+        (path,), _ = self.generate("B", 50000)
+        plan, _ = self.plan("--model", "mot-micro-shards", path)
+        self.assertEqual(plan["capacity"]["inputs"]["documents"]["value"], 50000)
+        self.assertEqual(plan["capacity"]["inputs"]["documents"]["from"], "measured")
+
+    def test_a_wrong_model_is_told_with_its_place(self):
+        path = self.file("wrong.yaml", "values:\n  documents: lots\n")
+        outcome = self.shardload("plan", "--model", path, code=support.EXIT_USAGE)
+        self.assertIn("wrong.yaml:2:14: expected a number", outcome.err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
