@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload plan` against real servers: it changes nothing on them, and a load that follows does what
+was planned: the same numbers, ranges, splits and moves."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+# What the servers themselves write without being asked.
+RESTLESS = {"lockpings", "mongos", "actionlog", "transactions", "system.sessions", "locks",
+            "placementHistory", "rangeDeletions", "image_collection"}
+
+
+class AnyServer:
+    """What must hold wherever the documents go."""
+
+    def everything(self):
+        """All that is on the servers, as far as a client may see it."""
+        found = {}
+        for name in self.client.list_database_names():
+            if name in ("local", "admin"):
+                continue
+            database = self.client[name]
+            for collection in database.list_collection_names():
+                if name == "config" and (collection in RESTLESS or collection.startswith("cache.")):
+                    continue
+                documents = database[collection].find()
+                found[name, collection] = (
+                    sorted(map(repr, documents)),
+                    sorted(database[collection].index_information()) if name != "config" else None)
+        found["balancer"] = self.balancer_mode() if self.sharded else None
+        return found
+
+    def plan(self, *words, code=support.EXIT_OK, collection="t"):
+        report = self.scratch / f"plan-{next(self._counter)}.json"
+        before = self.everything()
+        outcome = self.shardload("plan", *self.target(collection), "--report", report, *words,
+                                 code=code)
+        self.assertEqual(self.everything(), before, "the plan has changed something")
+        return json.loads(report.read_text("utf-8")), outcome
+
+    def numbers(self, work):
+        return [source["number"] for source in support.run_record(work)["sources"]]
+
+    def test_a_plan_of_a_new_collection_changes_nothing_and_is_what_a_load_does(self):
+        paths, _ = self.generate("B", 60000, "--files", 3, "--seed", 61)
+        plan, _ = self.plan(*paths)
+        self.assertFalse(plan["layout"]["collectionExists"])
+        _, work = self.load(*paths)
+        self.assert_as_planned(plan, work)
+        accounting = support.run_record(work)["accounting"]
+        estimate = plan["estimate"]
+        self.assertEqual(estimate["documents"], accounting["inserted"])
+        self.assertEqual(estimate["bsonBytes"], accounting["bsonBytes"])
+        self.assertEqual(estimate["textBytes"], accounting["textBytes"])
+
+    def test_a_plan_of_more_into_what_is_there(self):
+        first, _ = self.generate("B", 30000, "--files", 2, "--seed", 62)
+        more, _ = self.generate("B", 40000, "--files", 2, "--seed", 63)
+        self.load(*first)
+        plan, _ = self.plan(*more)
+        self.assertTrue(plan["layout"]["collectionExists"])
+        _, work = self.load(*more)
+        self.assert_as_planned(plan, work)
+
+    def test_drop_is_planned_and_not_done(self):
+        (path,), _ = self.generate("B", 5000, "--seed", 64)
+        self.load(path)
+        plan, outcome = self.plan("--drop", path)
+        self.assertFalse(plan["layout"]["collectionExists"])
+        self.assertIn("made anew", outcome.out)
+        self.assertEqual(self.database["t"].count_documents({}), 5000)
+        _, work = self.load("--drop", path)
+        self.assert_as_planned(plan, work)
+
+    def test_what_a_load_would_refuse(self):
+        (path,), _ = self.generate("B", 2000, "--seed", 65)
+        _, work = self.load(path)
+        plan, outcome = self.plan(path, code=support.EXIT_SOURCE)
+        self.assertIn("has been loaded into", outcome.err)
+        self.assertIn("has been loaded into", plan["refused"])
+        self.assertEqual([source["number"] for source in plan["sources"]], self.numbers(work))
+        plan, _ = self.plan("--again", path)
+        self.assertNotIn("refused", plan)
+        _, outcome = self.plan("--again", "--clustered", path, code=support.EXIT_CLUSTER)
+        self.assertIn("is not clustered", outcome.err)
+        self.shardload("load", *self.target(), "--again", "--clustered", path,
+                       code=support.EXIT_CLUSTER)
+
+    def test_times_by_the_record_of_a_load(self):
+        (path,), _ = self.generate("B", 40000, "--seed", 66)
+        _, work = self.load("--index", '{"v": 1}', path)
+        plan, _ = self.plan("--from", work / "run.json", "--index", '{"v": 1}', "--drop", path)
+        phases = {phase["name"]: phase for phase in plan["predicted"]["phases"]}
+        record = {phase["name"]: phase["seconds"] for phase in support.run_record(work)["phases"]}
+        self.assertEqual(set(phases), {"prepare", "load", "indexes", "verify"})
+        for name in ("load", "indexes", "verify"): # the same again: as long as it took
+            self.assertAlmostEqual(phases[name]["seconds"], record[name], delta=0.01 * record[name])
+            self.assertLessEqual(phases[name]["low"], record[name] * 1.01)
+            self.assertGreaterEqual(phases[name]["high"], record[name] * 0.99)
+
+
+class Sharded(AnyServer, support.ClusterCase):
+    sharded = True
+
+    def chunks(self, collection="t"):
+        namespace = f"{self.database_name}.{collection}"
+        entry = self.client.config.collections.find_one({"_id": namespace})
+        return sorted(self.client.config.chunks.find({"uuid": entry["uuid"]}),
+                      key=lambda chunk: repr(type(chunk["min"]["_id"])) + repr(chunk["min"]))
+
+    def owner(self, chunks, identity):
+        for chunk in chunks:
+            low, high = chunk["min"]["_id"], chunk["max"]["_id"]
+            if ((not isinstance(low, int) or low <= identity) and
+                    (not isinstance(high, int) or identity < high)):
+                return chunk["shard"]
+        self.fail(f"no chunk holds {identity}")
+
+    def assert_as_planned(self, plan, work):
+        """Numbers, ranges and steps are those that the load has really made."""
+        self.assertEqual([source["number"] for source in plan["sources"]], self.numbers(work))
+        chunks = self.chunks()
+        per_shard = {}
+        for planned in plan["ranges"]:
+            for identity in (planned["minimum"], planned["maximum"] - 1,
+                             (planned["minimum"] + planned["maximum"]) // 2):
+                self.assertEqual(self.owner(chunks, identity), planned["shard"], planned)
+            found = self.database["t"].count_documents(
+                {"_id": {"$gte": planned["minimum"], "$lt": planned["maximum"]}})
+            self.assertAlmostEqual(found, planned["documents"], delta=0.1 * found + 1)
+            per_shard[planned["shard"]] = per_shard.get(planned["shard"], 0) + found
+        placing = support.run_record(work)["placing"]
+        self.assertEqual(placing["ranges"], len(plan["ranges"]))
+        self.assertEqual(placing["steps"], plan["layout"]["splits"] + plan["layout"]["moves"])
+        for shard in plan["shards"]:
+            found = per_shard.get(shard["shard"], 0)
+            self.assertAlmostEqual(found, shard["documents"], delta=0.1 * found + 1)
+
+    def test_the_share_of_each_shard_by_a_hashed_key(self):
+        first, _ = self.generate("B", 20000, "--seed", 67)
+        more, _ = self.generate("B", 20000, "--seed", 68)
+        key = ("--shard-key", '{"v": "hashed"}')
+        plan, _ = self.plan(*key, *first)
+        self.assertEqual(plan["layout"]["kind"], "hashed")
+        self.load(*key, *first)
+        plan, _ = self.plan(*key, *more)
+        self.assertEqual(plan["layout"]["kind"], "key")
+        for shard in plan["shards"]:
+            self.assertGreater(shard["share"], 0.3) # two chunks a shard, or one
+        _, work = self.load(*key, *more)
+        found = {shard["shard"]: shard["documents"] for shard in
+                 support.run_record(work)["shards"]}
+        for shard in plan["shards"]:
+            self.assertAlmostEqual(found[shard["shard"]] / sum(found.values()), shard["share"],
+                                   delta=0.02)
+
+    def test_documents_on_another_shard_stay(self):
+        (path,), _ = self.generate("B", 30000, "--seed", 69)
+        self.load(path)
+        namespace = f"{self.database_name}.t"
+        chunks = self.chunks()
+        filled = [chunk for chunk in chunks if isinstance(chunk["min"]["_id"], int) and
+                  isinstance(chunk["max"]["_id"], int)]
+        shards = [shard["_id"] for shard in self.client.config.shards.find()]
+        other = next(name for name in shards if name != filled[0]["shard"])
+        self.client.admin.command("moveChunk", namespace,
+                                  bounds=[filled[0]["min"], filled[0]["max"]], to=other)
+        plan, outcome = self.plan("--again", path)
+        staying = [planned for planned in plan["ranges"] if planned.get("stays")]
+        self.assertEqual([planned["minimum"] for planned in staying], [filled[0]["min"]["_id"]])
+        self.assertEqual(plan["layout"]["occupied"], 1)
+        self.assertIn("stay there", outcome.out)
+        shares = {shard["shard"]: shard["share"] for shard in plan["shards"]}
+        self.assertEqual(shares[other], 1)
+
+
+class Standalone(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+    sharded = False
+
+    def assert_as_planned(self, plan, work):
+        self.assertEqual([source["number"] for source in plan["sources"]], self.numbers(work))
+        self.assertEqual(plan["layout"]["kind"], "unsharded")
+        self.assertEqual(plan["layout"]["moves"], 0)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
