@@ -77,6 +77,7 @@ typedef enum sl_capacity_origin {
     SL_ORIGIN_DEFAULT,
     SL_ORIGIN_PUBLISHED, /* the publication that the model follows says it */
     SL_ORIGIN_MEASURED,  /* docs/performance.md says it */
+    SL_ORIGIN_FITTED,    /* chosen with the published time in view: what follows is no prediction */
     SL_ORIGIN_ASSUMED,
     SL_ORIGIN_GIVEN,     /* on the command line */
     SL_ORIGINS,

@@ -18,7 +18,7 @@
 #define SECONDS_PER_HOUR 3600.0
 
 const char *const sl_capacity_origin_names[SL_ORIGINS] = {"default", "published", "measured",
-                                                          "assumed", "given"};
+                                                          "fitted", "assumed", "given"};
 
 const char *const sl_capacity_resource_names[SL_CAPACITY_RESOURCES] = {
     "loaders, processors", "loaders, network", "routers, processors", "routers, network",

@@ -151,7 +151,7 @@ static bool take(const reader *r, const yaml_node_t *node, const key_row *row, v
                 return true;
             }
         }
-        return complain(r, node, "expected published, measured or assumed");
+        return complain(r, node, "expected published, measured, fitted or assumed");
     }
     return false;
 }

@@ -133,8 +133,12 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
     double share = result->hours.value / said;
     bool within = result->hours.low <= model->published_high &&
                   model->published_low <= result->hours.high;
-    fprintf(out, ": the model says %s of it, and %s\n", figure(share, plain),
-            within ? "its range holds it" : "its range does not hold it");
+    bool fitted = false;
+    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++)
+        fitted = fitted || model->values[i].origin == SL_ORIGIN_FITTED;
+    fprintf(out, ": the model says %s of it, and %s%s\n", figure(share, plain),
+            within ? "its range holds it" : "its range does not hold it",
+            fitted ? " (to which an input was fitted)" : "");
     if (model->published_note[0])
         fprintf(out, "               %s\n", model->published_note);
 }

@@ -241,7 +241,7 @@ static void what_is_wrong_is_told_where_it_stands(void **state) {
         {"values:\n  shards: {value: 2, low: 3}\n", "m.yaml:2:11: shards: 2 is not within 3 to 2"},
         {"values:\n  shards: 0\n", "m.yaml:2:11: shards is 1 to"},
         {"values:\n  routed: 1.5\n", "routed is 0 to 1"},
-        {"values:\n  shards: {value: 2, from: hearsay}\n", "expected published, measured or assumed"},
+        {"values:\n  shards: {value: 2, from: hearsay}\n", "expected published, measured, fitted or assumed"},
         {"values:\n  shards: {value: 2, why: x}\n", "there is no such key"},
         {"values: 3\n", "expected keys and their values"},
         {"hosts: 3\n", "m.yaml:1:1: expected one of title, about, published, values"},
