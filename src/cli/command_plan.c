@@ -84,6 +84,10 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
 
 static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
     static const char *const models[] = {"set", "sweep", NULL}, *const alone[] = {"shards", NULL};
+    static const char *const of_clusters[] = {
+        "db", "collection", "drop", "again", "username", "password", "password-file",
+        "authenticationDatabase", "authenticationMechanism", "tls", "tlsCAFile",
+        "tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsAllowInvalidHostnames", NULL};
     sl_plan_config config = {.load = &setup->config,
                              .shards = (uint32_t)sl_option_number(options, "shards"),
                              .blocks = sl_option_number(options, "blocks"),
@@ -102,6 +106,9 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     if (sl_option_given(options, "uri")) {
         refuse(options, alone, "is for a plan without --uri, whose cluster has its own", error);
         sl_set_up_target(setup, options, error);
+    } else {
+        refuse(options, of_clusters, "is for a cluster, which a plan asks only when --uri names it",
+               error);
     }
     return error->code ? (int)error->code : (int)sl_plan_run(&config);
 }

@@ -250,8 +250,13 @@ class Plan(support.Case):
         for problem in ("--db is missing", "--collection is missing", "without --uri"):
             self.assertIn(problem, outcome.err)
 
+    def test_a_cluster_is_asked_only_when_it_is_named(self):
+        outcome = self.shardload("plan", "-d", "mot", "-c", "tests", "--tls", "x",
+                                 code=support.EXIT_USAGE)
+        for problem in ("--db is for a cluster", "--collection is for", "--tls is for"):
+            self.assertIn(problem, outcome.err)
+
     def test_a_pipe_is_refused(self):
-        outcome = self.shardload("plan", "-", stdin=b"", code=support.EXIT_SOURCE)
         outcome = self.shardload("plan", "-", stdin=(support.HEADER + "\n").encode(),
                                  code=support.EXIT_SOURCE)
         self.assertIn("name files", outcome.err)

@@ -62,6 +62,21 @@ queries:
     pipeline: '[{"$match": {"a": {"$gte": 1.5}}}, {"$group": {"_id": "$b", "n": {"$sum": 1}}}]'
     expected: '[{"_id": "x", "n": 3}]'
 """
+MODEL = b"""title: t
+about: a
+published: {hours: 2, low: 1, high: 3, note: n}
+values: {documents: 1G, document-bytes: {value: 100, low: 90, high: 110, from: measured, note: x},
+  shard-rate: 85k, hosts: 3, host-disk: 100M, host-price: 2, indexes: 1, index-rate: 1k}
+"""
+RUN_RECORD = b"""{"command": "load", "exitCode": 0, "options": {"sink": "cluster", "index": ["{}"],
+ "no-verify": "false"}, "accounting": {"inserted": 100, "bsonBytes": 9000},
+ "placing": {"steps": 2, "seconds": 0.5}, "phases": [{"name": "load", "seconds": 5},
+ {"name": "prepare", "seconds": 1}, {"name": "indexes", "seconds": 1}, {"name": "verify",
+ "seconds": 1}], "series": [{"seconds": 1, "documents": 10, "bsonBytes": 900}, {"seconds": 2,
+ "documents": 30, "bsonBytes": 2000}, {"seconds": 3, "documents": 50, "bsonBytes": 4000},
+ {"seconds": 4, "documents": 80, "bsonBytes": 7000}, {"seconds": 5, "documents": 100,
+ "bsonBytes": 9000}]}"""
+
 REPORT = """{"program": "shardquery", "queries": [{"suite": "s", "name": "q", "documents": 9,
 "pipeline": [{"$match": {}}], "timingsMs": [1.5, 1.25, 2, 1.75, 1.5]}]}"""
 
@@ -144,6 +159,7 @@ SEEDS = {
     ],
     "fuzz_schema": [SCHEMA.encode(), SCHEMA_WITHOUT_HEADER.encode(), b"name: &a [*a]\n"],
     "fuzz_suite": [SUITE.encode()],
+    "fuzz_capacity": [b"\x00" + MODEL, b"\x01shards=1..2k..3M", b"\x02" + RUN_RECORD],
     "fuzz_json": [b'{"st": 1, "ts": -1}',
                   b'[{"$date": "2020-01-01T00:00:00Z"}, 0.1, 1e308, "\\u00e9"]',
                   b'{"a": {"$numberLong": "5"}, "b": {"$oid": "0123456789abcdef01234567"}}'],

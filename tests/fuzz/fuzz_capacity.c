@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes what a plan reads: capacity models in YAML, assignments, and the records of earlier runs.
+ * Each ends in figures that are in order, or in an error that says something. The first byte says
+ * which of them the rest is. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/capacity.h>
+#include <shardload/json.h>
+#include <shardload/plan.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static FILE *nowhere;
+
+static void check_error(const sl_error *error) {
+    if (error->code == SL_EXIT_OK || !error->message[0])
+        abort();
+}
+
+static void compute(const sl_capacity_model *model) {
+    sl_capacity_result result;
+    sl_error error = {0};
+    bson_t record = BSON_INITIALIZER;
+    static const double values[] = {1, 2, 1000};
+    if (!sl_capacity_compute(model, &result, &error)) {
+        check_error(&error);
+    } else {
+        if (!(result.hours.low <= result.hours.value && result.hours.value <= result.hours.high))
+            abort();
+        sl_capacity_print(model, &result, nowhere);
+        sl_capacity_sweep(model, SL_CAPACITY_SHARDS, values, 3, nowhere, &error);
+        sl_capacity_append(&record, model, &result);
+        free(sl_json_text(&record, &error));
+    }
+    bson_destroy(&record);
+}
+
+static void fuzz_model(const char *text, size_t length) {
+    sl_capacity_model model;
+    sl_error error = {0};
+    if (sl_capacity_parse(text, length, "fuzz.yaml", &model, &error))
+        compute(&model);
+    else
+        check_error(&error);
+}
+
+static void fuzz_assignment(const char *text, size_t length) {
+    sl_capacity_model model;
+    sl_error error = {0};
+    char *assignment = strndup(text, length);
+    sl_capacity_open("petabyte", &model, &error);
+    if (assignment && !sl_capacity_set(&model, assignment, &error))
+        check_error(&error);
+    else
+        compute(&model);
+    free(assignment);
+}
+
+static void fuzz_record(const char *text, size_t length) {
+    bson_error_t wrong;
+    sl_rates rates;
+    sl_error error = {0};
+    sl_prediction prediction;
+    sl_measure measure = {.documents = {10, 9, 11}, .bson_bytes = {1000, 900, 1100}};
+    bson_t *record = sl_json_parse(text, length, &wrong);
+    if (!record)
+        return;
+    if (sl_rates_from_record(record, "fuzz.json", &rates, &error)) {
+        sl_predict(&rates, &measure, 7, 2, true, &prediction);
+        for (size_t i = 0; i < prediction.count; i++) {
+            const sl_estimate *seconds = &prediction.phases[i].seconds;
+            if (!isnan(seconds->value) &&
+                !(seconds->low <= seconds->value && seconds->value <= seconds->high))
+                abort();
+        }
+    } else {
+        check_error(&error);
+    }
+    bson_destroy(record);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static void (*const kinds[])(const char *text, size_t length) = {fuzz_model, fuzz_assignment,
+                                                                     fuzz_record};
+    if (!nowhere && !(nowhere = fopen("/dev/null", "w")))
+        abort();
+    if (size > 0)
+        kinds[data[0] % 3]((const char *)data + 1, size - 1);
+    return 0;
+}
