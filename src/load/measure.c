@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define BLOCKS_LEAST 4u       /* of a source that is looked at, if it has so many */
+#define SOURCES_LEAST 4u      /* are looked at, if there are so many, whatever that takes */
 #define INFLATED_GUESS 6u     /* bytes of text for one stored, where it is compressed */
 #define READ_AHEAD 327680.0   /* stored bytes that a stream may have taken in advance */
 #define BEGINNING 0.15
@@ -270,8 +271,8 @@ static bool look(measuring *m, turn *turns, size_t count, uint64_t blocks, sl_er
     }
     bool some = least > (double)blocks;
     size_t chosen = some ? (size_t)(blocks / BLOCKS_LEAST) : count;
-    if (chosen == 0)
-        chosen = 1;
+    if (some && chosen < SOURCES_LEAST)
+        chosen = count < SOURCES_LEAST ? count : SOURCES_LEAST;
     for (size_t i = 0; i < chosen; i++) {
         const turn *one = &turns[some ? (2 * i + 1) * count / (2 * chosen) : i];
         const sl_source *source = sl_source_set_at(m->load->set, one->index);

@@ -147,10 +147,10 @@ static void draw_ranges(const sl_preview *preview, FILE *out) {
 
 static void draw_shares(const sl_preview *preview, FILE *out) {
     double most = 0;
-    char human[SL_HUMAN_ROOM];
+    char human[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     for (uint32_t i = 0; i < preview->shards; i++)
         most = fmax(most, preview->shard_share[i]);
-    fprintf(out, "\n  %-14s %15s %8s\n", "shard", "documents", "share");
+    fprintf(out, "\n  %-14s %15s %10s %8s\n", "shard", "documents", "BSON", "share");
     for (uint32_t i = 0; i < preview->shards && i < SHARDS_SHOWN; i++) {
         char bar[SHARE_BAR + 1] = "", name[24];
         double share = preview->shard_share[i];
@@ -160,8 +160,9 @@ static void draw_shares(const sl_preview *preview, FILE *out) {
             snprintf(name, sizeof name, "%c %.20s", sign_of(i), preview->topology->shards[i].name);
         else
             snprintf(name, sizeof name, "%c", sign_of(i));
-        fprintf(out, "  %-14s %15s %6.1f %%  %s\n", name,
-                count(share * preview->all.documents.value, human), 100 * share, bar);
+        fprintf(out, "  %-14s %15s %10s %6.1f %%  %s\n", name,
+                count(share * preview->all.documents.value, human),
+                sl_human_bytes(share * preview->all.bson_bytes.value, bytes), 100 * share, bar);
     }
     if (preview->shards > SHARDS_SHOWN)
         fprintf(out, "  ... and %u more\n", preview->shards - SHARDS_SHOWN);

@@ -141,6 +141,7 @@ static void record_layout(const sl_preview *preview, bson_t *record) {
         append_shard(&item, preview, i);
         BSON_APPEND_DOUBLE(&item, "share", preview->shard_share[i]);
         INT64(&item, "documents", preview->shard_share[i] * preview->all.documents.value + 0.5);
+        INT64(&item, "bsonBytes", preview->shard_share[i] * preview->all.bson_bytes.value + 0.5);
         bson_append_document_end(&shards.list, &item);
     }
     bson_append_array_end(record, &shards.list);
