@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search: which cell to try next, when to stop, and what to recommend.
+ *
+ * The adaptive search begins with a few cells spread over the grid. After each trial a surface is
+ * fitted to all of them (surface.c), which says of every cell, tried or not, what rate to expect and
+ * how uncertain that is. Then
+ *
+ *  1. the cell with the highest upper bound is tried: it is either the best so far, whose bound is
+ *     high because it is fast, or one of which little is known. No cell is tried twice in a row while
+ *     there is another contender, so that what the machine does meanwhile hits all of them;
+ *  2. a cell whose upper bound does not reach the best one is out, for as long as that is so. When
+ *     all others are out, the best is settled;
+ *  3. what is left of the allowance goes to the cheapest cell that might be as good as the best, and
+ *     to the best, in turns, until both have been tried often enough to be compared. */
+#include <shardload/search.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search_next.h"
+
+#define TRIALS_MIN 8            /* a quarter of a tiny grid would be nothing */
+#define INTERVAL 1.645          /* two-sided 90 % */
+#define SHARE_FOR_THE_BEST 0.65 /* of the allowance; the rest is for the cheapest */
+
+static const char CANNOT_WIN[] = "cannot reach the best";
+static const char NOT_USABLE[] = "left out";
+static const char FAILED[] = "failed";
+
+/* ---- the grid ---- */
+
+size_t sl_search_grid_size(const sl_search_plan *plan) {
+    size_t count = 1;
+    for (size_t d = 0; d < plan->dimension_count; d++) {
+        if (plan->dimensions[d].count > SL_SEARCH_CELLS_MAX / count)
+            return SL_SEARCH_CELLS_MAX + 1;
+        count *= plan->dimensions[d].count;
+    }
+    return count;
+}
+
+static void place_of(const sl_search_plan *plan, size_t cell, size_t at[]) {
+    for (size_t d = plan->dimension_count; d-- > 0;) {
+        at[d] = cell % plan->dimensions[d].count;
+        cell /= plan->dimensions[d].count;
+    }
+}
+
+static bool is_usable(const sl_search_plan *plan, const size_t at[]) {
+    return !plan->usable || plan->usable(plan->context, at);
+}
+
+size_t sl_search_cells(const sl_search_plan *plan) {
+    size_t count = sl_search_grid_size(plan), usable = 0, at[SL_SEARCH_DIMENSIONS_MAX];
+    for (size_t i = 0; count <= SL_SEARCH_CELLS_MAX && i < count; i++) {
+        place_of(plan, i, at);
+        usable += is_usable(plan, at);
+    }
+    return usable;
+}
+
+size_t sl_search_trials_max(const sl_search_plan *plan) {
+    size_t grid = sl_search_cells(plan) * plan->repeats;
+    size_t allowance = plan->trials_max ? plan->trials_max : grid / 4;
+    if (!plan->trials_max && allowance < TRIALS_MIN)
+        allowance = TRIALS_MIN;
+    return allowance > grid || plan->kind == SL_SEARCH_GRID ? grid : allowance;
+}
+
+/* ---- trials ---- */
+
+static uint64_t draw(sl_search_state *run, uint64_t below) {
+    run->random ^= run->random << 13;
+    run->random ^= run->random >> 7;
+    run->random ^= run->random << 17;
+    return run->random % below;
+}
+
+static bool may_go_on(const sl_search_state *run) {
+    return !run->stopped && run->search->trials < run->allowance;
+}
+
+static void try_cell(sl_search_state *run, size_t index) {
+    sl_search_cell *cell = &run->search->cells[index];
+    double rate = 0;
+    run->last = index;
+    sl_trial_result result = run->plan->measure(run->plan->context, cell->at, &rate);
+    if (result == SL_TRIAL_STOP) {
+        run->stopped = true;
+        run->search->ended_early = true;
+    } else if (result == SL_TRIAL_MEASURED && rate > 0 && isfinite(rate)) {
+        cell->rates[cell->trials++] = rate;
+        run->search->trials++;
+    } else {
+        run->usable[index] = false;
+        cell->trials = 0;
+        cell->stopped = FAILED;
+    }
+}
+
+static bool search_grid(sl_search_state *run, sl_error *error) {
+    size_t count = run->search->count;
+    size_t *order = calloc(count, sizeof *order);
+    if (!order)
+        return sl_error_memory(error, "searching");
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    for (unsigned repeat = 0; repeat < run->plan->repeats && may_go_on(run); repeat++) {
+        for (size_t i = count; i > 1; i--) { /* another order each time: no cell is always next to */
+            size_t other = (size_t)draw(run, i), kept = order[i - 1]; /* the same disturbance */
+            order[i - 1] = order[other];
+            order[other] = kept;
+        }
+        for (size_t i = 0; i < count && may_go_on(run); i++) {
+            if (run->usable[order[i]])
+                try_cell(run, order[i]);
+        }
+    }
+    free(order);
+    return true;
+}
+
+/* ---- the adaptive search ---- */
+
+/* The usable cell with the fewest steps from `at`, untried if there is one. */
+static size_t nearest_usable(const sl_search_state *run, const size_t at[]) {
+    size_t found = run->search->count, least = SIZE_MAX;
+    for (size_t i = 0; i < run->search->count; i++) {
+        size_t steps = run->search->cells[i].trials ? 1000 : 0;
+        for (size_t d = 0; d < run->plan->dimension_count; d++) {
+            size_t x = run->search->cells[i].at[d];
+            steps += run->plan->dimensions[d].ordered ? (x > at[d] ? x - at[d] : at[d] - x)
+                                                      : (x != at[d] ? 100 : 0);
+        }
+        if (run->usable[i] && steps < least) {
+            least = steps;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static void try_near(sl_search_state *run, const size_t at[]) {
+    size_t cell = nearest_usable(run, at);
+    if (cell < run->search->count && may_go_on(run) && run->search->cells[cell].trials == 0)
+        try_cell(run, cell);
+}
+
+/* The middle, the corners (a fifth from the edges), and every other value of the unordered
+ * dimensions once. */
+static void try_spread_cells(sl_search_state *run) {
+    const sl_search_plan *plan = run->plan;
+    size_t at[SL_SEARCH_DIMENSIONS_MAX], middle[SL_SEARCH_DIMENSIONS_MAX] = {0},
+           ordered = 0;
+    for (size_t d = 0; d < plan->dimension_count; d++) {
+        const sl_search_dimension *dimension = &plan->dimensions[d];
+        middle[d] = dimension->ordered ? dimension->count / 2 : dimension->standard;
+        ordered += dimension->ordered;
+    }
+    try_near(run, middle);
+    for (size_t corner = 0; corner < (size_t)1 << ordered; corner++) {
+        size_t bit = 0;
+        memcpy(at, middle, sizeof at);
+        for (size_t d = 0; d < plan->dimension_count; d++) {
+            if (!plan->dimensions[d].ordered)
+                continue;
+            size_t edge = plan->dimensions[d].count / 5, last = plan->dimensions[d].count - 1;
+            at[d] = (corner >> bit++) & 1 ? last - edge : edge;
+        }
+        try_near(run, at);
+    }
+    for (size_t d = 0; d < plan->dimension_count; d++) {
+        memcpy(at, middle, sizeof at);
+        for (size_t v = 0; !plan->dimensions[d].ordered && v < plan->dimensions[d].count; v++) {
+            at[d] = v;
+            if (v != plan->dimensions[d].standard)
+                try_near(run, at);
+        }
+    }
+}
+
+static bool fit(sl_search_state *run, sl_error *error) {
+    return sl_surface_fit(run->surface) || sl_error_memory(error, "searching");
+}
+
+static bool search_adaptively(sl_search_state *run, sl_error *error) {
+    size_t count = run->search->count;
+    size_t for_the_best = (size_t)(SHARE_FOR_THE_BEST * (double)run->allowance);
+    bool settled = false;
+    try_spread_cells(run);
+    while (may_go_on(run) && run->search->trials > 0) {
+        if (!fit(run, error))
+            return false;
+        settled = settled || run->search->trials >= for_the_best;
+        size_t next = settled ? count : sl_next_for_the_best(run);
+        if (next == count)
+            next = sl_next_for_the_cheapest(run);
+        if (next == count || run->search->cells[next].trials == SL_SEARCH_REPEATS_MAX)
+            break;
+        try_cell(run, next);
+    }
+    return true;
+}
+
+/* ---- results ---- */
+
+static int by_rate(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(const double *rates, size_t count) {
+    double sorted[SL_SEARCH_REPEATS_MAX];
+    memcpy(sorted, rates, count * sizeof sorted[0]);
+    qsort(sorted, count, sizeof sorted[0], by_rate);
+    return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
+}
+
+static void judge(sl_search_state *run) {
+    sl_search *search = run->search;
+    search->noise = sl_surface_noise(run->surface);
+    search->best = sl_find_best(run);
+    for (size_t i = 0; i < search->count; i++) {
+        sl_search_cell *cell = &search->cells[i];
+        if (cell->trials == 0)
+            continue;
+        double spread = INTERVAL * search->noise / sqrt((double)cell->trials);
+        cell->rate = median_of(cell->rates, cell->trials);
+        cell->low = cell->rate * exp(-spread);
+        cell->high = cell->rate * exp(spread);
+    }
+    size_t trusted = search->cells[search->best].trials < 2 ? search->cells[search->best].trials : 2;
+    search->recommended = sl_find_cheapest(run, search->best, trusted);
+    for (size_t i = 0; i < search->count; i++) {
+        if (run->usable[i] && run->plan->kind == SL_SEARCH_ADAPTIVE && i != search->best &&
+            !sl_is_contender(run, i, search->best))
+            search->cells[i].stopped = CANNOT_WIN;
+    }
+}
+
+static bool start(sl_search_state *run, sl_error *error) {
+    const sl_search_plan *plan = run->plan;
+    sl_search *search = run->search;
+    size_t count = sl_search_grid_size(plan);
+    if (count > SL_SEARCH_CELLS_MAX)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "more than %d settings to try: name fewer values",
+                            SL_SEARCH_CELLS_MAX);
+    search->cells = calloc(count, sizeof *search->cells);
+    run->usable = calloc(count, sizeof *run->usable);
+    if (!search->cells || !run->usable)
+        return sl_error_memory(error, "searching");
+    search->count = count;
+    size_t usable = 0;
+    for (size_t i = 0; i < count; i++) {
+        sl_search_cell *cell = &search->cells[i];
+        place_of(plan, i, cell->at);
+        cell->stopped = "";
+        cell->rates = calloc(SL_SEARCH_REPEATS_MAX, sizeof *cell->rates);
+        if (!cell->rates)
+            return sl_error_memory(error, "searching");
+        run->usable[i] = is_usable(plan, cell->at);
+        usable += run->usable[i];
+        if (!run->usable[i])
+            cell->stopped = NOT_USABLE;
+    }
+    if (usable == 0)
+        return sl_error_set(error, SL_EXIT_USAGE, "no setting is left to try");
+    search->grid_trials = usable * plan->repeats;
+    run->allowance = sl_search_trials_max(plan);
+    run->last = count;
+    run->random = (plan->seed + 1) * 0x9e3779b97f4a7c15u;
+    run->surface = sl_surface_create(plan->dimensions, plan->dimension_count, search->cells, count);
+    return run->surface || sl_error_memory(error, "searching");
+}
+
+bool sl_search_run(const sl_search_plan *plan, sl_search *search, sl_error *error) {
+    sl_search_state run = {.plan = plan, .search = search};
+    *search = (sl_search){.best = 0};
+    bool ok = start(&run, error) &&
+              (plan->kind == SL_SEARCH_GRID ? search_grid(&run, error)
+                                            : search_adaptively(&run, error));
+    if (ok && search->trials > 0) {
+        ok = fit(&run, error);
+        if (ok)
+            judge(&run);
+    }
+    sl_surface_destroy(run.surface);
+    free(run.usable);
+    return ok;
+}
+
+void sl_search_clear(sl_search *search) {
+    for (size_t i = 0; search->cells && i < search->count; i++)
+        free(search->cells[i].rates);
+    free(search->cells);
+    *search = (sl_search){.best = 0};
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Gaussian process over the grid.
+ *
+ * The logarithm of the rate is taken for a smooth surface with an unknown level, whose covariance
+ * between two cells falls with their distance: by a Matern function of the steps along each ordered
+ * dimension, by a constant factor where they differ in an unordered one. A cell's observation is the
+ * median of its trials' logarithms (a trial that was disturbed should not count by how much).
+ *
+ * How rough the surface is along each ordered dimension and how noisy trials are is not known
+ * beforehand: the likeliest of a small table of values is taken, given what has been measured. What
+ * repeated trials of one cell say of the noise is part of that likelihood.
+ *
+ * All cells with trials together are a few dozen, so that everything is computed anew for each fit,
+ * with dense matrices. */
+#include "surface.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JITTER 1e-9
+#define OTHER_VALUE 0.85 /* correlation of two cells that differ in an unordered dimension */
+#define NOISE_USUAL 0.04 /* what trials scatter by when nothing is known yet */
+
+/* Reach of the correlation along an ordered dimension, in shares of its length. */
+static const double reaches[] = {0.3, 0.6, 1.2};
+static const double heights[] = {0.1, 0.3, 0.7, 1.5}; /* standard deviation of the surface */
+static const double noises[] = {0.01, 0.02, 0.035, 0.06, 0.1, 0.17, 0.3};
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+
+typedef struct surface_model {
+    double reach[SL_SEARCH_DIMENSIONS_MAX];
+    double height;
+    double noise;
+} surface_model;
+
+struct sl_surface {
+    const sl_search_dimension *dimensions;
+    size_t dimension_count;
+    const sl_search_cell *cells;
+    size_t count;
+    size_t *measured; /* the cells with trials */
+    size_t used;      /* of those */
+    size_t room;
+    double *values;   /* their observations, less `level` */
+    double *factor;   /* Cholesky factor of their covariance, used * used, lower */
+    double *weights;
+    double *reach;    /* factor^-1 * covariance with each cell: count rows of `used` */
+    double *means;
+    double *variances;
+    double level;
+    surface_model model;
+    double scatter; /* sum of squares of repeated trials about their cells' means */
+    size_t spare;   /* degrees of freedom of that */
+};
+
+sl_surface *sl_surface_create(const sl_search_dimension *dimensions, size_t dimension_count,
+                              const sl_search_cell *cells, size_t count) {
+    sl_surface *surface = calloc(1, sizeof *surface);
+    if (!surface)
+        return NULL;
+    surface->dimensions = dimensions;
+    surface->dimension_count = dimension_count;
+    surface->cells = cells;
+    surface->count = count;
+    surface->measured = calloc(count, sizeof *surface->measured);
+    surface->values = calloc(count, sizeof *surface->values);
+    surface->weights = calloc(count, sizeof *surface->weights);
+    surface->means = calloc(count, sizeof *surface->means);
+    surface->variances = calloc(count, sizeof *surface->variances);
+    if (surface->measured && surface->values && surface->weights && surface->means &&
+        surface->variances)
+        return surface;
+    sl_surface_destroy(surface);
+    return NULL;
+}
+
+void sl_surface_destroy(sl_surface *surface) {
+    if (!surface)
+        return;
+    free(surface->measured);
+    free(surface->values);
+    free(surface->factor);
+    free(surface->weights);
+    free(surface->reach);
+    free(surface->means);
+    free(surface->variances);
+    free(surface);
+}
+
+/* ---- observations ---- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Variance of the median of n trials, in variances of one. */
+static double median_variance(size_t n) {
+    return n < 3 ? 1 / (double)n : 1.4 / (double)n;
+}
+
+static void observe(sl_surface *surface) {
+    surface->used = 0;
+    surface->scatter = 0;
+    surface->spare = 0;
+    double sum = 0;
+    for (size_t i = 0; i < surface->count; i++) {
+        const sl_search_cell *cell = &surface->cells[i];
+        double logs[SL_SEARCH_REPEATS_MAX], mean = 0;
+        size_t n = cell->trials;
+        if (n == 0)
+            continue;
+        for (size_t k = 0; k < n; k++) {
+            logs[k] = log(cell->rates[k]);
+            mean += logs[k] / (double)n;
+        }
+        for (size_t k = 0; k < n; k++)
+            surface->scatter += (logs[k] - mean) * (logs[k] - mean);
+        surface->spare += n - 1;
+        qsort(logs, n, sizeof logs[0], by_value);
+        double median = (logs[n / 2] + logs[(n - 1) / 2]) / 2;
+        surface->measured[surface->used] = i;
+        surface->values[surface->used++] = median;
+        sum += median;
+    }
+    surface->level = sum / (double)surface->used;
+    for (size_t i = 0; i < surface->used; i++)
+        surface->values[i] -= surface->level;
+}
+
+/* ---- the model ---- */
+
+static double covariance(const sl_surface *surface, const surface_model *model, size_t a,
+                         size_t b) {
+    double product = model->height * model->height;
+    for (size_t d = 0; d < surface->dimension_count; d++) {
+        size_t x = surface->cells[a].at[d], y = surface->cells[b].at[d];
+        if (x == y)
+            continue;
+        if (!surface->dimensions[d].ordered) {
+            product *= OTHER_VALUE;
+            continue;
+        }
+        double length = model->reach[d] * (double)(surface->dimensions[d].count - 1);
+        double r = sqrt(5) * fabs((double)x - (double)y) / length;
+        product *= (1 + r + r * r / 3) * exp(-r);
+    }
+    return product;
+}
+
+/* Factors the covariance of the observations. */
+static void factorize(sl_surface *surface, const surface_model *model) {
+    size_t n = surface->used;
+    double *factor = surface->factor;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double sum = covariance(surface, model, surface->measured[i], surface->measured[j]);
+            if (i == j)
+                sum += JITTER + model->noise * model->noise *
+                                    median_variance(surface->cells[surface->measured[i]].trials);
+            for (size_t k = 0; k < j; k++)
+                sum -= factor[i * n + k] * factor[j * n + k];
+            factor[i * n + j] = i == j ? sqrt(fmax(sum, JITTER)) : sum / factor[j * n + j];
+        }
+    }
+}
+
+/* Solves factor * x = x in place. */
+static void solve_forward(const sl_surface *surface, double *x) {
+    size_t n = surface->used;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            x[i] -= surface->factor[i * n + k] * x[k];
+        x[i] /= surface->factor[i * n + i];
+    }
+}
+
+/* The logarithm of how likely the trials are under the model, but for a constant, with a light
+ * preference for the usual noise. Leaves factor and weights as that model has them; the weights only
+ * half solved. */
+static double likelihood(sl_surface *surface, const surface_model *model) {
+    size_t n = surface->used;
+    factorize(surface, model);
+    memcpy(surface->weights, surface->values, n * sizeof *surface->weights);
+    solve_forward(surface, surface->weights);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum -= surface->weights[i] * surface->weights[i] / 2 + log(surface->factor[i * n + i]);
+    double unusual = log(model->noise / NOISE_USUAL) / log(2);
+    return sum - (double)surface->spare * log(model->noise) -
+           surface->scatter / (2 * model->noise * model->noise) - unusual * unusual / 2;
+}
+
+/* The likeliest model: for the reaches one dimension after the other, starting from the middle. */
+static void choose_model(sl_surface *surface) {
+    surface_model best = {.height = heights[1], .noise = noises[2]};
+    for (size_t d = 0; d < SL_SEARCH_DIMENSIONS_MAX; d++)
+        best.reach[d] = reaches[1];
+    double most = -HUGE_VAL;
+    for (unsigned round = 0; round < 2; round++) {
+        for (size_t d = 0; d < surface->dimension_count; d++) {
+            if (!surface->dimensions[d].ordered || surface->dimensions[d].count < 2)
+                continue;
+            for (size_t r = 0; r < COUNT(reaches); r++) {
+                for (size_t h = 0; h < COUNT(heights); h++) {
+                    for (size_t s = 0; s < COUNT(noises); s++) {
+                        surface_model model = best;
+                        model.reach[d] = reaches[r];
+                        model.height = heights[h];
+                        model.noise = noises[s];
+                        double likely = likelihood(surface, &model);
+                        if (likely > most) {
+                            most = likely;
+                            surface->model = model;
+                        }
+                    }
+                }
+            }
+            best = surface->model;
+        }
+    }
+    if (most == -HUGE_VAL)
+        surface->model = best;
+}
+
+bool sl_surface_fit(sl_surface *surface) {
+    observe(surface);
+    size_t n = surface->used;
+    if (n > surface->room) { /* nothing of the earlier fit is kept */
+        free(surface->factor);
+        free(surface->reach);
+        surface->room = n + 16 < surface->count ? n + 16 : surface->count;
+        surface->factor = calloc(surface->room * surface->room, sizeof *surface->factor);
+        surface->reach = calloc(surface->room * surface->count, sizeof *surface->reach);
+        if (!surface->factor || !surface->reach) {
+            surface->room = 0;
+            return false;
+        }
+    }
+    choose_model(surface);
+    likelihood(surface, &surface->model);
+    for (size_t c = 0; c < surface->count; c++) {
+        double *row = &surface->reach[c * n];
+        for (size_t i = 0; i < n; i++)
+            row[i] = covariance(surface, &surface->model, c, surface->measured[i]);
+        solve_forward(surface, row);
+        double mean = 0, variance = surface->model.height * surface->model.height;
+        for (size_t i = 0; i < n; i++) {
+            mean += row[i] * surface->weights[i];
+            variance -= row[i] * row[i];
+        }
+        surface->means[c] = surface->level + mean;
+        surface->variances[c] = fmax(variance, JITTER);
+    }
+    return true;
+}
+
+double sl_surface_mean(const sl_surface *surface, size_t cell) {
+    return surface->means[cell];
+}
+
+double sl_surface_deviation(const sl_surface *surface, size_t cell) {
+    return sqrt(surface->variances[cell]);
+}
+
+double sl_surface_difference(const sl_surface *surface, size_t a, size_t b) {
+    size_t n = surface->used;
+    if (a == b)
+        return 0;
+    double common = covariance(surface, &surface->model, a, b);
+    for (size_t i = 0; i < n; i++)
+        common -= surface->reach[a * n + i] * surface->reach[b * n + i];
+    return sqrt(fmax(surface->variances[a] + surface->variances[b] - 2 * common, JITTER));
+}
+
+double sl_surface_noise(const sl_surface *surface) {
+    return surface->model.noise;
+}

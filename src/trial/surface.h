@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What trials say of the whole grid: a Gaussian process over the logarithms of rates. */
+#ifndef SHARDLOAD_TRIAL_SURFACE_H
+#define SHARDLOAD_TRIAL_SURFACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <shardload/search.h>
+
+typedef struct sl_surface sl_surface;
+
+/* For a grid of `cells` cells; both arrays are borrowed. NULL without memory. */
+sl_surface *sl_surface_create(const sl_search_dimension *dimensions, size_t dimension_count,
+                              const sl_search_cell *cells, size_t count);
+void sl_surface_destroy(sl_surface *surface); /* NULL is fine */
+
+/* Takes in what has been measured by now, at least one trial. False without memory. */
+bool sl_surface_fit(sl_surface *surface);
+
+/* The logarithm of a cell's true rate: what is expected, and the standard deviation of that. */
+double sl_surface_mean(const sl_surface *surface, size_t cell);
+double sl_surface_deviation(const sl_surface *surface, size_t cell);
+/* The standard deviation of the difference of two cells. */
+double sl_surface_difference(const sl_surface *surface, size_t a, size_t b);
+/* The relative standard deviation of one trial. */
+double sl_surface_noise(const sl_surface *surface);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for the fastest setting. If it broke, a tuning would recommend a slow setting, or a dear
+ * one, or would cost more than the grid that it is to replace.
+ *
+ * It is tried on grids that were recorded whole (tests/data/grids): the replay answers each trial with
+ * one of the rates that were measured of that cell, drawn by a seed, so that the noise is that of real
+ * trials; and on made-up grids whose truth is known. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <shardload/json.h>
+#include <shardload/search.h>
+
+#define SEEDS 200
+#define SIDE_MAX 12
+
+typedef struct grid {
+    size_t threads, batches;
+    double rates[SIDE_MAX][SIDE_MAX][SL_SEARCH_REPEATS_MAX];
+    size_t repeats[SIDE_MAX][SIDE_MAX];
+    double truth[SIDE_MAX][SIDE_MAX];
+    double noise; /* of made-up trials; 0: replay what was recorded */
+    uint64_t random;
+    size_t calls, stop_after;
+    size_t last;
+    bool twice_in_a_row;
+    bool broken_corner; /* the cell 0, 0 never works */
+} grid;
+
+static double uniform(grid *g) {
+    g->random ^= g->random << 13;
+    g->random ^= g->random >> 7;
+    g->random ^= g->random << 17;
+    return (double)(g->random >> 11) / 9007199254740992.0;
+}
+
+static double normal(grid *g) {
+    return sqrt(-2 * log(uniform(g) + 1e-18)) * cos(6.283185307179586 * uniform(g));
+}
+
+static sl_trial_result measure(void *context, const size_t *at, double *rate) {
+    grid *g = context;
+    size_t cell = at[0] * SIDE_MAX + at[1];
+    if (g->stop_after && g->calls == g->stop_after)
+        return SL_TRIAL_STOP;
+    if (g->broken_corner && at[0] == 0 && at[1] == 0)
+        return SL_TRIAL_IMPOSSIBLE;
+    g->twice_in_a_row = g->twice_in_a_row || (g->calls > 0 && cell == g->last);
+    g->calls++;
+    g->last = cell;
+    size_t drawn = (size_t)(uniform(g) * (double)g->repeats[at[0]][at[1]]);
+    *rate = g->noise > 0 || g->repeats[at[0]][at[1]] == 0
+                ? g->truth[at[0]][at[1]] * exp(g->noise * normal(g))
+                : g->rates[at[0]][at[1]][drawn];
+    return SL_TRIAL_MEASURED;
+}
+
+static void search(grid *g, sl_search_kind kind, uint64_t seed, sl_search *result) {
+    const sl_search_dimension dimensions[] = {{"threads", g->threads, true, 0},
+                                              {"batch-size", g->batches, true, 0}};
+    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .kind = kind,
+                                 .repeats = 3, .seed = seed, .measure = measure, .context = g};
+    sl_error error = {0};
+    g->calls = 0;
+    g->twice_in_a_row = false;
+    g->random = (seed + 1) * 0x9e3779b97f4a7c15u;
+    assert_true(sl_search_run(&plan, result, &error));
+    assert_int_equal(result->trials, g->calls);
+}
+
+static double truth_of(const grid *g, const sl_search *result, size_t cell) {
+    return g->truth[result->cells[cell].at[0]][result->cells[cell].at[1]];
+}
+
+static double highest(const grid *g) {
+    double most = 0;
+    for (size_t t = 0; t < g->threads; t++) {
+        for (size_t b = 0; b < g->batches; b++)
+            most = fmax(most, g->truth[t][b]);
+    }
+    return most;
+}
+
+/* ---- recorded grids ---- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The "settings" of a tune.json of `tune --search grid` over threads and batch sizes. False when that
+ * grid has not been recorded. */
+static bool read_grid(const char *name, grid *g) {
+    char path[1000];
+    snprintf(path, sizeof path, "%.*s/../data/grids/%s.json",
+             (int)(strrchr(__FILE__, '/') - __FILE__), __FILE__, name);
+    sl_error error = {0};
+    bson_t *record = NULL;
+    bson_iter_t iter, found, setting, trials, trial;
+    if (access(path, F_OK) != 0)
+        return false;
+    if (!sl_json_read_file(path, &record, &error))
+        fail_msg("%s", error.message);
+    memset(g, 0, sizeof *g);
+    assert_true(bson_iter_init(&iter, record) &&
+                bson_iter_find_descendant(&iter, "dimensions.threads", &found));
+    for (assert_true(bson_iter_recurse(&found, &iter)); bson_iter_next(&iter);)
+        g->threads++;
+    assert_true(bson_iter_init_find(&iter, record, "settings") &&
+                bson_iter_recurse(&iter, &setting));
+    for (size_t i = 0; bson_iter_next(&setting); i++) {
+        assert_true(bson_iter_recurse(&setting, &iter) && bson_iter_find(&iter, "trials") &&
+                    bson_iter_recurse(&iter, &trials));
+        double *rates = g->rates[0][0];
+        if (g->batches == 0) { /* one column per batch size: known when all settings are counted */
+            bson_iter_t counted;
+            size_t settings = 0;
+            for (assert_true(bson_iter_init_find(&iter, record, "settings") &&
+                             bson_iter_recurse(&iter, &counted)); bson_iter_next(&counted);)
+                settings++;
+            g->batches = settings / g->threads;
+            assert_true(g->threads <= SIDE_MAX && g->batches <= SIDE_MAX && g->batches > 0);
+        }
+        size_t t = i / g->batches, b = i % g->batches;
+        rates = g->rates[t][b];
+        while (bson_iter_next(&trials)) {
+            assert_true(bson_iter_recurse(&trials, &trial) && bson_iter_find(&trial, "rate"));
+            rates[g->repeats[t][b]++] = bson_iter_as_double(&trial);
+        }
+        size_t n = g->repeats[t][b];
+        assert_true(n >= 3);
+        double sorted[SL_SEARCH_REPEATS_MAX];
+        memcpy(sorted, rates, n * sizeof *rates);
+        qsort(sorted, n, sizeof *sorted, by_value);
+        g->truth[t][b] = sorted[n / 2];
+    }
+    bson_destroy(record);
+    return true;
+}
+
+/* How often, of SEEDS searches, the recommended and the best cell are within 5 % of the best of the
+ * whole grid, by the medians of all its trials. No search may take more than a quarter of the grid's
+ * trials. */
+static void replay(grid *g, const char *what, size_t *recommended, size_t *best, double *mean) {
+    *recommended = *best = 0;
+    *mean = 0;
+    double trials = 0, worst = 1;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sl_search result;
+        search(g, SL_SEARCH_ADAPTIVE, seed, &result);
+        assert_int_equal(result.grid_trials, g->threads * g->batches * 3);
+        assert_in_range(result.trials, 1, result.grid_trials / 4);
+        assert_false(g->twice_in_a_row);
+        double share = truth_of(g, &result, result.recommended) / highest(g);
+        *recommended += share >= 0.95;
+        *best += truth_of(g, &result, result.best) >= 0.95 * highest(g);
+        *mean += share / SEEDS;
+        worst = fmin(worst, share);
+        trials += (double)result.trials / SEEDS;
+        sl_search_clear(&result);
+    }
+    print_message("%s: recommended within 5 %% of the grid's best in %.1f %% of %d searches, the best "
+                  "in %.1f %%; recommendations have %.1f %% of it in the mean, %.1f %% in the worst "
+                  "case; %.1f of %zu trials\n", what, 100.0 * (double)*recommended / SEEDS, SEEDS,
+                  100.0 * (double)*best / SEEDS, 100 * *mean, 100 * worst, trials,
+                  g->threads * g->batches * 3);
+}
+
+static void test_recorded_grids_need_a_quarter_of_the_trials(void **state) {
+    static const char *const names[] = {"mongod", "two-shards", "replica-set"};
+    (void)state;
+    size_t recorded = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        static grid g;
+        size_t recommended, best;
+        double mean;
+        if (!read_grid(names[i], &g))
+            continue;
+        recorded++;
+        replay(&g, names[i], &recommended, &best, &mean);
+        assert_true(recommended * 100 >= SEEDS * 90);
+        assert_true(best * 100 >= SEEDS * 90);
+    }
+    if (recorded == 0) {
+        print_message("no quiet grid is recorded: tests/data/grids/record makes them\n");
+        skip();
+    }
+}
+
+/* What is found by trying as many cells, chosen blindly, and taking the one with the highest rate:
+ * its true rate, of the grid's best, in the mean. */
+static double try_blindly(grid *g, size_t trials) {
+    double sum = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        bool tried[SIDE_MAX * SIDE_MAX] = {false};
+        size_t found[2] = {0, 0};
+        double most = 0;
+        g->random = (seed + 1) * 0x9e3779b97f4a7c15u;
+        for (size_t n = 0; n < trials;) {
+            size_t at[2] = {(size_t)(uniform(g) * (double)g->threads),
+                            (size_t)(uniform(g) * (double)g->batches)};
+            double rate = 0;
+            if (tried[at[0] * SIDE_MAX + at[1]])
+                continue;
+            tried[at[0] * SIDE_MAX + at[1]] = true;
+            measure(g, at, &rate);
+            n++;
+            if (rate > most) {
+                most = rate;
+                memcpy(found, at, sizeof found);
+            }
+        }
+        sum += g->truth[found[0]][found[1]];
+    }
+    return sum / SEEDS / highest(g);
+}
+
+/* Recorded while thirty other processes wanted the same two cores: trials of one setting differ by
+ * factors. Nothing can find the best there with certainty; but more than chance must come of it. */
+static void test_on_a_busy_machine_it_is_better_than_chance(void **state) {
+    (void)state;
+    static grid g;
+    size_t recommended, best;
+    double mean;
+    assert_true(read_grid("busy", &g));
+    replay(&g, "busy", &recommended, &best, &mean);
+    double blind = try_blindly(&g, g.threads * g.batches * 3 / 4);
+    print_message("busy: as many trials of cells chosen blindly: %.1f %% in the mean\n", 100 * blind);
+    assert_true(mean > blind);
+}
+
+/* ---- made-up grids ---- */
+
+/* A hill whose top is at (top, side), falling off by these exponents. */
+static void make_hill(grid *g, double top, double side, double steep, double noise) {
+    memset(g, 0, sizeof *g);
+    g->threads = g->batches = 6;
+    g->noise = noise;
+    for (size_t t = 0; t < 6; t++) {
+        for (size_t b = 0; b < 6; b++)
+            g->truth[t][b] = 1e5 * exp(-steep * pow((double)t - top, 2) -
+                                       steep / 2 * pow((double)b - side, 2));
+    }
+}
+
+static void test_hills_are_climbed(void **state) {
+    (void)state;
+    static grid g;
+    size_t good = 0, all = 0;
+    for (size_t top = 0; top < 6; top++) {
+        for (uint64_t seed = 0; seed < 10; seed++, all++) {
+            sl_search result;
+            make_hill(&g, (double)top, (double)(5 - top), 0.1, 0.03);
+            search(&g, SL_SEARCH_ADAPTIVE, seed, &result);
+            good += truth_of(&g, &result, result.recommended) >= 0.95 * highest(&g);
+            sl_search_clear(&result);
+        }
+    }
+    assert_true(good * 100 >= all * 95);
+}
+
+/* More threads bring something up to the fourth value, and nothing after that. */
+static void make_plateau(grid *g, double noise) {
+    memset(g, 0, sizeof *g);
+    g->threads = g->batches = 6;
+    g->noise = noise;
+    for (size_t t = 0; t < 6; t++) {
+        for (size_t b = 0; b < 6; b++)
+            g->truth[t][b] = 1e5 * pow(0.6, t < 3 ? 3.0 - (double)t : 0) *
+                             pow(0.6, b < 2 ? 2.0 - (double)b : 0);
+    }
+}
+
+static void test_of_equals_the_cheapest_is_recommended(void **state) {
+    (void)state;
+    static grid g;
+    size_t cheapest = 0, near = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        sl_search result;
+        make_plateau(&g, 0.01);
+        search(&g, SL_SEARCH_ADAPTIVE, seed, &result);
+        const size_t *at = result.cells[result.recommended].at;
+        cheapest += at[0] == 3 && at[1] == 2;
+        near += at[0] == 3 && at[1] <= 3;
+        assert_true(at[0] >= 3 && at[1] >= 2); /* not one that is slower */
+        sl_search_clear(&result);
+    }
+    print_message("of equals the cheapest was recommended in %zu of 40, a neighbour in %zu\n", cheapest,
+                  near - cheapest);
+    assert_in_range(near, 32, 40);
+
+    sl_search whole;
+    make_plateau(&g, 0.0);
+    search(&g, SL_SEARCH_GRID, 1, &whole);
+    assert_int_equal(whole.cells[whole.recommended].at[0], 3);
+    assert_int_equal(whole.cells[whole.recommended].at[1], 2);
+    sl_search_clear(&whole);
+}
+
+static void test_a_grid_tries_every_cell_as_often(void **state) {
+    (void)state;
+    static grid g;
+    sl_search result;
+    make_hill(&g, 2, 2, 0.1, 0.02);
+    search(&g, SL_SEARCH_GRID, 7, &result);
+    assert_int_equal(result.trials, 108);
+    for (size_t i = 0; i < result.count; i++) {
+        const sl_search_cell *cell = &result.cells[i];
+        assert_int_equal(cell->trials, 3);
+        assert_true(cell->low < cell->rate && cell->rate < cell->high);
+        assert_string_equal(cell->stopped, "");
+    }
+    assert_true(truth_of(&g, &result, result.best) >= 0.9 * highest(&g));
+    assert_true(result.noise >= 0.01 && result.noise <= 0.035);
+    sl_search_clear(&result);
+}
+
+/* ---- its edges ---- */
+
+static void test_one_cell_is_enough(void **state) {
+    (void)state;
+    static grid g;
+    sl_search result;
+    make_hill(&g, 0, 0, 0.1, 0.02);
+    g.threads = g.batches = 1;
+    search(&g, SL_SEARCH_ADAPTIVE, 1, &result);
+    assert_int_equal(result.best, 0);
+    assert_int_equal(result.recommended, 0);
+    assert_in_range(result.trials, 1, 3);
+    sl_search_clear(&result);
+}
+
+static void test_a_search_that_is_stopped_says_what_it_has(void **state) {
+    (void)state;
+    static grid g;
+    for (size_t after = 1; after < 20; after++) {
+        sl_search result;
+        make_hill(&g, 3, 3, 0.1, 0.02);
+        g.stop_after = after;
+        search(&g, SL_SEARCH_ADAPTIVE, after, &result);
+        assert_true(result.trials <= after);
+        assert_true(result.trials == after || !result.ended_early);
+        assert_true(after > 8 || result.ended_early);
+        assert_true(result.cells[result.best].trials > 0);
+        assert_true(result.cells[result.recommended].trials > 0);
+        sl_search_clear(&result);
+    }
+}
+
+static void test_a_cell_that_fails_is_left_out(void **state) {
+    (void)state;
+    static grid g;
+    sl_search result;
+    make_hill(&g, 0, 0, 0.1, 0.01);
+    g.broken_corner = true;
+    search(&g, SL_SEARCH_ADAPTIVE, 3, &result);
+    assert_string_equal(result.cells[0].stopped, "failed");
+    assert_int_equal(result.cells[0].trials, 0);
+    assert_int_not_equal(result.best, 0);
+    sl_search_clear(&result);
+}
+
+static bool never(void *context, const size_t *at) {
+    (void)context;
+    (void)at;
+    return false;
+}
+
+static bool few_threads(void *context, const size_t *at) {
+    (void)context;
+    return at[0] < 3;
+}
+
+static void test_cells_that_are_not_usable_are_not_tried(void **state) {
+    (void)state;
+    static grid g;
+    const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
+    sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 3,
+                           .usable = never, .measure = measure, .context = &g};
+    sl_search result;
+    sl_error error = {0};
+    make_hill(&g, 5, 5, 0.05, 0.02);
+    g.random = 12345;
+    assert_false(sl_search_run(&plan, &result, &error));
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+    sl_search_clear(&result);
+
+    plan.usable = few_threads;
+    assert_true(sl_search_run(&plan, &result, &error));
+    assert_int_equal(result.grid_trials, 54);
+    for (size_t i = 0; i < result.count; i++) {
+        if (result.cells[i].at[0] >= 3) {
+            assert_int_equal(result.cells[i].trials, 0);
+            assert_string_equal(result.cells[i].stopped, "left out");
+        }
+    }
+    sl_search_clear(&result);
+}
+
+static void test_too_many_cells_are_refused(void **state) {
+    (void)state;
+    const sl_search_dimension dimensions[] = {{"a", 1000, true, 0}, {"b", 1000, true, 0},
+                                              {"c", SIZE_MAX / 2, true, 0}};
+    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 3, .repeats = 1,
+                                 .measure = measure};
+    sl_search result;
+    sl_error error = {0};
+    assert_false(sl_search_run(&plan, &result, &error));
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+    sl_search_clear(&result);
+}
+
+/* A third dimension without order: value 2 of it is a fifth faster, value 1 (its standard) and 0 are
+ * alike. */
+static sl_trial_result measure_kinds(void *context, const size_t *at, double *rate) {
+    grid *g = context;
+    *rate = g->truth[at[0]][at[1]] * (at[2] == 2 ? 1.2 : 1) * exp(g->noise * normal(g));
+    return SL_TRIAL_MEASURED;
+}
+
+static void test_kinds_that_are_faster_are_found_and_others_keep_the_standard(void **state) {
+    (void)state;
+    static grid g;
+    size_t found = 0, kept = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        sl_search_dimension dimensions[] = {
+            {"threads", 4, true, 0}, {"batch-size", 4, true, 0}, {"kind", 3, false, 1}};
+        sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 3, .repeats = 3,
+                               .seed = seed, .measure = measure_kinds, .context = &g};
+        sl_search result;
+        sl_error error = {0};
+        make_hill(&g, 2, 2, 0.1, 0.02);
+        g.random = seed + 99;
+        assert_true(sl_search_run(&plan, &result, &error));
+        assert_in_range(result.trials, 1, result.grid_trials / 4);
+        found += result.cells[result.recommended].at[2] == 2;
+        sl_search_clear(&result);
+
+        dimensions[2].count = 2; /* 0 and 1, which are alike */
+        assert_true(sl_search_run(&plan, &result, &error));
+        kept += result.cells[result.recommended].at[2] == 1;
+        sl_search_clear(&result);
+    }
+    print_message("a faster kind was found in %zu, the standard kept in %zu of 20\n", found, kept);
+    assert_in_range(found, 19, 20);
+    assert_in_range(kept, 18, 20);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recorded_grids_need_a_quarter_of_the_trials),
+        cmocka_unit_test(test_on_a_busy_machine_it_is_better_than_chance),
+        cmocka_unit_test(test_hills_are_climbed),
+        cmocka_unit_test(test_of_equals_the_cheapest_is_recommended),
+        cmocka_unit_test(test_a_grid_tries_every_cell_as_often),
+        cmocka_unit_test(test_one_cell_is_enough),
+        cmocka_unit_test(test_a_search_that_is_stopped_says_what_it_has),
+        cmocka_unit_test(test_a_cell_that_fails_is_left_out),
+        cmocka_unit_test(test_cells_that_are_not_usable_are_not_tried),
+        cmocka_unit_test(test_too_many_cells_are_refused),
+        cmocka_unit_test(test_kinds_that_are_faster_are_found_and_others_keep_the_standard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
