@@ -10,6 +10,7 @@
 #include <shardload/reload.h>
 
 #include "load_options.h"
+#include "option_checks.h"
 #include "load_setup.h"
 
 /* Adds another error to the problems that there are. */
@@ -20,7 +21,8 @@ static void add_error(sl_error *error, const char *option, const sl_error *why) 
 }
 
 static void open_suite(const sl_options *options, sl_suite **suite, sl_error *error) {
-    const char *name = sl_option_string(options, "suite");
+    size_t count = sl_option_list_count(options, "suite");
+    const char *name = count > 0 ? sl_option_list_item(options, "suite", 0) : NULL;
     sl_error why = {0};
     if (!name)
         sl_option_problem(error, "--suite is missing: which queries tell that the data is back? "

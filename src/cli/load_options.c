@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of shardload: one row each, with its help, for all commands that take it. */
+/* The options of shardload: one row each, with its help, for all commands that take it. It is long
+ * because the table is. */
 #include "load_options.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <shardload/bson_writer.h>
-#include <shardload/json.h>
 #include <shardload/ycsb.h>
 
 #include "connection_string.h"
+#include "option_checks.h"
 
 /* Groups of commands. */
 enum {
@@ -18,133 +15,24 @@ enum {
     PLAN = SL_COMMAND_PLAN,
     INSPECT = SL_COMMAND_INSPECT,
     VERIFY = SL_COMMAND_VERIFY,
+    TUNE = SL_COMMAND_TUNE,
     RELOAD = SL_COMMAND_RELOAD,
-    LOADING = LOAD | SL_COMMAND_TUNE | RELOAD,
-    CONNECTED = LOADING | VERIFY | SL_COMMAND_PLAN,
+    LOADING = LOAD | TUNE | RELOAD,
+    CONNECTED = LOADING | VERIFY | PLAN,
     READING = CONNECTED | INSPECT,
 };
 
-#define SKEW_MAX 10
+#define TRIALS "Trials"
 #define MADE_UP "Made-up records"
-
-/* ---- what must be true of values; the rows below name these ---- */
-
-bson_t *sl_option_key(const char *text) {
-    bson_error_t why;
-    bson_t *key = sl_json_parse(text, strlen(text), &why);
-    bool good = key && bson_count_keys(key) > 0;
-    bson_iter_t iter;
-    for (bool more = good && bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        static const char *const kinds[] = {"hashed", "2dsphere", "2d", "text"};
-        bool known = BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_int64(&iter) != 0;
-        for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&iter) && i < sizeof kinds / sizeof kinds[0]; i++)
-            known = known || strcmp(bson_iter_utf8(&iter, NULL), kinds[i]) == 0;
-        good = good && known;
-    }
-    if (good)
-        return key;
-    bson_destroy(key);
-    return NULL;
-}
-
-static bool check_key(const char *text, char *problem, size_t room) {
-    bson_t *key = sl_option_key(text);
-    bson_destroy(key);
-    if (!key)
-        snprintf(problem, room, "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or "
-                 "{\"st\": \"hashed\"}", text);
-    return key != NULL;
-}
-
-static bool check_shard_key(const char *text, char *problem, size_t room) {
-    return strcmp(text, "none") == 0 || check_key(text, problem, room);
-}
-
-static bool check_sink(const char *text, char *problem, size_t room) {
-    if (strcmp(text, "cluster") == 0 || strcmp(text, "null") == 0 ||
-        (strncmp(text, "bson:", 5) == 0 && text[5]))
-        return true;
-    snprintf(problem, room, "\"%s\" is not one of cluster, null, bson:FILE", text);
-    return false;
-}
-
-static bool check_database(const char *text, char *problem, size_t room) {
-    size_t length = strlen(text);
-    if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
-        return true;
-    snprintf(problem, room, "\"%s\" cannot be the name of a database: it has 1 to 63 bytes, none of "
-             "them a blank or one of /\\.\"$*<>:|?", text);
-    return false;
-}
-
-static bool check_collection(const char *text, char *problem, size_t room) {
-    size_t length = strlen(text);
-    if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
-        text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
-        return true;
-    snprintf(problem, room, "\"%s\" cannot be the name of a collection: it must not be empty, longer "
-             "than 200 bytes, begin or end with a dot, begin with system., or hold a $", text);
-    return false;
-}
-
-bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts) {
-    char rest;
-    return strspn(text, "0123456789/") == strlen(text) && strlen(text) < 10 &&
-           sscanf(text, "%u/%u%c", part, parts, &rest) == 2 && *part >= 1 && *part <= *parts &&
-           *parts <= SL_PARTS_MAX;
-}
-
-static bool check_part(const char *text, char *problem, size_t room) {
-    unsigned part, parts;
-    if (sl_option_parse_part(text, &part, &parts))
-        return true;
-    snprintf(problem, room, "\"%s\" is no part; write it like 2/4, the second of four (of %d at most)",
-             text, SL_PARTS_MAX);
-    return false;
-}
-
-/* Seven digits at most: then a double has the number to the letter, wherever it is told. */
-static bool check_skew(const char *text, char *problem, size_t room) {
-    char *end;
-    double skew = strtod(text, &end);
-    size_t length = strlen(text);
-    if (length > 0 && length <= 8 && strspn(text, "0123456789.") == length && !*end &&
-        end != text && skew <= SKEW_MAX)
-        return true;
-    snprintf(problem, room, "\"%s\" is not a skew: a number from 0 to %d, of 8 characters at most",
-             text, SKEW_MAX);
-    return false;
-}
-
-double sl_option_share(const char *text) {
-    char *end;
-    size_t digits = strspn(text, "0123456789.");
-    double share = digits > 0 ? strtod(text, &end) : 0;
-    if (digits == 0 || end != text + digits)
-        return 0;
-    if (strcmp(end, "%") == 0)
-        share /= 100;
-    else if (*end)
-        return 0;
-    return share > 0 && share <= 1 ? share : 0;
-}
-
-static bool check_share(const char *text, char *problem, size_t room) {
-    if (sl_option_share(text) > 0)
-        return true;
-    snprintf(problem, room, "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and not more "
-             "than 100%%", text);
-    return false;
-}
 
 const sl_option_row sl_load_rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://127.0.0.1:27017", NULL, 0, 0, CONNECTED,
      "Target", "Connection string of the cluster: name all its routers. Also a replica set or a lone "
      "mongod.", SL_CREDENTIALS, NULL},
     {"db", 'd', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, CONNECTED, "Target", "Database.",
-     false, check_database},
+     false, sl_check_database},
     {"collection", 'c', SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, CONNECTED, "Target",
-     "Collection.", false, check_collection},
+     "Collection.", false, sl_check_collection},
     {"drop", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD | PLAN, "Target",
      "Drop the collection first.", false, NULL},
     {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | PLAN, "Target",
@@ -152,7 +40,7 @@ const sl_option_row sl_load_rows[] = {
      "stays and what is missing comes back.", false, NULL},
     {"sink", 0, SL_OPTION_STRING, "WHERE", "cluster", NULL, 0, 0, LOAD, "Target",
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
-     "bson:- for standard output).", false, check_sink},
+     "bson:- for standard output).", false, sl_check_sink},
 
     SL_CONNECTION_ROWS(CONNECTED),
 
@@ -189,24 +77,24 @@ const sl_option_row sl_load_rows[] = {
      MADE_UP, "Integers from 0 to 65535, n0 and so on.", false, NULL},
     {"skew", 0, SL_OPTION_STRING, "THETA", "0.99", NULL, 0, 0, READING, MADE_UP,
      "Exponent of Zipf's law for the integers: k is (k+1)^THETA times less frequent than 0. With 0 "
-     "all are alike.", false, check_skew},
+     "all are alike.", false, sl_check_skew},
     {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, READING, MADE_UP,
      "Another seed makes other records. The same options always make the same.", false, NULL},
 
-    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 1024, CONNECTED, "Speed",
+    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, SL_THREADS_MAX, CONNECTED, "Speed",
      "Worker threads, each with a connection of its own. auto: two per core; a load goes on to more "
      "or fewer of them while it runs, where that is faster.", false, NULL},
-    {"batch-size", 0, SL_OPTION_COUNT, "N", "auto", "auto", 1, 100000, LOADING, "Speed",
-     "Documents per insert. auto: 10,000; a load goes on to more or fewer where that is faster.", false,
-     NULL},
+    {"batch-size", 0, SL_OPTION_COUNT, "N", "auto", "auto", 1, SL_BATCH_SIZE_MAX, LOADING, "Speed",
+     "Documents per insert. auto: 10,000; a load goes on to more or fewer where that is faster.",
+     false, NULL},
     {"batch-bytes", 0, SL_OPTION_BYTES, "SIZE", "16MiB", NULL, 65536, 47000000, LOADING, "Speed",
      "Bytes per insert; whichever of the two is reached first.", false, NULL},
 
     {"shard-key", 0, SL_OPTION_STRING, "JSON", "{\"_id\": 1}", NULL, 0, 0, LOADING | PLAN, "Layout",
      "On a sharded cluster. {\"_id\": 1} is pre-split so that all shards are busy from the first "
-     "second; none leaves the collection unsharded.", false, check_shard_key},
+     "second; none leaves the collection unsharded.", false, sl_check_shard_key},
     {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOADING | PLAN, "Layout",
-     "Build this index after the load, like {\"v\": 1}. May be given several times.", false, check_key},
+     "Build this index after the load, like {\"v\": 1}. May be given several times.", false, sl_check_key},
     {"compressor", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0, LOADING | PLAN, "Layout",
      "Block compressor of the collection, instead of the server's default.", false, NULL},
     {"clustered", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING | PLAN, "Layout",
@@ -219,7 +107,7 @@ const sl_option_row sl_load_rows[] = {
      "let the user in, and nothing may move chunks meanwhile, which is checked.", false, NULL},
     {"part", 0, SL_OPTION_STRING, "K/N", NULL, NULL, 0, 0, LOAD, "Delivery",
      "One load shared by N loaders, on as many machines: this one takes the K-th part of the blocks. "
-     "All get the same sources and the same N, and a work directory each.", false, check_part},
+     "All get the same sources and the same N, and a work directory each.", false, sl_check_part},
     {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOADING, "Delivery",
      "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
      "journal.", false, NULL},
@@ -241,12 +129,10 @@ const sl_option_row sl_load_rows[] = {
     {"retry-timeout", 0, SL_OPTION_COUNT, "SECONDS", "300", NULL, 1, 86400, LOADING, "Delivery",
      "How long a batch that cannot be delivered (an election, a server that restarts) is tried again "
      "before the load stops, to be resumed.", false, NULL},
-    {"rate-limit", 0, SL_OPTION_COUNT, "N", "unlimited", "unlimited", 1, 1000000000000, LOADING,
-     "Delivery", "Documents per second, over all threads: leave the rest of the cluster to others.",
-     false, NULL},
-    {"suite", 0, SL_OPTION_STRING, "NAME|FILE", NULL, NULL, 0, 0, RELOAD, "Drill",
-     "The queries that must be answered: a YAML file, or the name of a suite that is built in "
-     "(`shardquery list`).", false, NULL},
+    {"suite", 0, SL_OPTION_LIST, "NAME|FILE", NULL, NULL, 0, 0, TUNE | RELOAD, "Queries",
+     "A YAML file, or the name of a suite that is built in (`shardquery list`). reload: the queries "
+     "that must be answered. tune, with --try-compressors: those to time on what each of them "
+     "stores; may be given several times.", false, NULL},
     {"answers", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, RELOAD, "Drill",
      "JSON file whose object \"answers\" has the expected documents of each query by name; wins over "
      "what the suite expects.", false, NULL},
@@ -258,7 +144,7 @@ const sl_option_row sl_load_rows[] = {
      "when it takes longer.", false, NULL},
     {"sample", 0, SL_OPTION_STRING, "P%", NULL, NULL, 0, 0, RELOAD, "Drill",
      "Load this share of the sources only, like 5%, into throw-away collections beside the target, "
-     "and predict the whole.", false, check_share},
+     "and predict the whole.", false, sl_check_share},
     {"compare", 0, SL_OPTION_STRING, "LAST.json", NULL, NULL, 0, 0, RELOAD, "Drill",
      "Compare with an earlier drill, by its reload.json.", false, NULL},
     {"content", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, VERIFY, "Verification",
@@ -286,6 +172,38 @@ const sl_option_row sl_load_rows[] = {
      "What if: shards=100, router-rate=120k..270k..540k. May be given several times.", false, NULL},
     {"sweep", 0, SL_OPTION_STRING, "NAME=V,V,...", NULL, NULL, 0, 0, PLAN, "Capacity model",
      "A table of what each of these values would make of it, like shards=1,2,4,8,16.", false, NULL},
+    {"try-threads", 0, SL_OPTION_LIST, "N,N,...", NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Numbers of threads to try. Without it powers of two around the number of cores, or what "
+     "--threads says.", false, sl_check_thread_counts},
+    {"try-batch-sizes", 0, SL_OPTION_LIST, "N,N,...", NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Documents per insert to try. Without it 100 to 30000, or what --batch-size says.", false,
+     sl_check_batch_sizes},
+    {"try-compressors", 0, SL_OPTION_LIST, "NAME,...", NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Block compressors to try: none, snappy, zlib, zstd. What they store is compared as well.",
+     false, sl_check_compressors},
+    {"try-clustered", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Try the collection clustered by _id and not.", false, NULL},
+    {"try-write-concerns", 0, SL_OPTION_LIST, "W,...", NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Write concerns to try, like 1,majority.", false, sl_check_write_concerns},
+    {"try-routes", 0, SL_OPTION_LIST, "WAY,...", NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Ways to try that batches take: mongos,direct.", false, sl_check_routes},
+    {"try-wire-compression", 0, SL_OPTION_LIST, "NAME,...", NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Compressors of the connection to try (compressors= in --uri): none, snappy, zlib, zstd. The "
+     "server must allow them, or nothing is compressed.", false, sl_check_compressors},
+    {"search", 0, SL_OPTION_CHOICE, "KIND", "adaptive", "adaptive|grid", 0, 0, TUNE, TRIALS,
+     "adaptive: each trial is chosen by what is known already, a quarter of the grid at most. grid: "
+     "every setting, --repeats times.", false, NULL},
+    {"repeats", 0, SL_OPTION_COUNT, "N", "3", NULL, 1, 20, TUNE, TRIALS,
+     "Trials of each setting in a full grid.", false, NULL},
+    {"max-trials", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000, TUNE, TRIALS,
+     "Trials of an adaptive search at most, instead of a quarter of the full grid's.", false, NULL},
+    {"max-time", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, TUNE, TRIALS,
+     "Stop after this time, like 15m, with what is known by then.", false, NULL},
+    {"trial-bytes", 0, SL_OPTION_BYTES, "SIZE", NULL, NULL, 1 << 20, 0, TUNE, TRIALS,
+     "Text of the sources that each trial loads. Without it, some seconds' worth.", false, NULL},
+    {"save", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, TUNE, "Output",
+     "Write the recommended options here, as YAML for --config, instead of printing them.", false,
+     NULL},
 
     {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, CONNECTED,
      "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "

@@ -3,8 +3,6 @@
 #ifndef SHARDLOAD_LOAD_OPTIONS_H
 #define SHARDLOAD_LOAD_OPTIONS_H
 
-#include <bson/bson.h>
-
 #include <shardload/options.h>
 
 /* The commands' bits in sl_option_row.commands. */
@@ -19,16 +17,5 @@ enum {
 };
 
 extern const sl_option_row sl_load_rows[];
-
-/* The key of an index or of sharding that an option's text gives: an object with at least one field,
- * each a direction or a kind of index. NULL when it is none; else destroy it. */
-bson_t *sl_option_key(const char *text);
-
-#define SL_PARTS_MAX 9999
-/* Reads "K/N" of --part. False when it is none. */
-bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts);
-
-/* The share, above 0 and up to 1, that "5%" or "0.05" stands for; 0 when it is neither. */
-double sl_option_share(const char *text);
 
 #endif

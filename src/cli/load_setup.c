@@ -12,6 +12,7 @@
 
 #include "connection_string.h"
 #include "load_options.h"
+#include "option_checks.h"
 #include "secrets.h"
 
 #define SCHEMA_BYTES_MAX ((size_t)1 << 20)

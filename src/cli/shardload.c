@@ -80,6 +80,13 @@ static const sl_command commands[] = {
      "  shardload reload --sample 5% -d mot -c tests --suite mot --objective 4h mot/\n"
      "  shardload reload --sample 5% -d mot -c tests --suite mot --compare last/reload.json mot/",
      true, sl_command_reload},
+    {"tune", SL_COMMAND_TUNE, "[options] SOURCE...", "Find the fastest setting by measured trials.",
+     "Loads a sample of the sources again and again into a collection of its own beside the target,\n"
+     "which is removed at the end, with other threads and batch sizes each time, and other layouts\n"
+     "when asked. Recommends the cheapest setting that cannot be told apart from the fastest.\n\n"
+     "  shardload tune -d mot -c tests --save fast.yaml test_result_2013.txt\n"
+     "  shardload tune -d mot -c tests --try-compressors none,snappy,zlib,zstd --suite mot mot/\n"
+     "  shardload load --config fast.yaml -d mot -c tests mot/", true, sl_command_tune},
     {"verify", SL_COMMAND_VERIFY, "[options] SOURCE...", "Compare sources with what the cluster holds.",
      "For sources that were loaded before, with the same options that say what documents look like\n"
      "(--names, --schema, ...). By counts per range, or with --content document by document: what is\n"

@@ -31,8 +31,8 @@ HEADERS = {
     "interrupt": "load", "isd": "format", "json": "report", "load": "load",
     "log": "util", "md5": "util", "options": "cli", "plan": "trial", "preview": "load",
     "private_file": "util", "process": "util", "query": "query", "reload": "trial",
-    "report": "report",
-    "run_record": "report", "schema": "format", "source": "source", "text": "util",
+    "report": "report", "run_record": "report", "schema": "format", "search": "trial",
+    "source": "source", "text": "util", "tune": "trial",
     "simd": "format", "ycsb": "format",
 }
 

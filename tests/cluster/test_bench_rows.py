@@ -111,6 +111,12 @@ class Rows(support.Case):
                 self.assertEqual(list(percentiles), sorted(percentiles))
         self.assertEqual(len(lines["loader, docs/s, while reading"]["values"]), 2)
 
+    def test_what_a_search_finds_is_looked_up_in_the_grid(self):
+        row = self.measure("tune")["tune"]
+        share, cost = row["lines"]
+        self.assertEqual(len(share["values"]), 2)
+        self.assertTrue(all(0 < value <= 1 for value in share["values"] + cost["values"]))
+
     def lines(self, row):
         found = self.measure(row)[row]
         self.assertEqual(found["state"], "measured")

@@ -12,6 +12,7 @@
     rows_peers.py   rows against other loaders
     rows_limits.py  rows about what the server itself can take
     rows_published.py  rows after experiments that others have published
+    rows_trial.py   rows about the experiments that the loader makes itself
     report.py       tables and JSON
     shards.py       `bench shards`: the same data on more and more shards of one machine
     shards_options.py, shards_report.py    what it is asked for; its tables, bars and JSON

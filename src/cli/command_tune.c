@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `shardload tune`: from its options to what is tried. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/log.h>
+#include <shardload/query.h>
+#include <shardload/text.h>
+#include <shardload/tune.h>
+
+#include "commands.h"
+#include "load_setup.h"
+
+/* Where the values of each dimension come from. */
+static const struct {
+    sl_tune_dimension dimension;
+    const char *option; /* the list of values to try */
+    bool numbers;
+    const char *fallback; /* what is tried without that option; NULL: the one value that a load has */
+    const char *standard; /* preferred among those that are tried, if it is there */
+} rows[] = {
+    {SL_TUNE_THREADS, "try-threads", true, NULL, NULL},
+    {SL_TUNE_BATCH_SIZE, "try-batch-sizes", true, "100,300,1000,3000,10000,30000", "10000"},
+    {SL_TUNE_COMPRESSOR, "try-compressors", false, NULL, "snappy"},
+    {SL_TUNE_WRITE_CONCERN, "try-write-concerns", false, NULL, "majority"},
+    {SL_TUNE_ROUTE, "try-routes", false, NULL, "mongos"},
+    {SL_TUNE_WIRE_COMPRESSION, "try-wire-compression", false, NULL, "none"},
+};
+
+static bool add_value(sl_tune_values *values, const char *text, size_t length, bool number) {
+    char item[SL_TUNE_VALUE_ROOM];
+    uint64_t count;
+    if (number && sl_text_to_count((sl_text){text, length}, &count))
+        snprintf(item, sizeof item, "%llu", (unsigned long long)count); /* "10k" */
+    else
+        snprintf(item, sizeof item, "%.*s", (int)length, text);
+    for (size_t i = 0; i < values->count; i++) {
+        if (strcmp(values->items[i], item) == 0)
+            return true;
+    }
+    if (values->count == SL_TUNE_VALUES_MAX)
+        return false;
+    memcpy(values->items[values->count++], item, sizeof item);
+    return true;
+}
+
+static bool add_values(sl_tune_values *values, const char *list, bool numbers) {
+    bool room = true;
+    for (const char *at = list; room;) {
+        size_t length = strcspn(at, ",");
+        room = add_value(values, at, length, numbers);
+        at += length;
+        if (!*at++)
+            break;
+    }
+    return room;
+}
+
+static int by_number(const void *a, const void *b) {
+    double x = strtod(a, NULL), y = strtod(b, NULL);
+    return (x > y) - (x < y);
+}
+
+/* Powers of two, from a quarter of the cores to eight times as many. */
+static void usual_thread_counts(sl_tune_values *values) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long first = 1;
+    while (cores > 0 && first * 4 < cores)
+        first *= 2;
+    for (long n = first; n <= 8 * (cores > 0 ? cores : 1) && n <= 1024; n *= 2) {
+        char text[SL_TUNE_VALUE_ROOM];
+        snprintf(text, sizeof text, "%ld", n);
+        add_value(values, text, strlen(text), true);
+    }
+}
+
+/* The one value of a dimension that is not varied. */
+static void take_fixed(const sl_load_config *load, sl_tune_dimension dimension,
+                       sl_tune_values *values) {
+    char text[SL_TUNE_VALUE_ROOM] = "";
+    switch (dimension) {
+    case SL_TUNE_THREADS:
+        snprintf(text, sizeof text, "%u", load->threads);
+        break;
+    case SL_TUNE_BATCH_SIZE:
+        snprintf(text, sizeof text, "%u", load->batch_documents);
+        break;
+    case SL_TUNE_COMPRESSOR:
+        snprintf(text, sizeof text, "%s", load->compressor ? load->compressor : "");
+        break;
+    case SL_TUNE_WRITE_CONCERN:
+        snprintf(text, sizeof text, "%s", load->write_concern);
+        break;
+    case SL_TUNE_ROUTE:
+        snprintf(text, sizeof text, "%s", load->direct ? "direct" : "mongos");
+        break;
+    default:
+        break; /* as the connection string says */
+    }
+    add_value(values, text, strlen(text), false);
+}
+
+static void choose_standard(sl_tune_values *values, const char *preferred) {
+    for (size_t i = 0; preferred && i < values->count; i++) {
+        if (strcmp(values->items[i], preferred) == 0)
+            values->standard = i;
+    }
+}
+
+static void set_up_values(sl_tune_config *config, const sl_options *options, sl_error *error) {
+    static const char *const fixing[SL_TUNE_DIMENSIONS] = {
+        [SL_TUNE_THREADS] = "threads", [SL_TUNE_BATCH_SIZE] = "batch-size"};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        sl_tune_dimension d = rows[r].dimension;
+        sl_tune_values *values = &config->values[d];
+        size_t lists = sl_option_list_count(options, rows[r].option);
+        bool room = true;
+        for (size_t i = 0; i < lists; i++)
+            room = add_values(values, sl_option_list_item(options, rows[r].option, i),
+                              rows[r].numbers) && room;
+        if (!room) {
+            char problem[120];
+            snprintf(problem, sizeof problem, "--%s: more than %d values", rows[r].option,
+                     SL_TUNE_VALUES_MAX);
+            sl_option_problem(error, problem);
+        }
+        bool fixed = !fixing[d] || sl_option_given(options, fixing[d]);
+        if (lists == 0 && !fixed && d == SL_TUNE_THREADS)
+            usual_thread_counts(values);
+        else if (lists == 0 && !fixed)
+            add_values(values, rows[r].fallback, rows[r].numbers);
+        else if (lists == 0)
+            take_fixed(config->load, d, values);
+        if (rows[r].numbers)
+            qsort(values->items, values->count, sizeof values->items[0], by_number);
+        choose_standard(values, rows[r].standard);
+    }
+    /* What a load of these options would have is the standard, where it is tried at all. */
+    choose_standard(&config->values[SL_TUNE_COMPRESSOR], config->load->compressor);
+    choose_standard(&config->values[SL_TUNE_WRITE_CONCERN], config->load->write_concern);
+    choose_standard(&config->values[SL_TUNE_ROUTE], config->load->direct ? "direct" : "mongos");
+    sl_tune_values *threads = &config->values[SL_TUNE_THREADS];
+    for (size_t i = 0; i < threads->count; i++) {
+        if (strtoul(threads->items[i], NULL, 10) <= config->load->threads)
+            threads->standard = i;
+    }
+    sl_tune_values *clustered = &config->values[SL_TUNE_CLUSTERED];
+    bool both = sl_option_flag(options, "try-clustered");
+    if (both || !config->load->clustered)
+        add_value(clustered, "false", 5, false);
+    if (both || config->load->clustered)
+        add_value(clustered, "true", 4, false);
+    choose_standard(clustered, config->load->clustered ? "true" : "false");
+}
+
+static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_error *error) {
+    bool grid = strcmp(sl_option_string(options, "search"), "grid") == 0;
+    config->search = grid ? SL_SEARCH_GRID : SL_SEARCH_ADAPTIVE;
+    config->repeats = (unsigned)sl_option_number(options, "repeats");
+    if (sl_option_given(options, "max-trials"))
+        config->trials_max = (size_t)sl_option_number(options, "max-trials");
+    if (sl_option_given(options, "max-time"))
+        config->time_max = sl_option_seconds(options, "max-time");
+    if (sl_option_given(options, "trial-bytes"))
+        config->trial_bytes = sl_option_number(options, "trial-bytes");
+    if (grid && sl_option_given(options, "max-trials"))
+        sl_option_problem(error, "--max-trials is for --search adaptive: a grid is tried as a whole");
+    config->html = sl_option_string(options, "html");
+    config->save = sl_option_string(options, "save");
+    config->storage = config->values[SL_TUNE_COMPRESSOR].count > 1;
+    size_t suites = sl_option_list_count(options, "suite");
+    if (suites > 0 && !config->storage)
+        sl_option_problem(error, "--suite needs --try-compressors with several of them: the queries "
+                                 "are timed on what each one stores");
+    if (config->values[SL_TUNE_ROUTE].count > 1 && !config->load->shard_key)
+        sl_option_problem(error, "--try-routes needs a sharded collection: leave out --shard-key "
+                                 "none");
+    if (sl_option_list_count(options, "try-wire-compression") > 0 && config->load->uri &&
+        strstr(config->load->uri, "compressors="))
+        sl_option_problem(error, "--try-wire-compression: --uri says compressors= already; leave "
+                                 "one of them out");
+}
+
+/* Suites that cannot be read are told of before anything is run. */
+static const char **open_suites(sl_tune_config *config, const sl_options *options,
+                                sl_error *error) {
+    size_t count = sl_option_list_count(options, "suite");
+    const char **suites = calloc(count + 1, sizeof *suites);
+    for (size_t i = 0; suites && i < count; i++) {
+        sl_suite *suite = NULL;
+        sl_error why = {0};
+        suites[i] = sl_option_list_item(options, "suite", i);
+        if (!sl_suite_open(suites[i], &suite, &why))
+            sl_option_problem(error, why.message);
+        sl_suite_destroy(suite);
+    }
+    config->suites = suites;
+    config->suite_count = suites ? count : 0;
+    return suites;
+}
+
+int sl_command_tune(const sl_options *options) {
+    sl_setup setup;
+    sl_error error = {0};
+    sl_setup_init(&setup, options);
+    sl_tune_config *config = calloc(1, sizeof *config);
+    const char **suites = NULL;
+    if (!config) {
+        sl_error_memory(&error, "starting");
+    } else if (sl_set_up_load(&setup, options, &error) || error.code == SL_EXIT_USAGE) {
+        config->load = &setup.config;
+        set_up_values(config, options, &error);
+        set_up_trials(config, options, &error);
+        suites = open_suites(config, options, &error);
+    }
+    int code = error.code;
+    if (error.code)
+        sl_log_error("%s", error.message);
+    else
+        code = sl_tune_run(config);
+    free(suites);
+    free(config);
+    sl_setup_clear(&setup);
+    return code;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must be true of the values of options. */
+#include "option_checks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/json.h>
+#include <shardload/text.h>
+
+#define SKEW_MAX 10
+
+bson_t *sl_option_key(const char *text) {
+    bson_error_t why;
+    bson_t *key = sl_json_parse(text, strlen(text), &why);
+    bool good = key && bson_count_keys(key) > 0;
+    bson_iter_t iter;
+    for (bool more = good && bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        static const char *const kinds[] = {"hashed", "2dsphere", "2d", "text"};
+        bool known = BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_int64(&iter) != 0;
+        for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&iter) && i < sizeof kinds / sizeof kinds[0]; i++)
+            known = known || strcmp(bson_iter_utf8(&iter, NULL), kinds[i]) == 0;
+        good = good && known;
+    }
+    if (good)
+        return key;
+    bson_destroy(key);
+    return NULL;
+}
+
+bool sl_check_key(const char *text, char *problem, size_t room) {
+    bson_t *key = sl_option_key(text);
+    bson_destroy(key);
+    if (!key)
+        snprintf(problem, room, "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or "
+                 "{\"st\": \"hashed\"}", text);
+    return key != NULL;
+}
+
+bool sl_check_shard_key(const char *text, char *problem, size_t room) {
+    return strcmp(text, "none") == 0 || sl_check_key(text, problem, room);
+}
+
+bool sl_check_sink(const char *text, char *problem, size_t room) {
+    if (strcmp(text, "cluster") == 0 || strcmp(text, "null") == 0 ||
+        (strncmp(text, "bson:", 5) == 0 && text[5]))
+        return true;
+    snprintf(problem, room, "\"%s\" is not one of cluster, null, bson:FILE", text);
+    return false;
+}
+
+bool sl_check_database(const char *text, char *problem, size_t room) {
+    size_t length = strlen(text);
+    if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
+        return true;
+    snprintf(problem, room, "\"%s\" cannot be the name of a database: it has 1 to 63 bytes, none of "
+             "them a blank or one of /\\.\"$*<>:|?", text);
+    return false;
+}
+
+bool sl_check_collection(const char *text, char *problem, size_t room) {
+    size_t length = strlen(text);
+    if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
+        text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
+        return true;
+    snprintf(problem, room, "\"%s\" cannot be the name of a collection: it must not be empty, longer "
+             "than 200 bytes, begin or end with a dot, begin with system., or hold a $", text);
+    return false;
+}
+
+bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts) {
+    char rest;
+    return strspn(text, "0123456789/") == strlen(text) && strlen(text) < 10 &&
+           sscanf(text, "%u/%u%c", part, parts, &rest) == 2 && *part >= 1 && *part <= *parts &&
+           *parts <= SL_PARTS_MAX;
+}
+
+bool sl_check_part(const char *text, char *problem, size_t room) {
+    unsigned part, parts;
+    if (sl_option_parse_part(text, &part, &parts))
+        return true;
+    snprintf(problem, room, "\"%s\" is no part; write it like 2/4, the second of four (of %d at most)",
+             text, SL_PARTS_MAX);
+    return false;
+}
+
+/* Seven digits at most: then a double has the number to the letter, wherever it is told. */
+bool sl_check_skew(const char *text, char *problem, size_t room) {
+    char *end;
+    double skew = strtod(text, &end);
+    size_t length = strlen(text);
+    if (length > 0 && length <= 8 && strspn(text, "0123456789.") == length && !*end &&
+        end != text && skew <= SKEW_MAX)
+        return true;
+    snprintf(problem, room, "\"%s\" is not a skew: a number from 0 to %d, of 8 characters at most",
+             text, SKEW_MAX);
+    return false;
+}
+
+double sl_option_share(const char *text) {
+    char *end;
+    size_t digits = strspn(text, "0123456789.");
+    double share = digits > 0 ? strtod(text, &end) : 0;
+    if (digits == 0 || end != text + digits)
+        return 0;
+    if (strcmp(end, "%") == 0)
+        share /= 100;
+    else if (*end)
+        return 0;
+    return share > 0 && share <= 1 ? share : 0;
+}
+
+bool sl_check_share(const char *text, char *problem, size_t room) {
+    if (sl_option_share(text) > 0)
+        return true;
+    snprintf(problem, room, "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and not more "
+             "than 100%%", text);
+    return false;
+}
+
+/* "1,2,4" with each number from 1 to `most`. */
+static bool check_numbers(const char *text, uint64_t most, const char *what, char *problem,
+                          size_t room) {
+    uint64_t number;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (!sl_text_to_count((sl_text){at, length}, &number) || number < 1 || number > most) {
+            snprintf(problem, room, "\"%.*s\" is not a number of %s from 1 to %llu; write them like "
+                     "1,2,4", (int)length, at, what, (unsigned long long)most);
+            return false;
+        }
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
+bool sl_check_thread_counts(const char *text, char *problem, size_t room) {
+    return check_numbers(text, SL_THREADS_MAX, "threads", problem, room);
+}
+
+bool sl_check_batch_sizes(const char *text, char *problem, size_t room) {
+    return check_numbers(text, SL_BATCH_SIZE_MAX, "documents", problem, room);
+}
+
+/* Words of a list; "number" among them stands for any from 1 to 50. */
+static bool check_words(const char *text, const char *const words[], char *problem, size_t room) {
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        bool known = false, number = false;
+        uint64_t value;
+        for (size_t i = 0; words[i]; i++) {
+            bool any = strcmp(words[i], "number") == 0;
+            number = number || any;
+            known = known || (!any && sl_text_equal((sl_text){at, length}, sl_text_of(words[i])));
+        }
+        known = known || (number && sl_text_to_count((sl_text){at, length}, &value) && value >= 1 &&
+                          value <= 50);
+        if (!known) {
+            size_t used = (size_t)snprintf(problem, room, "\"%.*s\" is none of", (int)length, at);
+            for (size_t i = 0; words[i] && used < room; i++)
+                used += (size_t)snprintf(problem + used, room - used, "%s %s", i ? "," : "",
+                                         words[i]);
+            return false;
+        }
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
+bool sl_check_compressors(const char *text, char *problem, size_t room) {
+    static const char *const words[] = {"none", "snappy", "zlib", "zstd", NULL};
+    return check_words(text, words, problem, room);
+}
+
+bool sl_check_routes(const char *text, char *problem, size_t room) {
+    static const char *const words[] = {"mongos", "direct", NULL};
+    return check_words(text, words, problem, room);
+}
+
+bool sl_check_write_concerns(const char *text, char *problem, size_t room) {
+    static const char *const words[] = {"majority", "number", NULL};
+    return check_words(text, words, problem, room);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `shardload tune` from start to end: connect, clear what a killed tuning has left, choose the
+ * sample, search, compare what compressors store, report, recommend.
+ *
+ * All trials use one throw-away collection, which each of them makes anew and drops. Whatever ends
+ * the tuning, it is dropped; only when the process dies at once (a second Ctrl-C, a kill) it stays,
+ * until the next tuning of the same collection finds it. */
+#include "tuning.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/interrupt.h>
+#include <shardload/json.h>
+#include <shardload/log.h>
+#include <shardload/private_file.h>
+#include <shardload/report.h>
+#include <shardload/text.h>
+
+/* ---- interrupts ---- */
+
+static void on_first_signal(void *context) {
+    (void)context;
+    sl_log_warning("stopping; once more to stop at once");
+}
+
+static void on_second_signal(void *context) {
+    const sl_tune *tune = context;
+    if (tune->scratch[0])
+        sl_log_warning("stopped at once: %s.%s is left behind; the next tuning of %s removes it",
+                       tune->config->load->database, tune->scratch,
+                       tune->config->load->collection);
+}
+
+/* ---- the work directory ---- */
+
+static bool name_work_directory(sl_tune *tune, sl_error *error) {
+    const sl_load_config *load = tune->config->load;
+    if (load->work_directory) {
+        if (strlen(load->work_directory) >= sizeof tune->work_directory)
+            return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
+                                sizeof tune->work_directory - 1);
+        strcpy(tune->work_directory, load->work_directory);
+        return sl_private_folder_make(tune->work_directory, error) ||
+               sl_error_prefix(error, "--work-dir");
+    }
+    time_t now = time(NULL);
+    struct tm local;
+    char stamp[32];
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    snprintf(tune->work_directory, sizeof tune->work_directory, "shardload-tune-%s.%s-%s-%ld",
+             load->database, load->collection, stamp, (long)getpid());
+    return sl_private_folder_make(tune->work_directory, error) ||
+           sl_error_prefix(error, "name another place with --work-dir");
+}
+
+/* What is to be written at the end is asked for at the beginning. */
+static bool check_files(const sl_tune *tune, sl_error *error) {
+    const char *report = tune->config->load->report;
+    char path[600];
+    snprintf(path, sizeof path, "%s/tune.json", tune->work_directory);
+    return sl_json_may_write_file(path, error) && (!report || sl_json_may_write_file(report, error)) &&
+           (!tune->config->html || sl_json_may_write_file(tune->config->html, error)) &&
+           (!tune->config->save || sl_json_may_write_file(tune->config->save, error));
+}
+
+/* ---- trials ---- */
+
+static bool time_is_up(const sl_tune *tune) {
+    double limit = tune->config->time_max;
+    return limit > 0 && sl_seconds_since(tune->begun) + tune->trial_seconds +
+                                tune->around_seconds > limit;
+}
+
+static sl_trial_result measure(void *context, const size_t *at, double *rate) {
+    sl_tune *tune = context;
+    if (sl_interrupt_requested()) {
+        tune->interrupted = true;
+        return SL_TRIAL_STOP;
+    }
+    if (time_is_up(tune)) {
+        tune->out_of_time = true;
+        return SL_TRIAL_STOP;
+    }
+    sl_tune_load figures;
+    char setting[200], human[SL_HUMAN_ROOM];
+    sl_tune_describe(tune, at, setting, sizeof setting);
+    if (!sl_tune_load_once(tune, at, tune->share, false, &figures)) {
+        if (tune->failure.code != SL_EXIT_USAGE)
+            return SL_TRIAL_STOP;
+        tune->failure = (sl_error){SL_EXIT_OK, ""}; /* this server does not take that setting */
+        sl_log_warning("left out: %s", setting);
+        return SL_TRIAL_IMPOSSIBLE;
+    }
+    if (figures.seconds <= 0 || figures.documents == 0) {
+        sl_error_set(&tune->failure, SL_EXIT_SOURCE,
+                     "a trial was over before it could be timed: give larger sources, or a larger "
+                     "--trial-bytes");
+        return SL_TRIAL_STOP;
+    }
+    size_t cell = sl_tune_cell(tune, at);
+    tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] =
+        (sl_tune_trial){figures.documents, figures.seconds};
+    *rate = (double)figures.documents / figures.seconds;
+    sl_log_info("trial %zu of at most %zu: %s: %s documents/s", tune->search.trials + 1,
+                tune->planned, setting, sl_human_count((uint64_t)*rate, human));
+    return SL_TRIAL_MEASURED;
+}
+
+static void plan_search(sl_tune *tune) {
+    const sl_tune_config *config = tune->config;
+    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
+        tune->dimensions[d] = (sl_search_dimension){
+            .name = sl_tune_option(d),
+            .count = config->values[d].count,
+            .ordered = d == SL_TUNE_THREADS || d == SL_TUNE_BATCH_SIZE,
+            .standard = config->values[d].standard,
+        };
+    tune->plan = (sl_search_plan){
+        .dimensions = tune->dimensions, .dimension_count = SL_TUNE_DIMENSIONS,
+        .kind = config->search, .repeats = config->repeats, .trials_max = config->trials_max,
+        .seed = (uint64_t)tune->begun_at, .usable = sl_tune_is_usable, .measure = measure,
+        .context = tune,
+    };
+}
+
+static void say_what_comes(sl_tune *tune) {
+    char count[SL_HUMAN_ROOM], long_it_takes[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    tune->planned = sl_search_trials_max(&tune->plan);
+    size_t cells = sl_search_cells(&tune->plan), all = 1;
+    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
+        all *= tune->dimensions[d].count;
+    double seconds = (double)tune->planned * (tune->trial_seconds + tune->around_seconds);
+    sl_log_info("each trial loads the same %s documents (%s of BSON), %.3g %% of the sources",
+                sl_human_count(tune->documents, count),
+                sl_human_bytes((double)tune->bson_bytes, bytes), 100 * tune->share);
+    if (cells < all)
+        sl_log_warning("%zu of %zu settings are left out: with so many threads and such large "
+                       "batches the sample is too small to keep all threads busy; a larger "
+                       "--trial-bytes brings them in", all - cells, all);
+    sl_log_info("at most %zu trials of %zu settings, about %s%s", tune->planned, cells,
+                sl_human_seconds(seconds, long_it_takes),
+                tune->config->time_max > 0 && tune->config->time_max < seconds
+                    ? ", which --max-time cuts short" : "");
+}
+
+static bool search(sl_tune *tune, sl_error *error) {
+    plan_search(tune);
+    say_what_comes(tune);
+    tune->trials = calloc(sl_search_grid_size(&tune->plan) * SL_TUNE_TIMES_MAX,
+                          sizeof *tune->trials);
+    if (!tune->trials)
+        return sl_error_memory(error, "starting the trials");
+    if (!sl_search_run(&tune->plan, &tune->search, error))
+        return false;
+    if (tune->failure.code) {
+        *error = tune->failure;
+        return false;
+    }
+    if (tune->out_of_time)
+        sl_log_warning("--max-time is reached after %zu trials: this is what they show",
+                       tune->search.trials);
+    return true;
+}
+
+/* ---- what is left in the end ---- */
+
+static bool write_text(const char *path, const char *text, sl_error *error) {
+    FILE *file = fopen(path, "w");
+    bool ok = file && fputs(text, file) >= 0;
+    ok = file && fclose(file) == 0 && ok;
+    return ok || sl_error_set(error, SL_EXIT_USAGE, "--save %s: cannot be written", path);
+}
+
+static bool save_recommendation(const sl_tune *tune, sl_error *error) {
+    char *yaml = sl_tune_yaml(tune);
+    if (!yaml)
+        return sl_error_memory(error, "writing the recommendation");
+    const char *path = tune->config->save;
+    bool ok = true;
+    if (path) {
+        ok = write_text(path, yaml, error);
+        if (ok)
+            printf("\nsaved in %s, for: shardload load --config %s ...\n", path, path);
+    } else {
+        printf("\nfor a file that `shardload load --config FILE` takes (--save writes it):\n\n%s",
+               yaml);
+    }
+    fflush(stdout);
+    free(yaml);
+    return ok;
+}
+
+static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
+    bson_t record = BSON_INITIALIZER;
+    const bson_t *const records[] = {&record};
+    char path[600];
+    sl_tune_record(tune, code, &record);
+    snprintf(path, sizeof path, "%s/tune.json", tune->work_directory);
+    const char *report = tune->config->load->report;
+    bool ok = sl_json_write_file(path, &record, error);
+    if (ok)
+        sl_log_info("record of the tuning: %s", path);
+    ok = ok && (!report || sl_json_write_file(report, &record, error));
+    ok = ok && (!tune->config->html ||
+                sl_report_html_write(records, 1, NULL, tune->config->html, error));
+    bson_destroy(&record);
+    return ok;
+}
+
+/* ---- the whole ---- */
+
+static bool begin(sl_tune *tune, sl_error *error) {
+    const sl_load_config *load = tune->config->load;
+    return sl_connection_open(load->uri, "shardload tune", 2, &tune->connection, error) &&
+           name_work_directory(tune, error) && check_files(tune, error) &&
+           sl_throwaway_remove_leftovers(tune->connection, load->database, load->collection, "tune",
+                                         error) &&
+           sl_throwaway_name(load->database, load->collection, "tune", 1, tune->scratch, error);
+}
+
+static bool run(sl_tune *tune, sl_error *error) {
+    if (!begin(tune, error))
+        return false;
+    const sl_server *server = sl_connection_server(tune->connection);
+    if (tune->config->values[SL_TUNE_ROUTE].count > 1 && server->deployment != SL_SHARDED)
+        return sl_error_set(error, SL_EXIT_USAGE, "--try-routes: there is one route only to a %s",
+                            sl_deployment_name(server->deployment));
+    sl_log_info("%s: %s, server %s", sl_connection_display_uri(tune->connection),
+                sl_deployment_name(server->deployment), server->version);
+    if (!sl_tune_choose_sample(tune, error) || !search(tune, error))
+        return false;
+    return !tune->config->storage || tune->interrupted || tune->search.trials == 0 ||
+           sl_tune_compare_storage(tune, error);
+}
+
+sl_exit sl_tune_run(const sl_tune_config *config) {
+    sl_error error = {0}, removing = {0}, writing = {0};
+    sl_tune tune = {.config = config, .begun = sl_clock_ns(), .begun_at = sl_wall_clock_ms()};
+    bool listening = sl_interrupt_listen(on_first_signal, on_second_signal, &tune, &error);
+    bool ok = listening && run(&tune, &error);
+    if (ok)
+        error = (sl_error){SL_EXIT_OK, ""}; /* whatever was no failure in the end */
+    if (tune.scratch[0] &&
+        !sl_throwaway_drop(tune.connection, config->load->database, tune.scratch, &removing)) {
+        sl_log_error("%s", removing.message);
+        error.code = error.code ? error.code : removing.code;
+    }
+    if (tune.interrupted || (listening && sl_interrupt_requested()))
+        sl_error_set(&error, SL_EXIT_INTERRUPTED, "interrupted; nothing is left in the cluster");
+    if (error.message[0])
+        sl_log_error("%s", error.message);
+    if (tune.search.trials > 0) {
+        sl_tune_show(&tune);
+        if (ok && !tune.interrupted && !save_recommendation(&tune, &writing))
+            ok = false;
+    }
+    if (tune.scratch[0] && !write_records(&tune, error.code, &writing))
+        ok = false;
+    if (writing.code) {
+        sl_log_error("%s", writing.message);
+        error.code = error.code ? error.code : writing.code;
+    }
+    if (listening)
+        sl_interrupt_stop_listening();
+    for (size_t i = 0; i < tune.storage_count; i++)
+        bson_destroy(&tune.storage[i].queries);
+    sl_search_clear(&tune.search);
+    free(tune.trials);
+    sl_connection_close(tune.connection);
+    return error.code;
+}

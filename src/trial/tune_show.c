@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a tuning has found, for a person: a map of rates, the recommendation and how sure it is, and
+ * what compressors store. */
+#include "tuning.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+#define TOLD_APART 0.05 /* noise above this is worth a word */
+
+char *sl_tune_describe(const sl_tune *tune, const size_t *at, char *out, size_t room) {
+    const sl_tune_values *values = tune->config->values;
+    char batch[SL_HUMAN_ROOM];
+    const char *threads = values[SL_TUNE_THREADS].items[at[SL_TUNE_THREADS]];
+    size_t used = (size_t)snprintf(
+        out, room, "%s thread%s, %s per batch", threads, strcmp(threads, "1") == 0 ? "" : "s",
+        sl_human_count(strtoull(values[SL_TUNE_BATCH_SIZE].items[at[SL_TUNE_BATCH_SIZE]], NULL, 10),
+                       batch));
+    for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++) {
+        if (values[d].count > 1 && used < room)
+            used += (size_t)snprintf(out + used, room - used, ", %s %s", sl_tune_option(d),
+                                     values[d].items[at[d]]);
+    }
+    return out;
+}
+
+/* Does the cell differ from the recommended one in nothing but threads and batches? */
+static bool same_layout(const sl_tune *tune, const size_t *at, const size_t *other) {
+    for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++) {
+        if (at[d] != other[d])
+            return false;
+    }
+    (void)tune;
+    return true;
+}
+
+/* "152k", with a mark: * the fastest, > recommended. */
+static void show_cell(const sl_tune *tune, sl_table *table, size_t index) {
+    const sl_search_cell *cell = &tune->search.cells[index];
+    if (cell->trials == 0) {
+        sl_table_cell(table, "%s", strcmp(cell->stopped, "left out") == 0 ? "-" : ".");
+        return;
+    }
+    const char *mark = index == tune->search.recommended ? ">" : "";
+    const char *star = index == tune->search.best ? "*" : "";
+    if (cell->rate >= 10000)
+        sl_table_cell(table, "%s%s%.0fk", mark, star, cell->rate / 1000);
+    else
+        sl_table_cell(table, "%s%s%.0f", mark, star, cell->rate);
+}
+
+static void show_map(const sl_tune *tune) {
+    const sl_tune_values *threads = &tune->config->values[SL_TUNE_THREADS];
+    const sl_tune_values *batches = &tune->config->values[SL_TUNE_BATCH_SIZE];
+    sl_table *table = sl_table_create();
+    if (!table)
+        return;
+    sl_table_column(table, "threads", true);
+    for (size_t b = 0; b < batches->count; b++)
+        sl_table_column(table, batches->items[b], true);
+    size_t at[SL_SEARCH_DIMENSIONS_MAX];
+    memcpy(at, tune->search.cells[tune->search.recommended].at, sizeof at);
+    for (size_t t = 0; t < threads->count; t++) {
+        sl_table_cell(table, "%s", threads->items[t]);
+        for (size_t b = 0; b < batches->count; b++) {
+            at[SL_TUNE_THREADS] = t;
+            at[SL_TUNE_BATCH_SIZE] = b;
+            show_cell(tune, table, sl_tune_cell(tune, at));
+        }
+    }
+    printf("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
+           ". not tried, - sample too small)\n\n");
+    sl_table_print(table, stdout, 2);
+    sl_table_destroy(table);
+}
+
+/* The best setting of each other layout that was tried. */
+static void show_layouts(const sl_tune *tune) {
+    const sl_search *search = &tune->search;
+    sl_table *table = sl_table_create();
+    bool *shown = calloc(search->count, sizeof *shown);
+    if (!table || !shown) {
+        sl_table_destroy(table);
+        free(shown);
+        return;
+    }
+    sl_table_column(table, "the fastest of each kind", false);
+    sl_table_column(table, "documents/s", true);
+    sl_table_column(table, "between", true);
+    sl_table_column(table, "trials", true);
+    size_t kinds = 0;
+    for (;;) {
+        size_t top = search->count;
+        for (size_t i = 0; i < search->count; i++) {
+            if (search->cells[i].trials > 0 && !shown[i] &&
+                (top == search->count || search->cells[i].rate > search->cells[top].rate))
+                top = i;
+        }
+        if (top == search->count)
+            break;
+        for (size_t i = 0; i < search->count; i++)
+            shown[i] = shown[i] || same_layout(tune, search->cells[i].at, search->cells[top].at);
+        char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+        const sl_search_cell *cell = &search->cells[top];
+        sl_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
+        sl_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, rate));
+        sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, low),
+                      sl_human_count((uint64_t)cell->high, high));
+        sl_table_cell(table, "%zu", cell->trials);
+        kinds++;
+    }
+    if (kinds > 1) {
+        printf("\n");
+        sl_table_print(table, stdout, 2);
+    }
+    free(shown);
+    sl_table_destroy(table);
+}
+
+static void show_recommendation(const sl_tune *tune) {
+    const sl_search *search = &tune->search;
+    const sl_search_cell *best = &search->cells[search->best];
+    const sl_search_cell *chosen = &search->cells[search->recommended];
+    char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    printf("\nrecommended: %s\n", sl_tune_describe(tune, chosen->at, text, sizeof text));
+    printf("  %s documents/s; by %zu trial%s between %s and %s (90 %%)\n",
+           sl_human_count((uint64_t)chosen->rate, rate), chosen->trials,
+           chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
+           sl_human_count((uint64_t)chosen->high, high));
+    if (chosen != best)
+        printf("  the fastest, %s, had %s: not more than such trials can tell apart, and dearer\n",
+               sl_tune_describe(tune, best->at, text, sizeof text),
+               sl_human_count((uint64_t)best->rate, rate));
+    if (search->noise > TOLD_APART)
+        printf("  trials of one setting differ by %.0f %%: the machines are busy with something "
+               "else, or the trials too short\n", 100 * search->noise);
+    if (chosen->trials < 2)
+        printf("  it was tried once only: take it for a first guess\n");
+    printf("  %zu trials; all settings %u times would have been %zu\n", search->trials,
+           tune->plan.repeats, search->grid_trials);
+}
+
+/* The median of the n-th query. */
+static double query_time(const sl_tune_storage *storage, size_t n, const char **name) {
+    bson_iter_t iter, item;
+    size_t i = 0;
+    *name = "";
+    for (bool more = bson_iter_init(&iter, &storage->queries); more && bson_iter_next(&iter); i++) {
+        if (i != n || !bson_iter_recurse(&iter, &item) || !bson_iter_find(&item, "name"))
+            continue;
+        *name = bson_iter_utf8(&item, NULL);
+        return bson_iter_recurse(&iter, &item) && bson_iter_find(&item, "medianMilliseconds")
+                   ? bson_iter_as_double(&item) : 0;
+    }
+    return 0;
+}
+
+static void show_storage(const sl_tune *tune) {
+    if (tune->storage_count == 0)
+        return;
+    sl_table *table = sl_table_create();
+    if (!table)
+        return;
+    static const char *const titles[] = {"compressor", "documents/s", "data", "stored", "ratio",
+                                         "indexes"};
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+        sl_table_column(table, titles[i], i > 0);
+    size_t queries = bson_count_keys(&tune->storage[0].queries);
+    for (size_t q = 0; q < queries; q++) {
+        char title[80];
+        const char *name;
+        query_time(&tune->storage[0], q, &name);
+        snprintf(title, sizeof title, "%.60s, ms", name);
+        sl_table_column(table, title, true);
+    }
+    for (size_t i = 0; i < tune->storage_count; i++) {
+        const sl_tune_storage *one = &tune->storage[i];
+        char a[SL_HUMAN_ROOM];
+        sl_table_cell(table, "%s", one->compressor);
+        sl_table_cell(table, "%s", sl_human_count((uint64_t)one->rate, a));
+        sl_table_cell(table, "%s", sl_human_bytes((double)one->data_bytes, a));
+        sl_table_cell(table, "%s", sl_human_bytes((double)one->storage_bytes, a));
+        if (one->storage_bytes > 0)
+            sl_table_cell(table, "%.2f", (double)one->data_bytes / (double)one->storage_bytes);
+        else
+            sl_table_cell(table, "?");
+        sl_table_cell(table, "%s", sl_human_bytes((double)one->index_bytes, a));
+        for (size_t q = 0; q < queries; q++) {
+            const char *name;
+            sl_table_cell(table, "%.1f", query_time(one, q, &name));
+        }
+    }
+    printf("\nwhat the sample takes with each compressor, by one load each\n\n");
+    sl_table_print(table, stdout, 2);
+    sl_table_destroy(table);
+}
+
+void sl_tune_show(const sl_tune *tune) {
+    show_map(tune);
+    show_layouts(tune);
+    show_recommendation(tune);
+    show_storage(tune);
+    fflush(stdout);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A single trial: a setting becomes the configuration of a load, which is run, and its figures are
+ * taken from the record that it gives. */
+#include "tuning.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+#include <shardload/interrupt.h>
+#include <shardload/private_file.h>
+
+/* What a dimension is called, and how its values are written in tune.json. */
+static const struct {
+    const char *option;
+    const char *key;
+    enum { NUMBER, TRUTH, WORD } kind;
+} names[SL_TUNE_DIMENSIONS] = {
+    [SL_TUNE_THREADS] = {"threads", "threads", NUMBER},
+    [SL_TUNE_BATCH_SIZE] = {"batch-size", "batchSize", NUMBER},
+    [SL_TUNE_COMPRESSOR] = {"compressor", "compressor", WORD},
+    [SL_TUNE_CLUSTERED] = {"clustered", "clustered", TRUTH},
+    [SL_TUNE_WRITE_CONCERN] = {"write-concern", "writeConcern", WORD},
+    [SL_TUNE_ROUTE] = {"route", "route", WORD},
+    [SL_TUNE_WIRE_COMPRESSION] = {"wire-compression", "wireCompression", WORD},
+};
+
+const char *sl_tune_option(sl_tune_dimension dimension) {
+    return names[dimension].option;
+}
+
+const char *sl_tune_key(sl_tune_dimension dimension) {
+    return names[dimension].key;
+}
+
+static const char *value_at(const sl_tune *tune, const size_t *at, sl_tune_dimension dimension) {
+    return tune->config->values[dimension].items[at[dimension]];
+}
+
+size_t sl_tune_cell(const sl_tune *tune, const size_t *at) {
+    size_t cell = 0;
+    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
+        cell = cell * tune->dimensions[d].count + at[d];
+    return cell;
+}
+
+const char *sl_tune_value(const sl_tune *tune, size_t cell, sl_tune_dimension dimension) {
+    return value_at(tune, tune->search.cells[cell].at, dimension);
+}
+
+void sl_tune_append_value(bson_t *document, const char *key, sl_tune_dimension dimension,
+                          const char *value) {
+    if (names[dimension].kind == NUMBER)
+        bson_append_int64(document, key, -1, strtoll(value, NULL, 10));
+    else if (names[dimension].kind == TRUTH)
+        bson_append_bool(document, key, -1, strcmp(value, "true") == 0);
+    else if (*value)
+        bson_append_utf8(document, key, -1, value, -1);
+    else
+        bson_append_null(document, key, -1); /* left to the server, or to the connection string */
+}
+
+void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *document) {
+    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
+        sl_tune_append_value(document, names[d].key, d, value_at(tune, at, d));
+}
+
+/* ---- a setting as a configuration ---- */
+
+/* The connection string with another list of compressors. To be freed. */
+static char *with_wire_compression(const char *uri, const char *compressor) {
+    size_t room = strlen(uri) + strlen(compressor) + 32;
+    char *made = malloc(room);
+    if (!made)
+        return NULL;
+    const char *hosts = strstr(uri, "://");
+    const char *slash = hosts ? strchr(hosts + 3, '/') : NULL;
+    const char *joint = strchr(uri, '?') ? "&" : slash ? "?" : "/?";
+    if (*compressor && strcmp(compressor, "none") != 0)
+        snprintf(made, room, "%s%scompressors=%s", uri, joint, compressor);
+    else
+        snprintf(made, room, "%s", uri);
+    return made;
+}
+
+/* The options of the trial, for its own record: those of the whole, with what was tried. */
+static void make_options(const sl_tune *tune, const size_t *at, bson_t *options) {
+    bson_init(options);
+    bson_copy_to_excluding_noinit(tune->config->load->options, options, names[0].option,
+                                  names[1].option, names[2].option, names[3].option,
+                                  names[4].option, names[5].option, NULL);
+    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
+        sl_tune_append_value(options, names[d].option, d, value_at(tune, at, d));
+}
+
+static void apply(const sl_tune *tune, const size_t *at, sl_load_config *load) {
+    const char *compressor = value_at(tune, at, SL_TUNE_COMPRESSOR);
+    load->threads = (unsigned)strtoul(value_at(tune, at, SL_TUNE_THREADS), NULL, 10);
+    load->batch_documents = (uint32_t)strtoul(value_at(tune, at, SL_TUNE_BATCH_SIZE), NULL, 10);
+    load->compressor = *compressor ? compressor : NULL;
+    load->clustered = strcmp(value_at(tune, at, SL_TUNE_CLUSTERED), "true") == 0;
+    load->write_concern = value_at(tune, at, SL_TUNE_WRITE_CONCERN);
+    load->direct = strcmp(value_at(tune, at, SL_TUNE_ROUTE), "direct") == 0;
+}
+
+/* ---- its figures ---- */
+
+static int64_t number_in(const bson_t *record, const char *path) {
+    bson_iter_t iter, found;
+    return bson_iter_init(&iter, record) && bson_iter_find_descendant(&iter, path, &found)
+               ? bson_iter_as_int64(&found)
+               : 0;
+}
+
+static double load_seconds(const bson_t *record) {
+    bson_iter_t iter, phases, field;
+    if (!bson_iter_init_find(&iter, record, "phases") || !bson_iter_recurse(&iter, &phases))
+        return 0;
+    while (bson_iter_next(&phases)) {
+        if (bson_iter_recurse(&phases, &field) && bson_iter_find(&field, "name") &&
+            strcmp(bson_iter_utf8(&field, NULL), "load") == 0 &&
+            bson_iter_recurse(&phases, &field) && bson_iter_find(&field, "seconds"))
+            return bson_iter_as_double(&field);
+    }
+    return 0;
+}
+
+static bool make_work_directory(sl_tune *tune, char path[600], sl_error *error) {
+    snprintf(path, 600, "%s/trial-%03u", tune->work_directory, ++tune->loads);
+    return sl_private_folder_make(path, error);
+}
+
+static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account,
+                sl_tune_load *figures) {
+    int64_t start = sl_clock_ns();
+    sl_exit code = sl_load_run(load);
+    figures->everything = sl_seconds_since(start);
+    figures->documents = (uint64_t)number_in(account, "accounting.inserted");
+    figures->text_bytes = (uint64_t)number_in(account, "accounting.textBytes");
+    figures->bson_bytes = (uint64_t)number_in(account, "accounting.bsonBytes");
+    figures->seconds = load_seconds(account);
+    if (code == SL_EXIT_INTERRUPTED || sl_interrupt_requested()) {
+        tune->interrupted = true;
+        return false;
+    }
+    if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
+        return true;
+    sl_error_set(&tune->failure, code, "the trial in %s failed", load->work_directory);
+    return false;
+}
+
+bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, bool keep,
+                       sl_tune_load *figures) {
+    sl_load_config load = *tune->config->load;
+    bson_t account = BSON_INITIALIZER, options;
+    char path[600];
+    char *uri = NULL;
+    *figures = (sl_tune_load){.documents = 0};
+    make_options(tune, at, &options);
+    apply(tune, at, &load);
+    bool ok = make_work_directory(tune, path, &tune->failure);
+    if (ok) {
+        uri = with_wire_compression(load.uri, value_at(tune, at, SL_TUNE_WIRE_COMPRESSION));
+        ok = uri || sl_error_memory(&tune->failure, "starting a trial");
+    }
+    load.uri = uri;
+    load.options = &options;
+    load.collection = tune->scratch;
+    load.drop = true;
+    load.again = false;
+    load.resume = false;
+    load.verify = false;
+    load.index_count = keep ? load.index_count : 0;
+    load.report = NULL;
+    load.work_directory = path;
+    load.progress = SL_PROGRESS_NONE;
+    load.sample = share;
+    load.part_of_trial = true;
+    load.account = &account;
+    ok = ok && run(tune, &load, &account, figures);
+    sl_error removing = {0};
+    /* The next trial should not wait for what this one leaves to be cleared away. */
+    if (!keep && !sl_throwaway_drop(tune->connection, load.database, tune->scratch, &removing) &&
+        ok) {
+        tune->failure = removing;
+        ok = false;
+    }
+    free(uri);
+    bson_destroy(&options);
+    bson_destroy(&account);
+    return ok;
+}

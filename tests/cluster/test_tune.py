@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload tune`: real trials, small ones. What it finds is never tested, since it depends on the
+machine; but that it measures what it says, leaves nothing behind, and that a load takes what it
+recommends."""
+import json
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+ROWS = 60000
+DIMENSIONS = ["threads", "batchSize", "compressor", "clustered", "writeConcern", "route",
+              "wireCompression"]
+SMALL = ["--try-threads", "1,2", "--try-batch-sizes", "100,1k", "--trial-bytes", "4600KiB"]
+
+
+class TuneCase(support.ClusterCase):
+    def setUp(self):
+        super().setUp()
+        (self.path,), _ = self.generate("B", ROWS)
+        self.work = self.scratch / "tuning"
+
+    def tune(self, *words, code=support.EXIT_OK, **more):
+        return self.shardload("tune", *self.target(), "--work-dir", self.work, *words, self.path,
+                              code=code, **more)
+
+    def record(self):
+        return json.loads((self.work / "tune.json").read_text("utf-8"))
+
+    def collections(self):
+        return sorted(self.database.list_collection_names())
+
+    def assert_counts(self, record):
+        """The figures agree with each other and with the account of each load."""
+        self.assertEqual(list(record["dimensions"]), DIMENSIONS)
+        cells = 1
+        for values in record["dimensions"].values():
+            cells *= len(values)
+        settings = record["settings"]
+        self.assertEqual(len(settings), cells)
+        trials = [trial for setting in settings for trial in setting["trials"]]
+        self.assertEqual(len(trials), record["trials"])
+        for setting in settings:
+            for trial in setting["trials"]:
+                self.assertEqual(trial["documents"], record["sample"]["records"])
+                self.assertAlmostEqual(trial["rate"], trial["documents"] / trial["seconds"],
+                                       delta=0.01 * trial["rate"])
+            rates = [trial["rate"] for trial in setting["trials"]]
+            if rates:
+                self.assertLessEqual(min(rates), setting["rate"])
+                self.assertLessEqual(setting["rate"], max(rates))
+                self.assertLess(setting["low"], setting["rate"])
+                self.assertLess(setting["rate"], setting["high"])
+        for name in ("best", "recommended"):
+            self.assertTrue(settings[record[name]]["trials"], name)
+        loads = sorted(self.work.glob("trial-*"))
+        self.assertEqual(len(loads), record["trials"] + 2 + len(record.get("storage", [])),
+                         "two loads to warm up are not counted, nor those for storage")
+        return settings
+
+
+class OneServer(TuneCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_a_small_tuning(self):
+        """Its record is true, its collections are gone, its recommendation is a configuration."""
+        self.database.t.insert_one({"_id": "mine"})
+        outcome = self.tune(*SMALL, "--save", self.scratch / "fast.yaml", "--report",
+                            self.scratch / "report.json", "--html", self.scratch / "tune.html")
+        record = self.record()
+        settings = self.assert_counts(record)
+        self.assertEqual(self.collections(), ["t"])
+        self.assertEqual(list(self.database.t.find()), [{"_id": "mine"}])
+        self.assertEqual(record["command"], "tune")
+        self.assertEqual(record["exitCode"], 0)
+        self.assertEqual(record["dimensions"]["threads"], [1, 2])
+        self.assertEqual(record["dimensions"]["batchSize"], [100, 1000])
+        self.assertEqual(record["gridTrials"], 12)
+        self.assertLessEqual(record["trials"], 8)
+        self.assertNotIn("storage", record)
+        self.assertEqual(json.loads((self.scratch / "report.json").read_text("utf-8")), record)
+        self.assertIn("recommended: ", outcome.out)
+        self.assertIn("<svg", (self.scratch / "tune.html").read_text("utf-8"))
+
+        chosen = settings[record["recommended"]]
+        first = support.run_record(self.work / "trial-001")
+        self.assertEqual(first["server"]["deployment"], "standalone")
+        _, work = self.load("--config", self.scratch / "fast.yaml", self.path, collection="loaded")
+        options = support.run_record(work)["options"]
+        self.assertEqual(int(options["threads"]), chosen["threads"])
+        self.assertEqual(int(options["batch-size"]), chosen["batchSize"])
+        self.assertEqual(self.database.loaded.estimated_document_count(), ROWS)
+
+    def test_each_trial_has_the_setting_and_the_documents_that_it_is_said_to_have(self):
+        self.tune(*SMALL, "--search", "grid", "--repeats", 1)
+        record = self.record()
+        settings = self.assert_counts(record)
+        self.assertEqual([len(setting["trials"]) for setting in settings], [1] * 4)
+        counted = {}
+        sources = set()
+        for folder in sorted(self.work.glob("trial-*"))[2:]:
+            run = support.run_record(folder)
+            key = (run["options"]["threads"], run["options"]["batch-size"])
+            counted[key] = run["accounting"]["batches"]
+            sources.add(run["accounting"]["bsonBytes"])
+            self.assertEqual(run["exitCode"], 0)
+        self.assertEqual(set(counted), {(1, 100), (1, 1000), (2, 100), (2, 1000)})
+        self.assertGreater(counted[1, 100], 5 * counted[1, 1000])
+        self.assertEqual(sources, {record["sample"]["bsonBytes"]}, "not the same blocks")
+
+    def test_compressors_are_compared(self):
+        outcome = self.tune("--try-threads", 2, "--try-batch-sizes", 1000, "--trial-bytes", "3MiB",
+                            "--try-compressors", "none,snappy,zstd", "--suite", "mot",
+                            "--index", '{"v": 1}')
+        record = self.record()
+        self.assert_counts(record)
+        storage = {row["compressor"]: row for row in record["storage"]}
+        self.assertEqual(list(storage), ["none", "snappy", "zstd"])
+        for row in storage.values():
+            self.assertEqual(row["documents"], record["sample"]["records"])
+            self.assertGreater(row["indexBytes"], 0)
+            self.assertEqual(len(row["queries"]), 4)
+            self.assertTrue(all(query["medianMilliseconds"] > 0 for query in row["queries"]))
+            self.assertAlmostEqual(row["ratio"], row["dataBytes"] / row["storageBytes"], delta=0.01)
+        self.assertGreater(storage["none"]["storageBytes"], storage["snappy"]["storageBytes"])
+        self.assertGreater(storage["snappy"]["storageBytes"], storage["zstd"]["storageBytes"])
+        self.assertIn("ratio", outcome.out)
+        self.assertEqual(self.collections(), [])
+
+    def test_layouts_and_write_concerns(self):
+        self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB", "--try-clustered",
+                  "--try-write-concerns", "1,majority", "--try-wire-compression", "none,zlib",
+                  "--search", "grid", "--repeats", 1)
+        settings = self.assert_counts(self.record())
+        self.assertEqual({(s["clustered"], s["writeConcern"], s["wireCompression"])
+                          for s in settings},
+                         {(c, w, z) for c in (False, True) for w in ("1", "majority")
+                          for z in ("none", "zlib")})
+        self.assertEqual({s["threads"] for s in settings}, {2})
+
+    def test_interrupted(self):
+        """Nothing is left in the cluster, and what was measured is told."""
+        running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, *SMALL,
+                             "--search", "grid", "--repeats", 20, self.path)
+        self.wait_for(lambda: not running.running() or "trial 2 of" in running.text(), "a trial")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertEqual(self.collections(), [])
+        record = self.record()
+        self.assertEqual(record["exitCode"], support.EXIT_INTERRUPTED)
+        self.assertGreater(record["trials"], 0)
+        self.assertNotIn("shardload load --config", outcome.out)
+
+    def test_what_a_killed_tuning_leaves_is_removed_by_the_next(self):
+        running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, *SMALL,
+                             "--search", "grid", "--repeats", 20, self.path)
+        self.wait_for(lambda: not running.running() or self.collections(), "a collection")
+        running.signal(signal.SIGKILL)
+        running.wait()
+        left = self.collections()
+        self.assertTrue(left)
+        self.assertTrue(all(name.startswith("t.tune.") for name in left), left)
+        # Names that are like it, of the user's own or of another host, are not touched.
+        self.database["t.tune.mine"].insert_one({})
+        self.database["t.tune.elsewhere.1.2.3"].insert_one({})
+        outcome = self.tune(*SMALL, "--max-trials", 2)
+        self.assertIn("removing", outcome.err)
+        self.assertIn("elsewhere", outcome.err)
+        self.assertEqual(self.collections(), ["t.tune.elsewhere.1.2.3", "t.tune.mine"])
+
+    def test_a_limit_of_time(self):
+        outcome = self.tune(*SMALL, "--search", "grid", "--repeats", 20, "--max-time", "1s")
+        self.assertIn("--max-time", outcome.err)
+        self.assertLess(self.record()["trials"], 80)
+        self.assertEqual(self.collections(), [])
+
+    def test_settings_that_the_sample_is_too_small_for_are_left_out(self):
+        outcome = self.tune("--try-threads", "1,64", "--try-batch-sizes", "100,100k",
+                            "--trial-bytes", "2MiB")
+        self.assertIn("left out", outcome.err)
+        stopped = {(s["threads"], s["batchSize"]): s["stopped"] for s in self.record()["settings"]}
+        self.assertEqual(stopped[64, 100], "left out")
+        self.assertEqual(stopped[64, 100000], "left out")
+        self.assertNotEqual(stopped[1, 100], "left out")
+
+    def test_made_up_records(self):
+        self.shardload("tune", *self.target(), "--work-dir", self.work, "--format", "ycsb",
+                       "--records", "40k", *SMALL, "--max-trials", 4)
+        self.assert_counts(self.record())
+        self.assertEqual(self.collections(), [])
+
+
+class Refused(TuneCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_wrong_options_are_told_together(self):
+        outcome = self.tune("--try-threads", "1,zero", "--try-compressors", "gzip",
+                            "--try-write-concerns", "all", code=support.EXIT_USAGE)
+        for what in ("--try-threads", "zero", "--try-compressors", "gzip", "zstd",
+                     "--try-write-concerns", "majority"):
+            self.assertIn(what, outcome.err)
+        outcome = self.tune("--suite", "mot", "--search", "grid", "--max-trials", 3,
+                            code=support.EXIT_USAGE)
+        self.assertIn("--try-compressors", outcome.err)
+        self.assertIn("--max-trials", outcome.err)
+        self.assertFalse(self.work.exists())
+
+    def test_routes_that_are_not_there(self):
+        outcome = self.tune("--try-routes", "mongos,direct", code=support.EXIT_USAGE)
+        self.assertIn("--try-routes", outcome.err)
+        self.assertEqual(self.collections(), [])
+
+    def test_sources_that_cannot_be_read_again(self):
+        outcome = self.shardload("tune", *self.target(), "-", code=support.EXIT_SOURCE,
+                                 stdin=b"anything")
+        self.assertIn("only once", outcome.err)
+        self.assertEqual(self.collections(), [])
+
+    def test_nothing_to_load(self):
+        path = self.file("header.txt", support.HEADER + "\n")
+        outcome = self.shardload("tune", *self.target(), "--work-dir", self.work, path,
+                                 code=support.EXIT_SOURCE)
+        self.assertIn("no documents", outcome.err)
+        self.assertEqual(self.collections(), [])
+
+    def test_a_suite_that_is_not_there(self):
+        outcome = self.tune("--try-compressors", "none,zlib", "--suite", "nowhere.yaml", code=None)
+        self.assertIn(outcome.code, (support.EXIT_USAGE, support.EXIT_SOURCE))
+        self.assertIn("nowhere.yaml", outcome.err)
+        self.assertFalse(self.work.exists())
+
+
+class TwoShards(TuneCase):
+    def test_trials_are_spread_over_the_shards_and_leave_the_balancer_as_it_was(self):
+        self.client.admin.command("balancerStart")
+        self.tune("-j", 2, "--batch-size", 1000, "--trial-bytes", "4600KiB", "--try-routes",
+                  "mongos,direct", "--search", "grid", "--repeats", 2)
+        record = self.record()
+        self.assert_counts(record)
+        self.assertEqual([(s["route"], len(s["trials"])) for s in record["settings"]],
+                         [("mongos", 2), ("direct", 2)])
+        self.assertEqual(record["server"]["deployment"], "sharded cluster")
+        for folder in self.work.glob("trial-*"):
+            shards = support.run_record(folder)["topology"]
+            self.assertGreaterEqual(len(shards), 2)
+        self.assertEqual(self.collections(), [])
+        self.assertEqual(self.balancer_mode(), "full")
+        left = [entry["_id"] for entry in self.client.config.collections.find()
+                if entry["_id"].startswith(self.database_name)]
+        self.assertEqual(left, [])
+
+    def test_interrupted(self):
+        self.client.admin.command("balancerStart")
+        running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, *SMALL,
+                             "--search", "grid", "--repeats", 20, self.path)
+        self.wait_for(lambda: not running.running() or "trial 1 of" in running.text(), "a trial")
+        running.signal(signal.SIGTERM)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertEqual(self.collections(), [])
+        self.assertEqual(self.balancer_mode(), "full")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

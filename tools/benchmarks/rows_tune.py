@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows about the loader's own experiments: is what they say true?"""
+import json
+import shutil
+
+from .figures import at_least, at_most
+from .process import run
+from .servers import COLLECTION, DATABASE
+
+THREADS = "1,2,3,4,6,8"
+BATCHES = "100,300,1000,3000,10000,20000"
+TRIAL_BYTES = 30 << 20
+LEAST_SCALE = 0.5  # below it the sample is too small for most of these settings
+SMALL = ("1,2", "100,300,1000", 5 << 20)
+FEW = 3  # rounds: each is a whole search
+EXIT_OK = 0
+
+
+def tuned(bench, deployment, data, *words):
+    """The record of a tuning over threads and batch sizes."""
+    deployment.empty()
+    threads, batches, trial = ((THREADS, BATCHES, bench.scaled(TRIAL_BYTES))
+                               if bench.scale >= LEAST_SCALE else SMALL)
+    work = bench.folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    run([bench.bin / "shardload", "tune", "--uri", deployment.uri, "--db", DATABASE,
+         "--collection", COLLECTION, "--work-dir", work, "--clustered",
+         "--try-threads", threads, "--try-batch-sizes", batches, "--trial-bytes", trial, *words,
+         data.path], (EXIT_OK,))
+    record = json.loads((work / "tune.json").read_text("utf-8"))
+    shutil.rmtree(work)
+    return record
+
+
+def tune(bench, result):
+    """The grid is measured once, and is the measure of what each search finds in it."""
+    data = bench.data.mot(bench.scaled(1_000_000, 80_000))
+    deployment = bench.servers.start("mongod")
+    share = result.line("rate of the recommended setting, of the grid's best", at_least(0.95))
+    cost = result.line("trials, of the grid's",
+                       at_most(0.25) if bench.scale >= LEAST_SCALE else None)
+    bench.say("the whole grid")
+    grid = tuned(bench, deployment, data, "--search", "grid")
+    rates = [setting.get("rate", 0) for setting in grid["settings"]]
+    for _ in bench.rounds(FEW):
+        found = tuned(bench, deployment, data)
+        share.add(rates[found["recommended"]] / max(rates))
+        cost.add(found["trials"] / found["gridTrials"])
+    result.note(f"a grid of {grid['gridTrials']} trials, each within {100 * grid['noise']:.0f} % "
+                f"of others of its setting; its best has {max(rates):,.0f} docs/s, its worst "
+                f"{min(rate for rate in rates if rate):,.0f}")
+
+
+ROWS = [
+    ("tune", "the search for threads and batch size against the whole grid", tune),
+]
