@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <shardload/clock.h>
 #include <shardload/interrupt.h>
@@ -127,7 +128,10 @@ static double load_seconds(const bson_t *record) {
 }
 
 static bool make_work_directory(sl_tune *tune, char path[600], sl_error *error) {
-    snprintf(path, 600, "%s/trial-%03u", tune->work_directory, ++tune->loads);
+    /* The journal of an earlier tuning that was cut short is of a collection that is gone. */
+    snprintf(path, 600, "%s/trial-%03u/journal", tune->work_directory, ++tune->loads);
+    unlink(path);
+    snprintf(path, 600, "%s/trial-%03u", tune->work_directory, tune->loads);
     return sl_private_folder_make(path, error);
 }
 
