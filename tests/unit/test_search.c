@@ -174,24 +174,39 @@ static void replay(grid *g, const char *what, size_t *recommended, size_t *best,
                   g->threads * g->batches * 3);
 }
 
+/* What measuring the whole grid once more would have found: how often its best is within 5 % of the
+ * best of the recorded medians, and its rate there in the mean. */
+static size_t measure_whole_again(grid *g, double *mean) {
+    size_t good = 0;
+    *mean = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sl_search result;
+        search(g, SL_SEARCH_GRID, seed, &result);
+        double share = truth_of(g, &result, result.best) / highest(g);
+        good += share >= 0.95;
+        *mean += share / SEEDS;
+        sl_search_clear(&result);
+    }
+    return good;
+}
+
+/* Trials scatter, by 10 and 17 % on the machine of the recordings, while the leading settings lie
+ * closer together. So nobody can find the grid's best every time, not even by measuring all of the grid
+ * again. In the mean, what the search recommends must have 95 % of the best rate, and no less than what
+ * the whole grid gives when it is measured again, at four times the trials. */
 static void test_recorded_grids_need_a_quarter_of_the_trials(void **state) {
-    static const char *const names[] = {"mongod", "two-shards", "replica-set"};
+    static const char *const names[] = {"mongod", "two-shards"};
     (void)state;
-    size_t recorded = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         static grid g;
         size_t recommended, best;
-        double mean;
-        if (!read_grid(names[i], &g))
-            continue;
-        recorded++;
+        double mean, whole_mean;
+        assert_true(read_grid(names[i], &g));
         replay(&g, names[i], &recommended, &best, &mean);
-        assert_true(recommended * 100 >= SEEDS * 90);
-        assert_true(best * 100 >= SEEDS * 90);
-    }
-    if (recorded == 0) {
-        print_message("no quiet grid is recorded: tests/data/grids/record makes them\n");
-        skip();
+        size_t whole = measure_whole_again(&g, &whole_mean);
+        print_message("%s: the whole grid measured again: %.1f %%, and %.1f %% in the mean\n",
+                      names[i], 100.0 * (double)whole / SEEDS, 100 * whole_mean);
+        assert_true(mean >= 0.95 && mean >= whole_mean);
     }
 }
 
