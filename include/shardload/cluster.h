@@ -269,9 +269,10 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
 void sl_registry_close(sl_registry *registry);
 
 /* From now on this is about part `part` (1 to `parts`) of each source: what is started and finished
- * is that part, and the source is loaded when all the `parts` are; `documents` of a finished entry
- * is then what the parts that are finished gave together. Parts of another number are others. */
-void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts);
+ * is that part, and `documents` of a finished entry is what the parts that are finished gave together.
+ * Parts of another number are others. `afresh`: where a source that is loaded is started again, none
+ * of its parts counts any more. */
+void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts, bool afresh);
 
 /* The three below take any number of entries, whose fingerprints differ, and send them in batches:
  * hundreds of thousands cost seconds. Where one fails, part of the entries may have been done;
@@ -298,6 +299,10 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
 /* Marks sources that were started as loaded, with the number of `documents` they gave. */
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error);
+
+/* Marks sources as loaded of which all parts are; a second time is fine. */
+bool sl_registry_finish_whole(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                              sl_error *error);
 
 /* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);

@@ -79,7 +79,7 @@ void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t 
                                size_t words);
 
 /* Of all sources only this share of the blocks is wanted: above 0, below 1. Which ones depends on
- * nothing but the source's index and the block's; they are evenly spread, also among the blocks
+ * nothing but the source's index (or spread) and the block's; they are evenly spread, also among the blocks
  * whose index has the same low bits. Those that are not wanted are handed out with `outside` set, and
  * without text where sl_source_is_cut. Before the first block only. */
 void sl_source_set_sample(sl_source_set *set, double share);
@@ -88,6 +88,9 @@ void sl_source_set_sample(sl_source_set *set, double share);
  * and are all blocks together; spread, and handed out, as a sample is. A sample is then a share of
  * the part. Before the first block only. */
 void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts);
+/* From where on the source's blocks are spread, instead of by its index: whoever loads another part
+ * must use the same. Before the first block only. */
+void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread);
 /* Is a block of a source in part and sample? Any thread. */
 bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence);
 

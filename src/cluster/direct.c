@@ -29,6 +29,10 @@
 
 #define OLDEST_SERVER 404 /* 4.4: the first that notes its migrations like this */
 
+/* How long the checks wait for an answer: who waits is the thread that also keeps the journal, and
+ * there is always a next check. */
+#define ASKING_SECONDS 10
+
 /* What must stay the same: any change of owners changes it. */
 typedef struct sl_ownership {
     uint8_t epoch[12];
@@ -39,8 +43,9 @@ typedef struct sl_ownership {
 struct sl_direct {
     sl_connection *connection;
     const sl_topology *topology;
-    mongoc_client_pool_t **pools; /* per shard of the topology */
-    sl_ownership begun;           /* when the map was read */
+    mongoc_client_pool_t **pools;  /* for writers, per shard of the topology */
+    mongoc_client_pool_t **asking; /* for the checks, per shard, and a last one for the routers */
+    sl_ownership begun;            /* when the map was read */
 };
 
 /* ---- is it allowed? ---- */
@@ -75,17 +80,23 @@ static bool refused(const sl_shard *shard, const bson_error_t *why, sl_error *er
     return false;
 }
 
-/* Is there a document in a collection of the shard, from its primary? Majority: what an election
- * takes back was never there. */
-static bool any_document(mongoc_client_t *client, const char *database, const char *collection,
-                         const bson_t *filter, bool *any, bson_error_t *why) {
+/* The first document of a find, from the primary, into `copy` (may be NULL), which the caller has
+ * initialised; `options` (may be NULL) are more of the find's. Majority: what an election takes back
+ * was never there. */
+static bool first_document(mongoc_client_t *client, const char *database, const char *collection,
+                           const bson_t *filter, const bson_t *more, bool *any, bson_t *copy,
+                           bson_error_t *why) {
     bson_t *options = BCON_NEW("limit", BCON_INT64(1), "readConcern", "{", "level",
                                BCON_UTF8("majority"), "}");
+    if (more)
+        bson_concat(options, more);
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
     mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
     const bson_t *document;
     *any = mongoc_cursor_next(cursor, &document);
+    if (*any && copy)
+        bson_concat(copy, document);
     bool ok = !mongoc_cursor_error(cursor, why);
     mongoc_cursor_destroy(cursor);
     mongoc_collection_destroy(handle);
@@ -99,9 +110,9 @@ static bool is_migrating(sl_direct *direct, uint32_t shard, const sl_target *tar
                          bson_error_t *why) {
     char ns[SL_NAMESPACE_ROOM];
     bson_t *filter = BCON_NEW("nss", BCON_UTF8(sl_target_namespace(target, ns)));
-    mongoc_client_t *client = sl_direct_borrow(direct, shard);
-    bool ok = any_document(client, "config", "migrationCoordinators", filter, is, why);
-    sl_direct_return(direct, shard, client);
+    mongoc_client_t *client = mongoc_client_pool_pop(direct->asking[shard]);
+    bool ok = first_document(client, "config", "migrationCoordinators", filter, NULL, is, NULL, why);
+    mongoc_client_pool_push(direct->asking[shard], client);
     bson_destroy(filter);
     return ok;
 }
@@ -114,10 +125,19 @@ static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target
     bool any;
     bson_t *filter = BCON_NEW("_id", BCON_INT64(0));
     mongoc_client_t *client = sl_direct_borrow(direct, shard);
-    bool ok = any_document(client, target->database, target->collection, filter, &any, &why);
+    bool ok = first_document(client, target->database, target->collection, filter, NULL, &any, NULL,
+                             &why);
     sl_direct_return(direct, shard, client);
     bson_destroy(filter);
     return (ok && is_migrating(direct, shard, target, &any, &why)) || refused(facts, &why, error);
+}
+
+/* The connection for the checks at `index`; it may change the URI. */
+static bool open_asking(sl_direct *direct, uint32_t index, mongoc_uri_t *uri,
+                        unsigned timeout_seconds, sl_error *error) {
+    unsigned patience = timeout_seconds < ASKING_SECONDS ? timeout_seconds : ASKING_SECONDS;
+    direct->asking[index] = sl_connection_writer_pool(uri, 1, patience, error);
+    return direct->asking[index] != NULL;
 }
 
 static bool open_pool(sl_direct *direct, uint32_t shard, unsigned pool_size,
@@ -132,8 +152,16 @@ static bool open_pool(sl_direct *direct, uint32_t shard, unsigned pool_size,
               sl_error_prefix(error, "shard %s (%s)", facts->name, facts->host);
     if (ok)
         direct->pools[shard] = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);
+    ok = ok && direct->pools[shard] && open_asking(direct, shard, uri, timeout_seconds, error);
     mongoc_uri_destroy(uri);
-    return ok && direct->pools[shard];
+    return ok;
+}
+
+static bool open_routers(sl_direct *direct, unsigned timeout_seconds, sl_error *error) {
+    mongoc_uri_t *uri = mongoc_uri_copy(sl_connection_uri(direct->connection));
+    bool ok = open_asking(direct, (uint32_t)direct->topology->count, uri, timeout_seconds, error);
+    mongoc_uri_destroy(uri);
+    return ok;
 }
 
 static bool is_allowed(const sl_connection *connection, sl_error *error) {
@@ -164,7 +192,9 @@ bool sl_direct_open(sl_connection *connection, const sl_topology *topology, cons
     made->connection = connection;
     made->topology = topology;
     made->pools = calloc(topology->count, sizeof(mongoc_client_pool_t *));
-    bool ok = made->pools || sl_error_memory(error, "connecting to the shards");
+    made->asking = calloc(topology->count + 1, sizeof(mongoc_client_pool_t *));
+    bool ok = (made->pools && made->asking) || sl_error_memory(error, "connecting to the shards");
+    ok = ok && open_routers(made, timeout_seconds, error);
     for (uint32_t i = 0; ok && i < topology->count; i++)
         ok = open_pool(made, i, pool_size, timeout_seconds, error) &&
              try_shard(made, i, target, error);
@@ -175,14 +205,19 @@ bool sl_direct_open(sl_connection *connection, const sl_topology *topology, cons
     return ok;
 }
 
+static void close_pools(mongoc_client_pool_t **pools, size_t count) {
+    for (size_t i = 0; pools && i < count; i++) {
+        if (pools[i])
+            mongoc_client_pool_destroy(pools[i]);
+    }
+    free(pools);
+}
+
 void sl_direct_close(sl_direct *direct) {
     if (!direct)
         return;
-    for (size_t i = 0; direct->pools && i < direct->topology->count; i++) {
-        if (direct->pools[i])
-            mongoc_client_pool_destroy(direct->pools[i]);
-    }
-    free(direct->pools);
+    close_pools(direct->pools, direct->topology->count);
+    close_pools(direct->asking, direct->topology->count + 1);
     free(direct);
 }
 
@@ -196,33 +231,31 @@ void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client
 
 /* ---- who owns what ---- */
 
-/* The only document of a find on the config servers, or an empty one; majority. */
-static bool find_config(sl_connection *connection, const char *collection, const bson_t *filter,
-                        bson_t *options, bson_t *documents, bson_iter_t *first, bool *found,
-                        sl_error *error) {
-    bson_iter_t iter;
-    BCON_APPEND(options, "limit", BCON_INT64(1), "readConcern", "{", "level",
-                BCON_UTF8("majority"), "}");
-    bool ok =
-        sl_connection_find(connection, "config", collection, filter, options, documents, error);
-    *found = ok && bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
-             bson_iter_recurse(&iter, first);
+/* The first document of a find on the config servers, through a router. */
+static bool find_config(sl_direct *direct, const char *collection, const bson_t *filter,
+                        const bson_t *options, bson_t *document, bool *found, sl_error *error) {
+    mongoc_client_pool_t *routers = direct->asking[direct->topology->count];
+    mongoc_client_t *client = mongoc_client_pool_pop(routers);
+    bson_error_t why = {0};
+    bool ok = first_document(client, "config", collection, filter, options, found, document, &why) ||
+              sl_error_from_driver(error, "asking for the chunks", &why);
+    mongoc_client_pool_push(routers, client);
     return ok;
 }
 
 /* `*sharded` is false when there is no such collection now, or it is being resharded. */
-static bool read_identity(sl_connection *connection, const sl_target *target,
-                          sl_ownership *ownership, bool *by_uuid, bool *sharded, sl_error *error) {
+static bool read_identity(sl_direct *direct, const sl_target *target, sl_ownership *ownership,
+                          bool *by_uuid, bool *sharded, sl_error *error) {
     char ns[SL_NAMESPACE_ROOM];
-    bson_t documents, options = BSON_INITIALIZER;
+    bson_t document = BSON_INITIALIZER;
     bson_iter_t field;
     bool found;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(sl_target_namespace(target, ns)));
-    bool ok = find_config(connection, "collections", filter, &options, &documents, &field, &found,
-                          error);
+    bool ok = find_config(direct, "collections", filter, NULL, &document, &found, error);
     *sharded = found;
     *by_uuid = false;
-    while (found && bson_iter_next(&field)) {
+    bool any = found && bson_iter_init(&field, &document);
+    while (any && bson_iter_next(&field)) {
         const char *key = bson_iter_key(&field);
         const uint8_t *bytes;
         uint32_t length;
@@ -240,22 +273,21 @@ static bool read_identity(sl_connection *connection, const sl_target *target,
                 memcpy(ownership->uuid, bytes, length);
         }
     }
-    bson_destroy(&documents);
-    bson_destroy(&options);
+    bson_destroy(&document);
     bson_destroy(filter);
     return ok;
 }
 
-static bool read_ownership(sl_connection *connection, const sl_target *target,
-                           sl_ownership *ownership, bool *sharded, sl_error *error) {
+static bool read_ownership(sl_direct *direct, const sl_target *target, sl_ownership *ownership,
+                           bool *sharded, sl_error *error) {
     bool by_uuid, found = false;
     memset(ownership, 0, sizeof *ownership);
-    if (!read_identity(connection, target, ownership, &by_uuid, sharded, error))
+    if (!read_identity(direct, target, ownership, &by_uuid, sharded, error))
         return false;
     if (!*sharded)
         return true;
     char ns[SL_NAMESPACE_ROOM];
-    bson_t documents, filter = BSON_INITIALIZER;
+    bson_t document = BSON_INITIALIZER, filter = BSON_INITIALIZER;
     bson_iter_t field;
     if (by_uuid)
         BSON_APPEND_BINARY(&filter, "uuid", BSON_SUBTYPE_UUID, ownership->uuid,
@@ -263,15 +295,15 @@ static bool read_ownership(sl_connection *connection, const sl_target *target,
     else
         BSON_APPEND_UTF8(&filter, "ns", sl_target_namespace(target, ns));
     bson_t *options = BCON_NEW("sort", "{", "lastmod", BCON_INT32(-1), "}");
-    bool ok = find_config(connection, "chunks", &filter, options, &documents, &field, &found,
-                          error);
-    *sharded = found && bson_iter_find(&field, "lastmod") && BSON_ITER_HOLDS_TIMESTAMP(&field);
+    bool ok = find_config(direct, "chunks", &filter, options, &document, &found, error);
+    *sharded = found && bson_iter_init_find(&field, &document, "lastmod") &&
+               BSON_ITER_HOLDS_TIMESTAMP(&field);
     if (*sharded) {
         uint32_t minor;
         bson_iter_timestamp(&field, &ownership->major, &minor);
     }
     bson_destroy(options);
-    bson_destroy(&documents);
+    bson_destroy(&document);
     bson_destroy(&filter);
     return ok;
 }
@@ -297,7 +329,7 @@ sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, s
     }
     sl_ownership now;
     bool sharded;
-    if (!read_ownership(direct->connection, target, &now, &sharded, error))
+    if (!read_ownership(direct, target, &now, &sharded, error))
         return SL_OWNERS_UNKNOWN;
     if (sharded && memcmp(&now, &direct->begun, sizeof now) == 0)
         return SL_OWNERS_SAME;
@@ -315,7 +347,7 @@ bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map
     *map = NULL;
     for (unsigned attempt = 0;; attempt++) {
         sl_ownership_state state = SL_OWNERS_UNKNOWN;
-        if (read_ownership(direct->connection, target, &direct->begun, &sharded, error)) {
+        if (read_ownership(direct, target, &direct->begun, &sharded, error)) {
             if (!sharded)
                 return sl_error_set(error, SL_EXIT_CLUSTER,
                                     "--route direct: %s.%s is not sharded, or is being resharded",
@@ -328,7 +360,7 @@ bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map
             return true;
         sl_shard_map_destroy(*map);
         *map = NULL;
-        if (!sl_backoff(attempt, NULL, NULL))
+        if (!sl_connection_backoff(direct->connection, attempt, error))
             return sl_error_prefix(error, "waited in vain for the chunks to stay where they are");
     }
 }

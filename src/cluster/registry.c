@@ -38,6 +38,7 @@ struct sl_registry {
     char *database;
     char *collection;
     uint32_t part, parts; /* 0: sources are loaded whole */
+    bool afresh;
 };
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
@@ -64,9 +65,10 @@ void sl_registry_close(sl_registry *registry) {
     free(registry);
 }
 
-void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts) {
+void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts, bool afresh) {
     registry->part = part;
     registry->parts = parts;
+    registry->afresh = afresh;
 }
 
 static bool run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
@@ -175,7 +177,8 @@ static bool read_batch(sl_registry *registry, sl_registry_entry *entries, size_t
     bson_append_document_end(&filter, &id);
     bson_append_document_end(&command, &filter);
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
-                "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
+                "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1), "}",
+                "batchSize", BCON_INT32((int32_t)count),
                 "singleBatch", BCON_BOOL(true));
     qsort(sorted, count, sizeof sorted[0], by_fingerprint);
 
@@ -354,11 +357,15 @@ static void append_part(const sl_registry *registry, bson_t *document, const int
         BSON_APPEND_NULL(document, path);
 }
 
+static void append_no_parts(bson_t *document) {
+    bson_t none;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "parts", &none);
+    bson_append_document_end(document, &none);
+}
+
 /* Appends the fields that every start of a source sets. */
-static void append_started(const sl_registry *registry, bson_t *document,
-                           const sl_registry_entry *entry) {
+static void append_started(bson_t *document, const sl_registry_entry *entry) {
     char name[NAME_ROOM];
-    (void)registry;
     sl_text_printable(sl_text_of(entry->name), name, sizeof name);
     BSON_APPEND_UTF8(document, "name", name);
     BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
@@ -369,8 +376,11 @@ static void append_started(const sl_registry *registry, bson_t *document,
 /* The same for a source that is there already, where a part may have been finished before. */
 static void append_started_again(const sl_registry *registry, bson_t *document,
                                  const sl_registry_entry *entry) {
-    append_started(registry, document, entry);
-    append_part(registry, document, NULL);
+    append_started(document, entry);
+    if (registry->afresh && entry->state == SL_SOURCE_LOADED)
+        append_no_parts(document);
+    else
+        append_part(registry, document, NULL);
 }
 
 static void append_part_loaded(const sl_registry *registry, bson_t *document,
@@ -380,13 +390,11 @@ static void append_part_loaded(const sl_registry *registry, bson_t *document,
 
 static void append_loaded(const sl_registry *registry, bson_t *document,
                           const sl_registry_entry *entry) {
-    bson_t none = BSON_INITIALIZER;
-    (void)registry;
     BSON_APPEND_UTF8(document, "state", "loaded");
     BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
-    BSON_APPEND_DOCUMENT(document, "parts", &none);
-    bson_destroy(&none);
+    if (registry->parts == 0) /* parts are kept: one of them may be resumed, and finish again */
+        append_no_parts(document);
 }
 
 /* Begins a write command; end it with run_write. `list` is the array that takes its parts. */
@@ -429,7 +437,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
             bson_append_document_begin(&documents, key, -1, &document);
             BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
             BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
-            append_started(registry, &document, &entries[i]);
+            append_started(&document, &entries[i]);
             bson_append_document_end(&documents, &document);
         }
         if (used == 0) {
@@ -515,25 +523,12 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
     return in_batches(registry, entries, count, start_batch, error);
 }
 
-/* Marks a part of each source, and leaves those that are complete now in front. Of two loaders that
- * finish the last parts at the same time one may find that the other has marked the source. */
+/* Marks a part of each source, and finds out how many there are now. */
 static bool finish_parts(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error) {
     int64_t known;
-    if (!update_known(registry, entries, count, append_part_loaded, &known, error) ||
-        !read_batch(registry, entries, count, error))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (entries[i].state == SL_SOURCE_LOADED) { /* and its parts are forgotten */
-            entries[i].parts_loaded = registry->parts;
-            continue;
-        }
-        /* One by one: they are few, or else it was the last part of a long load. */
-        if (entries[i].parts_loaded == registry->parts &&
-            !update_known(registry, &entries[i], 1, append_loaded, &known, error))
-            return false;
-    }
-    return true;
+    return update_known(registry, entries, count, append_part_loaded, &known, error) &&
+           read_batch(registry, entries, count, error);
 }
 
 static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
@@ -544,6 +539,19 @@ static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size
     return registry->parts > 0
                ? finish_parts(registry, entries, count, error)
                : update_known(registry, entries, count, append_loaded, &known, error);
+}
+
+static bool finish_whole_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                               sl_error *error) {
+    int64_t known;
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = SL_SOURCE_LOADED;
+    return update_known(registry, entries, count, append_loaded, &known, error);
+}
+
+bool sl_registry_finish_whole(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                              sl_error *error) {
+    return in_batches(registry, entries, count, finish_whole_batch, error);
 }
 
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,

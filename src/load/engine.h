@@ -242,6 +242,8 @@ bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
  * has been loaded before, goes into `refusal`. */
 bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
+/* Of a load in parts: marks the sources of which no part is missing. */
+bool sl_sources_mark_whole(sl_load *load, sl_error *error);
 /* Takes the numbers that the sources have, changing nothing; one that was never loaded is an error. */
 bool sl_sources_number_as_loaded(sl_load *load, sl_error *error);
 

@@ -23,6 +23,7 @@
 /* How often the journal is brought to the disk. What has been loaded since is loaded again after a
  * crash, so much and no more. */
 #define COMMIT_SECONDS 1.0
+#define STOPPING_BATCH 1000 /* documents */
 
 static struct {
     pthread_mutex_t lock;
@@ -60,6 +61,9 @@ static bool put_balancer_back(sl_error *error) {
 void sl_load_stop(sl_load *load) {
     atomic_store(&load->stop, true);
     sl_source_set_stop(load->set);
+    /* What is in hand is sent without delay then, and not in the small batches of a low rate. */
+    if (load->config->rate_limit > 0)
+        atomic_store(&load->pace.batch_documents, STOPPING_BATCH);
     sl_pace_over(load);
 }
 
@@ -203,9 +207,10 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .shard_key = sharded ? config->shard_key : NULL};
     if (!sl_resume_find_target(load, error))
         return false;
+    if (!sl_topology_read(load->connection, &load->topology, error) || !sl_route_open(load, error))
+        return false;
     atomic_store(&load->begun, true);
-    if (!not_interrupted(error) || !sl_topology_read(load->connection, &load->topology, error) ||
-        !sl_route_open(load, error) || !pause_balancer(load, error))
+    if (!not_interrupted(error) || !pause_balancer(load, error))
         return false;
     if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
@@ -286,7 +291,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
-    bool closed = sl_resume_commit_rest(load, &closing);
+    /* After a failure what is not confirmed at once is sent again. */
+    bool closed = (ok ? sl_resume_commit_rest : sl_resume_commit)(load, &closing);
     closed = sl_rejects_close(load->rejects, NULL, closed ? &closing : NULL) && closed;
     if (!closed && ok) {
         *error = closing;

@@ -155,3 +155,22 @@ bool sl_sources_mark_loaded(sl_load *load, sl_error *error) {
     free(entries);
     return ok;
 }
+
+bool sl_sources_mark_whole(sl_load *load, sl_error *error) {
+    size_t count, whole = 0, next = 0;
+    sl_registry_entry *entries = entries_of(load, &count, error);
+    for (size_t i = 0; entries && i < sl_source_set_count(load->set); i++) {
+        const sl_load_source *source = &load->sources[i];
+        if (source->skipped)
+            continue;
+        if (source->parts_loaded == load->config->parts) {
+            entries[whole] = entries[next];
+            entries[whole++].documents = source->parts_accepted;
+        }
+        next++;
+    }
+    bool ok = entries && (whole == 0 || sl_registry_finish_whole(load->registry, entries, whole,
+                                                                  error));
+    free(entries);
+    return ok;
+}

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One load, shared by several loaders (--part K/N), each with a work directory of its own.
  *
- * All of them are given the same sources. Which block belongs to which part is a matter of arithmetic
- * (sl_source_set_part), so they need not speak to each other; ids, ranges and placement are the same
- * as if one of them did everything. What they have in common is the registry: it gives a source the
- * same number whoever asks, and remembers which parts of it are loaded. The one that finishes last
- * finds that no part is missing, and counts the documents of all. */
+ * All of them are given the same sources. Which block of a source belongs to which part is a matter of
+ * arithmetic (sl_source_set_part), so they need not speak to each other; ids, ranges and placement are
+ * the same as if one of them did everything. What they have in common is the registry: it gives a
+ * source the same number whoever asks, and remembers which parts of it are loaded. The one that
+ * finishes last finds that no part is missing, counts the documents of all, and only then the source
+ * is loaded. */
 #include "engine.h"
 
+#include <string.h>
+
+#include <shardload/hash.h>
 #include <shardload/log.h>
 #include <shardload/text.h>
 
@@ -22,6 +26,12 @@ bool sl_parts_begin(sl_load *load, sl_error *error) {
                                 "%s: a pipe cannot be shared by several loaders; --part is for "
                                 "files", source->shown);
     }
+    /* By who a source is, not by its place among those of this command: another loader may have been
+     * given them in another order, or find one file more in a folder. */
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        const char *who = load->sources[i].fingerprint;
+        sl_source_set_spread(load->set, i, sl_hash((const uint8_t *)who, strlen(who)));
+    }
     sl_source_set_part(load->set, config->part, config->parts);
     return true;
 }
@@ -29,7 +39,8 @@ bool sl_parts_begin(sl_load *load, sl_error *error) {
 bool sl_parts_register(sl_load *load, sl_error *error) {
     (void)error;
     if (load->config->parts > 0)
-        sl_registry_set_part(load->registry, load->config->part, load->config->parts);
+        sl_registry_set_part(load->registry, load->config->part, load->config->parts,
+                             load->config->again && !load->resumed);
     return true;
 }
 
@@ -63,6 +74,8 @@ bool sl_parts_end(sl_load *load, sl_error *error) {
         whole++;
         documents += source->parts_accepted;
     }
+    if (!sl_sources_mark_whole(load, error))
+        return false;
     char shown[SL_HUMAN_ROOM];
     if (whole == load->active)
         sl_log_info("all %u parts are loaded: %s documents together", config->parts,

@@ -13,8 +13,7 @@ bool sl_route_open(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     if (!config->direct)
         return true;
-    /* One client for each worker, and one for the checks. */
-    return sl_direct_open(load->connection, load->topology, &load->target, load->threads + 1,
+    return sl_direct_open(load->connection, load->topology, &load->target, load->threads,
                           config->timeout_seconds, &load->direct, error);
 }
 

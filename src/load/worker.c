@@ -265,7 +265,9 @@ bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, si
     for (unsigned i = 0; i < threads; i++) {
         int code = pthread_create(&running[started], NULL, work_of, (char *)items + i * item_bytes);
         started += code == 0;
-        if (code != 0) {
+        if (code != 0 && started >= load->config->threads) { /* enough to begin with */
+            sl_worker_ended(load);
+        } else if (code != 0) {
             sl_error why;
             sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
                          threads, strerror(code));

@@ -39,7 +39,8 @@ static source_state *add(sl_source_set *set, const char *path, sl_error *error) 
     source_state *state = &set->states[set->count];
     char shown[SL_SHOWN_ROOM];
     const char *kept = sl_names_add(&set->paths, path);
-    *state = (source_state){.source = {.path = kept, .shown = kept}};
+    *state = (source_state){.source = {.path = kept, .shown = kept},
+                            .spread = set->count * UINT64_C(0xC13FA9A902A6328F)};
     if (kept && strcmp(sl_path_shown(path, shown), path) != 0)
         state->source.shown = sl_names_add(&set->paths, shown);
     if (!kept || !state->source.shown) {
@@ -269,7 +270,11 @@ void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts) {
 }
 
 bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence) {
-    return sl_source_in_share(&set->share, index, sequence);
+    return sl_source_in_share(&set->share, set->states[index].spread, sequence);
+}
+
+void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread) {
+    set->states[index].spread = spread;
 }
 
 void sl_source_set_stop(sl_source_set *set) {

@@ -16,24 +16,26 @@ typedef struct source_state {
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;
+    uint64_t spread; /* where its first block stands among the shares; see sl_source_in_share */
 } source_state;
 
 static inline bool sl_source_block_is_done(const source_state *state, uint64_t sequence) {
     return sequence >> 6 < state->done_words && (state->done[sequence >> 6] >> (sequence & 63) & 1);
 }
 
-/* Whether a block belongs to the part and the sample. Multiples of the golden ratio, modulo 1, are evenly spread
- * over any stretch of blocks, and over any of those whose index has the same low bits: so all
- * ranges get their share (see ranges.c). Another fraction for the source keeps a folder of files of
- * one block each from being taken whole. Parts are equal stretches of the places from 0 to 1, and a
+/* Whether a block belongs to the part and the sample. Multiples of the golden ratio, modulo 1, are
+ * evenly spread over any stretch of blocks, and over any of those whose index has the same low bits:
+ * so all ranges get their share (see ranges.c). Each source begins at another place (`spread`), which
+ * keeps a folder of files of one block each from being taken whole. Parts are equal stretches of the places from 0 to 1, and a
  * sample is the beginning of each of them: so each part has its share of the sample. */
 typedef struct source_share {
     uint32_t part, parts; /* 0 to parts - 1 */
     uint64_t sample;      /* UINT64_MAX: all of it */
 } source_share;
 
-static inline bool sl_source_in_share(const source_share *share, size_t source, uint64_t sequence) {
-    uint64_t place = sequence * UINT64_C(0x9E3779B97F4A7C15) + source * UINT64_C(0xC13FA9A902A6328F);
+static inline bool sl_source_in_share(const source_share *share, uint64_t spread,
+                                      uint64_t sequence) {
+    uint64_t place = sequence * UINT64_C(0x9E3779B97F4A7C15) + spread;
     unsigned __int128 among = (unsigned __int128)place * share->parts;
     return (uint64_t)(among >> 64) == share->part && (uint64_t)among <= share->sample;
 }

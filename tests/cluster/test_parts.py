@@ -99,6 +99,32 @@ class Parts(support.ClusterCase):
         self.assertEqual(self.figures(*works)["inserted"], documents)
         self.assert_whole(folder, documents=documents)
 
+    def test_the_order_of_sources_and_a_stray_file_change_nothing(self):
+        sources, _ = self.generate("B", 40000, "--seed", 3)
+        more, _ = self.generate("A", 30000, "--seed", 4)
+        stray = self.scratch / "0-notes.csv"
+        stray.write_text("\n".join([support.HEADER, support.ROW.format(id=1), ""]), "utf-8")
+        _, work_1 = self.part(1, 2, *sources, *more)
+        _, work_2 = self.part(2, 2, stray, *more, *sources)
+        sums = self.figures(work_1, work_2)
+        self.assertEqual(sums["alreadyThere"], 0)
+        self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources, *more)
+        states = {source["name"]: source["state"] for source in self.registered()}
+        self.assertEqual([states[str(path)] for path in [*sources, *more]], ["loaded", "loaded"])
+        self.assertEqual(states[str(stray)], "started")
+
+    def test_a_source_is_not_loaded_before_it_is_counted(self):
+        sources, _ = self.generate("B", 60000, "--seed", 9)
+        self.part(1, 2, *sources)
+        gone = [one["_id"] for one in self.database.t.find({}, {"_id": 1}).limit(10)]
+        self.database.t.delete_many({"_id": {"$in": gone}})
+        _, work = self.part(2, 2, *sources, code=support.EXIT_VERIFICATION)
+        self.assertEqual([source["state"] for source in self.registered()], ["started"])
+        # The part that is missing documents is loaded again: then nothing is missing.
+        self.part(1, 2, "--again", *sources)
+        self.assertEqual([source["state"] for source in self.registered()], ["loaded"])
+        self.assert_whole(*sources, documents=60000)
+
     def test_made_up_records(self):
         words = ["--format", "ycsb", "--records", 20000, "--field-count", 1]
         works = [self.part(number, 4, *words)[1] for number in (1, 2, 3, 4)]
