@@ -8,7 +8,8 @@
 #include <shardload/query.h>
 
 typedef struct sl_reload_config {
-    const sl_load_config *load; /* what, where to and how; its `sample` decides on the kind of drill */
+    const sl_load_config *load; /* what, where to and how; of a sample, its `sample` is the share */
+    bool sampled;               /* a sample was asked for: the target is left alone, whatever the share */
     const sl_suite *suite;
     const bson_t *answers;     /* an object {"answers": {query: [...]}}, which wins over the suite's; or NULL */
     unsigned repeat;           /* runs of each query; the first one is the one that counts */

@@ -24,6 +24,9 @@ static void open_suite(const sl_options *options, sl_suite **suite, sl_error *er
     size_t count = sl_option_list_count(options, "suite");
     const char *name = count > 0 ? sl_option_list_item(options, "suite", 0) : NULL;
     sl_error why = {0};
+    if (count > 1)
+        sl_option_problem(error, "--suite: a reload asks one suite; put the queries of several into one "
+                          "YAML file, or drill once for each");
     if (!name)
         sl_option_problem(error, "--suite is missing: which queries tell that the data is back? "
                           "`shardquery list` names those that are built in");
@@ -65,12 +68,13 @@ int sl_command_reload(const sl_options *options) {
         sl_option_problem(&error, "--objective: nothing takes no time; give one like 90s, 15m or 4h");
     bool ok = sl_set_up_load(&setup, options, &error) && !error.code;
     const char *sample = sl_option_string(options, "sample");
-    if (sample)
+    if (sample) /* its check has refused what is no share, and the whole */
         setup.config.sample = sl_option_share(sample);
     int code;
     if (ok) {
         const sl_reload_config config = {
             .load = &setup.config,
+            .sampled = sample != NULL,
             .suite = suite,
             .answers = answers,
             .repeat = (unsigned)sl_option_number(options, "repeat"),

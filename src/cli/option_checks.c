@@ -108,14 +108,14 @@ double sl_option_share(const char *text) {
         share /= 100;
     else if (*end)
         return 0;
-    return share > 0 && share <= 1 ? share : 0;
+    return share > 0 && share < 1 ? share : 0;
 }
 
 bool sl_check_share(const char *text, char *problem, size_t room) {
     if (sl_option_share(text) > 0)
         return true;
-    snprintf(problem, room, "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and not more "
-             "than 100%%", text);
+    snprintf(problem, room, "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and below "
+             "100%%; for the whole, leave --sample out", text);
     return false;
 }
 

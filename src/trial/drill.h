@@ -81,7 +81,7 @@ static inline const sl_drill_step *sl_drill_last(const sl_drill *drill) {
 }
 
 static inline bool sl_drill_sampled(const sl_drill *drill) {
-    return drill->config->load->sample < 1;
+    return drill->config->sampled;
 }
 
 /* Runs of each query. Those of a sample are short, and one alone would say little. */

@@ -79,10 +79,12 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
     config.report = NULL; /* these are the drill's */
     config.html = NULL;
     config.completed_by = "`shardload load` with the same sources and options";
-    if (step->share < 1) {
+    if (sl_drill_sampled(drill)) {
         config.sample = step->share;
         config.part_of_trial = true;
         config.drop = false;
+        config.threads_most = 0; /* sizes are compared: both must be loaded with the same settings */
+        config.adapt_batches = false;
     }
     int64_t start = sl_clock_ns();
     atomic_store(&drill->loading, true);

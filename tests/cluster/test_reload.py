@@ -206,6 +206,28 @@ class AnyServer:
         self.assertTrue(any("--rate-limit" in note for note in record["predicted"]["notes"]))
         self.assertEqual(self.collections(), [])
 
+    def test_no_sample_is_the_whole(self):
+        """A target that is there is never touched by a sample, not even by one of nearly all."""
+        path, _ = self.data(3000, 80)
+        self.database.t.insert_one({"_id": "here before"})
+        for share in ("100%", "1", "99.99999999999999999999%"):
+            outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop",
+                                     "--sample", share, path, code=support.EXIT_USAGE)
+            self.assertIn("for the whole, leave --sample out", outcome.err)
+            self.assertEqual(self.database.t.count_documents({}), 1)
+        _, record, _ = self.reload("--drop", "--sample", "99.999%", path)
+        self.assertEqual(self.collections(), ["t"])
+        self.assertEqual(self.database.t.count_documents({}), 1)
+        self.assertEqual(record["accounting"]["inserted"], 3000)
+
+    def test_a_sample_does_not_adapt(self):
+        """Its sizes are compared, and so are loaded with the same settings."""
+        path, _ = self.data(60000, 81)
+        _, record, _ = self.reload("--sample", "50%", path)
+        self.assertNotIn("adaptation", record["load"])
+        _, record, _ = self.reload(path)
+        self.assertIn("adaptation", record["load"])
+
     def drilling(self, path, *words):
         """A sampled drill that has brought its first documents into a throw-away collection."""
         running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
@@ -298,10 +320,13 @@ class AnyServer:
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--objective", "0s", path,
                                  code=support.EXIT_USAGE)
         self.assertIn("--objective", outcome.err)
-        for share in ("0", "101%", "5 %", "x", "-1%"):
+        for share in ("0", "101%", "100%", "1", "5 %", "x", "-1%"):
             outcome = self.shardload("reload", *self.target(), "--suite", "mot",
                                      f"--sample={share}", path, code=support.EXIT_USAGE)
             self.assertIn("is not a share", outcome.err)
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--suite", "ycsb", path,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("one suite", outcome.err)
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--compare", answers,
                                  "--work-dir", "w", path, code=support.EXIT_SOURCE)
         self.assertIn("not the record of a reload", outcome.err)
