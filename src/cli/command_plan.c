@@ -24,6 +24,39 @@ static void refuse(const sl_options *options, const char *const *names, const ch
     }
 }
 
+typedef struct model_options {
+    sl_error *error;
+    bool sources; /* there are some, which say how many documents there are */
+} model_options;
+
+/* A model needs little, so what it takes is named, and all else refused. What the environment or a
+ * configuration file says is for the other commands, too. */
+static void refuse_beside_model(void *context, const char *name, const char *value,
+                                const char *origin) {
+    static const char *const taken[] = {"model", "set", "sweep", "report", "config"};
+    static const char *const of_sources[] = {
+        "format", "schema", "names", "encoding", "trim", "missing", "include", "blocks", "records",
+        "field-count", "field-length", "integer-count", "skew", "seed"};
+    const model_options *at = context;
+    char problem[160];
+    (void)value;
+    if (strcmp(origin, "command line") != 0)
+        return;
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        if (strcmp(name, taken[i]) == 0)
+            return;
+    }
+    bool of_source = false;
+    for (size_t i = 0; i < sizeof of_sources / sizeof of_sources[0]; i++)
+        of_source = of_source || strcmp(name, of_sources[i]) == 0;
+    if (of_source && at->sources)
+        return;
+    snprintf(problem, sizeof problem, of_source
+             ? "--%s is for sources, and none is named beside the --model"
+             : "--%s has no meaning for a --model; --set gives it what it needs", name);
+    sl_option_problem(at->error, problem);
+}
+
 /* "shards=1,2,4". */
 static void read_sweep(const char *text, sl_model_config *config, double *values, sl_error *error) {
     char problem[300];
@@ -54,13 +87,13 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
 }
 
 static int run_model(const sl_options *options, sl_setup *setup, sl_error *error) {
-    static const char *const others[] = {"uri", "shards", "from", "rate", NULL};
     double values[SWEEP_MOST];
     sl_capacity_model model;
     sl_model_config config = {.load = &setup->config, .model = &model,
                               .blocks = sl_option_number(options, "blocks")};
     const char *sweep = sl_option_string(options, "sweep");
-    refuse(options, others, "has no meaning for a --model; --set gives it what it needs", error);
+    bool sources = sl_options_argument_count(options) > 0 || sl_option_given(options, "records");
+    sl_options_each(options, refuse_beside_model, &(model_options){error, sources});
     sl_error why = {0};
     bool opened = sl_capacity_open(sl_option_string(options, "model"), &model, &why);
     if (!opened) {
@@ -76,8 +109,7 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
     }
     if (sweep)
         read_sweep(sweep, &config, values, error);
-    if ((sl_options_argument_count(options) > 0 || sl_option_given(options, "records")) &&
-        !sl_set_up_source(setup, options, error))
+    if (sources && !sl_set_up_source(setup, options, error))
         return error->code;
     return error->code ? (int)error->code : (int)sl_plan_run_model(&config);
 }

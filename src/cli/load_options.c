@@ -18,7 +18,8 @@ enum {
     TUNE = SL_COMMAND_TUNE,
     RELOAD = SL_COMMAND_RELOAD,
     LOADING = LOAD | TUNE | RELOAD,
-    CONNECTED = LOADING | VERIFY | PLAN,
+    RUNNING = LOADING | VERIFY,
+    CONNECTED = RUNNING | PLAN,
     READING = CONNECTED | INSPECT,
 };
 
@@ -81,7 +82,7 @@ const sl_option_row sl_load_rows[] = {
     {"seed", 0, SL_OPTION_COUNT, "N", "1", NULL, 0, 0, READING, MADE_UP,
      "Another seed makes other records. The same options always make the same.", false, NULL},
 
-    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, SL_THREADS_MAX, CONNECTED, "Speed",
+    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, SL_THREADS_MAX, RUNNING, "Speed",
      "Worker threads, each with a connection of its own. auto: two per core; a load goes on to more "
      "or fewer of them while it runs, where that is faster.", false, NULL},
     {"batch-size", 0, SL_OPTION_COUNT, "N", "auto", "auto", 1, SL_BATCH_SIZE_MAX, LOADING, "Speed",
@@ -116,7 +117,7 @@ const sl_option_row sl_load_rows[] = {
      false, NULL},
     {"max-rejects", 0, SL_OPTION_COUNT, "N|P%", "unlimited", "unlimited|P%", 0, 0, LOADING, "Delivery",
      "Stop when more records than this, or than this percentage, are rejected.", false, NULL},
-    {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, CONNECTED, "Delivery",
+    {"work-dir", 0, SL_OPTION_STRING, "DIR", NULL, NULL, 0, 0, RUNNING, "Delivery",
      "Folder for rejects.tsv, the raw rejected records, run.json and the log. Without it, one named "
      "after target and time is made here. verify: for problems.tsv and verify.json, if it is given.",
      false, NULL},
@@ -205,7 +206,7 @@ const sl_option_row sl_load_rows[] = {
      "Write the recommended options here, as YAML for --config, instead of printing them.", false,
      NULL},
 
-    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, CONNECTED,
+    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, RUNNING,
      "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "
      "chooses tty on a terminal and plain elsewhere.", false, NULL},
     {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, CONNECTED, "Output",

@@ -174,6 +174,9 @@ static bool from_load(const bson_t *record, const char *path, sl_rates *rates, s
 
 static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
     static const char *const choices[] = {"recommended", "best"};
+    double code = number_at(record, "exitCode");
+    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+        return nothing_in(path, "its tuning did not go to its end", error);
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
         double index = number_at(record, choices[i]);
         char where[48];

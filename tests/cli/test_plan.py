@@ -227,6 +227,9 @@ class Plan(support.Case):
                           ({"options": {"sink": "null"}}, "did not go into a cluster"),
                           ({"command": "verify"}, "another command"),
                           ({"command": "tune", "settings": []}, "recommends no setting"),
+                          ({"command": "tune", "exitCode": 130, "recommended": 0,
+                            "settings": [{"rate": 900, "low": 800, "high": 990}]},
+                           "did not go to its end"),
                           ({"command": "reload"}, "there is no load in it"),
                           ({"accounting": {"inserted": 5, "bsonBytes": 5,
                                            "ofThoseByEarlierRuns": {"inserted": 3}}}, "--resume")):
@@ -245,6 +248,16 @@ class Plan(support.Case):
                                  code=support.EXIT_USAGE)
         for problem in ("no built-in model (isd-", "--shards has no meaning", "--sweep a=1"):
             self.assertIn(problem, outcome.err)
+        outcome = self.shardload("plan", "--model", "petabyte", "--db", "d", "--drop", "--no-verify",
+                                 "--index", '{"v": 1}', "--compressor", "zstd", "--username", "me",
+                                 "--blocks", 3, "--trim", code=support.EXIT_USAGE)
+        for name in ("db", "drop", "no-verify", "index", "compressor", "username"):
+            self.assertIn(f"--{name} has no meaning", outcome.err)
+        for name in ("blocks", "trim"):
+            self.assertIn(f"--{name} is for sources", outcome.err)
+        for name in ("--threads=3", "--work-dir=w", "--progress=none"):
+            outcome = self.shardload("plan", name, "x", code=support.EXIT_USAGE)
+            self.assertIn(name.split("=")[0], outcome.err)
         outcome = self.shardload("plan", "--uri", "mongodb://127.0.0.1:1", "--shards", 2, "x",
                                  code=support.EXIT_USAGE)
         for problem in ("--db is missing", "--collection is missing", "without --uri"):
