@@ -113,6 +113,8 @@ static void record_sources(sl_load *load) {
             INT64(&item, "records", facts->stored_bytes / SL_MADE_UP_BYTES);
         else
             INT64(&item, "storedBytes", facts->stored_bytes);
+        /* Else it is read from front to back, and how much there is in it shows at its end. */
+        BSON_APPEND_BOOL(&item, "cut", sl_source_is_cut(facts));
         if (source->skipped || !source->format) {
             BSON_APPEND_BOOL(&item, "leftOut", true);
         } else {

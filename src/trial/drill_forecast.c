@@ -56,34 +56,44 @@ static double figure(const bson_t *account, const char *path) {
     return 0;
 }
 
-/* The sum of a figure over the sources of the record. */
-static double sum_of_sources(const bson_t *account, const char *key) {
-    bson_iter_t iter, sources, one;
-    double sum = 0;
+/* What the record of a load says of its sources, all together. */
+typedef struct source_sums {
+    double records;      /* of those that are made up */
+    double stored_bytes;
+    bool cut;            /* all of them are: then stored bytes are bytes of text */
+} source_sums;
+
+static source_sums sum_of_sources(const bson_t *account) {
+    bson_iter_t iter, sources, field;
+    source_sums sum = {.cut = true};
     if (!bson_iter_init_find(&iter, account, "sources") || !bson_iter_recurse(&iter, &sources))
-        return 0;
+        return (source_sums){.cut = false};
     while (bson_iter_next(&sources)) {
-        if (bson_iter_recurse(&sources, &one) && bson_iter_find(&one, key))
-            sum += bson_iter_as_double(&one);
+        if (bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "leftOut") &&
+            bson_iter_as_bool(&field))
+            continue;
+        if (bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "records"))
+            sum.records += bson_iter_as_double(&field);
+        if (bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "storedBytes"))
+            sum.stored_bytes += bson_iter_as_double(&field);
+        sum.cut = bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "cut") &&
+                  bson_iter_as_bool(&field) && sum.cut;
     }
     return sum;
 }
 
 /* Documents of the whole. Made-up records are counted. The bytes of plain files are known, and so
- * is how many of them the sample has read; that all files are plain shows in that they have as many
- * as the sample's share makes them out to have. Of compressed text only the share is known, to a
- * block or two. */
+ * is how many of them the sample has read. Of compressed text only the share is known, to a block or
+ * two. */
 static sl_size size_of_whole(const sl_drill_step *sample) {
-    const bson_t *account = &sample->account;
-    double records = sum_of_sources(account, "records");
-    if (records > 0)
-        return (sl_size){records, 0};
-    double stored = sum_of_sources(account, "storedBytes");
+    const source_sums sources = sum_of_sources(&sample->account);
+    if (sources.records > 0)
+        return (sl_size){sources.records, 0};
     double blocks = fmax(sample->text_bytes / (double)SL_BLOCK_BYTES, 1);
     double by_share = sample->documents / sample->share;
-    if (sample->text_bytes > 0 &&
-        fabs(stored * sample->share / sample->text_bytes - 1) < 2.5 / blocks)
-        return (sl_size){sample->documents * stored / sample->text_bytes, 0.002 * by_share};
+    if (sources.cut && sample->text_bytes > 0)
+        return (sl_size){sample->documents * sources.stored_bytes / sample->text_bytes,
+                         0.002 * by_share};
     return (sl_size){by_share, by_share * 1.5 / blocks};
 }
 
@@ -114,6 +124,14 @@ static double scatter_of(const sl_query_run *run) {
     return run->count > 1 && run->sample.median > 0 ? run->sample.deviation / run->sample.median : 0;
 }
 
+/* The whole takes no less than its sample. */
+static void allow_for_the_model(sl_prediction *made, double sample_seconds) {
+    double below = hypot(made->seconds - made->low, 2 * MODEL_DEVIATION * made->seconds);
+    double above = hypot(made->high - made->seconds, 2 * MODEL_DEVIATION * made->seconds);
+    made->low = fmax(made->seconds - below, fmin(sample_seconds, made->seconds));
+    made->high = made->seconds + above;
+}
+
 static void forecast_phase(sl_drill *drill, unsigned phase) {
     const sl_phase_row *row = &sl_drill_phases[phase];
     bool grows = row->growth != SL_GROWS_NOT;
@@ -138,14 +156,8 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     if (grows && nothing)
         count = 0;
     *made = sl_extrapolate(row->growth, fixed, timings, count, drill->whole);
-    if (grows) {
-        double below = hypot(made->seconds - made->low, 2 * MODEL_DEVIATION * made->seconds);
-        double above = hypot(made->high - made->seconds, 2 * MODEL_DEVIATION * made->seconds);
-        /* The whole takes no less than its sample. */
-        made->low = fmax(made->seconds - below,
-                         fmin(sl_drill_last(drill)->seconds[phase], made->seconds));
-        made->high = made->seconds + above;
-    }
+    if (grows)
+        allow_for_the_model(made, sl_drill_last(drill)->seconds[phase]);
     if (phase == PHASE_LOAD)
         mind_the_reading(drill, made);
 }
@@ -163,6 +175,8 @@ static void forecast_query(sl_drill *drill, size_t query) {
     }
     drill->queries[query] =
         sl_extrapolate(row->growth, row->fixed_deviation, timings, count, drill->whole);
+    if (count > 0)
+        allow_for_the_model(&drill->queries[query], timings[count - 1].seconds);
 }
 
 static void take_notes(sl_drill *drill) {
