@@ -427,7 +427,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_INFO;
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
-    ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    bool listening = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    ok = listening;
     if (ok)
         sl_record_start(&load, "load");
     /* The sources come first: what is wrong with them shows before anything is made anywhere. */
@@ -453,7 +454,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_log_error("%s", error.message);
         code = error.code;
     }
-    sl_interrupt_stop_listening();
+    if (listening) /* else it is those of the command around this load that would end */
+        sl_interrupt_stop_listening();
     load_clear(&load);
     sl_log_close_file();
     if (config->part_of_trial)

@@ -111,12 +111,21 @@ static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
                     scaled ? ", per document" : "");
 }
 
+bool sl_drill_check_last(const bson_t *last, sl_error *error) {
+    if (strcmp(text_of(last, "command"), "reload") != 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the file of --compare is not the record of a reload (reload.json)");
+    return documents_of(last) > 0 ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "--compare: the earlier drill has loaded nothing: there is nothing to "
+                        "compare with");
+}
+
 bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
     double before = documents_of(last), after = documents_of(now);
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
-    if (before <= 0 || after <= 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "--compare: %s drill has loaded nothing",
-                            before <= 0 ? "the earlier" : "this");
+    if (after <= 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "--compare: this drill has loaded nothing");
     bool per_document = fabs(after / before - 1) > 0.001;
     sl_log_info("%s", "");
     sl_log_info("against the earlier drill: %s documents, now %s",

@@ -257,20 +257,11 @@ static bool write_record(const sl_drill *drill, sl_exit code, sl_error *error) {
     return ok;
 }
 
-static bool check_last(const bson_t *last, sl_error *error) {
-    bson_iter_t iter;
-    bool good = !last || (bson_iter_init_find(&iter, last, "command") &&
-                          BSON_ITER_HOLDS_UTF8(&iter) &&
-                          strcmp(bson_iter_utf8(&iter, NULL), "reload") == 0);
-    return good || sl_error_set(error, SL_EXIT_SOURCE,
-                                "the file of --compare is not the record of a reload (reload.json)");
-}
-
 sl_exit sl_reload_run(const sl_reload_config *config) {
     sl_drill drill = {.config = config, .start = sl_clock_ns(), .wall_start = sl_wall_clock_ms()};
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
-    bool listening = check_last(config->last, &error) &&
+    bool listening = (!config->last || sl_drill_check_last(config->last, &error)) &&
                      sl_interrupt_listen(on_first_signal, on_second_signal, &drill, &error);
     bool begun = listening && begin(&drill, &error);
     if (!begun)

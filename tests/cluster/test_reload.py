@@ -163,6 +163,7 @@ class AnyServer:
         self.assertEqual(self.collections(), ["t"], "the target is left alone, and nothing else")
         self.assertEqual(self.database.t.count_documents({}), 1)
         self.assertEqual(record["sample"], 0.3)
+        self.assertIs(record["load"]["sources"][0]["cut"], True)
         self.assert_predicted(record, 200000)
         shares = [step["share"] for step in record["steps"]]
         self.assertEqual(shares, [0.3 / 16, 0.3 / 4, 0.3])
@@ -194,6 +195,16 @@ class AnyServer:
         self.assertTrue(any("compressed" in note for note in record["predicted"]["notes"]))
         load = next(p for p in record["predicted"]["phases"] if p["name"] == "load")
         self.assertLess(load["low"], load["high"])
+
+    def test_few_blocks_of_compressed_text(self):
+        """Two blocks or three leave room for any ratio: what is compressed is not guessed by one."""
+        (path,), _ = self.generate("B", 150000, "--gzip", "--seed", 82)
+        _, record, _ = self.reload("--sample", "15%", path)
+        source = record["load"]["sources"][0]
+        self.assertIs(source["cut"], False)
+        share = record["accounting"]["inserted"] / 0.15
+        self.assertAlmostEqual(record["predicted"]["documents"] / share, 1, places=3)
+        self.assertLess(source["storedBytes"] / record["accounting"]["textBytes"] * 0.15, 0.5)
 
     def test_a_sample_that_misses_the_objective(self):
         path, _ = self.data(200000, 73)
@@ -330,6 +341,11 @@ class AnyServer:
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--compare", answers,
                                  "--work-dir", "w", path, code=support.EXIT_SOURCE)
         self.assertIn("not the record of a reload", outcome.err)
+        empty = self.file("empty.json", json.dumps({"command": "reload", "accounting": {
+            "inserted": 0, "alreadyThere": 0}}))
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--compare", empty,
+                                 "--work-dir", "w", path, code=support.EXIT_SOURCE)
+        self.assertIn("the earlier drill has loaded nothing", outcome.err)
         self.assertEqual(self.collections(), [])
 
 
