@@ -99,6 +99,7 @@ typedef struct sl_capacity_model {
     /* What a publication says that it took, in hours, all of it; NAN when nobody says. */
     double published_hours, published_low, published_high;
     char published_note[400];
+    bool other_data; /* than what was published: documents are the user's, so nothing is compared */
     sl_capacity_value values[SL_CAPACITY_INPUTS];
 } sl_capacity_model;
 

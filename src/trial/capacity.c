@@ -169,8 +169,8 @@ static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACIT
         sl_capacity_row *row = &result->rows[i];
         double hours[POINTS];
         double demand = resources[i].demand(v[GIVEN]);
-        if (isnan(v[GIVEN][resources[i].each]) || demand <= 0)
-            continue; /* not given, or nothing goes this way */
+        if (isnan(v[GIVEN][resources[i].each]) || resources[i].demand(v[UNFAVOURABLE]) <= 0)
+            continue; /* not given, or nothing goes this way whatever happens */
         for (point k = GIVEN; k < POINTS; k++) {
             hours[k] = hours_of(i, v[k]);
             longest[k] = fmax(longest[k], hours[k]);
@@ -179,7 +179,7 @@ static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACIT
                                  .capacity = v[GIVEN][resources[i].machines] *
                                              v[GIVEN][resources[i].each],
                                  .hours = range_of(hours)};
-        if (hours[GIVEN] >= longest[GIVEN])
+        if (hours[GIVEN] > 0 && hours[GIVEN] >= longest[GIVEN])
             result->bottleneck = (sl_capacity_resource)i;
     }
 }
@@ -194,11 +194,14 @@ static void compute_cost(const sl_capacity_model *model, sl_capacity_result *res
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const sl_capacity_value *machines = &model->values[kinds[i][0]];
         const sl_capacity_value *price = &model->values[kinds[i][1]];
-        if (kinds[i][0] == SL_CAPACITY_ROUTERS && model->values[SL_CAPACITY_ROUTED].value <= 0)
-            continue;
-        hourly.value += machines->value * price->value;
-        hourly.low += machines->low * price->low;
-        hourly.high += machines->high * price->high;
+        const sl_capacity_value *routed = &model->values[SL_CAPACITY_ROUTED];
+        bool always = kinds[i][0] != SL_CAPACITY_ROUTERS; /* these only where something is routed */
+        if (always || routed->value > 0)
+            hourly.value += machines->value * price->value;
+        if (always || routed->low > 0)
+            hourly.low += machines->low * price->low;
+        if (always || routed->high > 0)
+            hourly.high += machines->high * price->high;
     }
     result->cost_per_hour = hourly.value;
     result->cost = (sl_estimate){hourly.value * result->hours.value, hourly.low * result->hours.low,

@@ -98,6 +98,8 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
     if (!check_value(input, &value, error))
         return false;
     model->values[input] = value;
+    if (input == SL_CAPACITY_DOCUMENTS || input == SL_CAPACITY_DOCUMENT_BYTES)
+        model->other_data = true;
     return true;
 }
 

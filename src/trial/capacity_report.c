@@ -110,7 +110,7 @@ static void print_unknown(const sl_capacity_model *model, const sl_capacity_resu
     bool any = false;
     for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
         bool direct = (i == SL_RESOURCE_ROUTER || i == SL_RESOURCE_ROUTER_NETWORK) &&
-                      model->values[SL_CAPACITY_ROUTED].value <= 0;
+                      model->values[SL_CAPACITY_ROUTED].high <= 0;
         if (result->rows[i].known || direct)
             continue;
         fprintf(out, "%s%s", any ? "; " : "  not in the model: ", sl_capacity_resource_names[i]);
@@ -124,15 +124,14 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
                             FILE *out) {
     char a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM];
     double said = model->published_hours;
-    if (isnan(said))
+    if (isnan(said) || model->other_data)
         return;
     fprintf(out, "  published    %s", hours(said, a));
     if (model->published_low < model->published_high)
         fprintf(out, " (%s)", hours_span(&(sl_estimate){said, model->published_low,
                                                         model->published_high}, b));
     double share = result->hours.value / said;
-    bool within = result->hours.low <= model->published_high &&
-                  model->published_low <= result->hours.high;
+    bool within = result->hours.low <= said && said <= result->hours.high;
     bool fitted = false;
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++)
         fitted = fitted || model->values[i].origin == SL_ORIGIN_FITTED;
@@ -302,6 +301,6 @@ void sl_capacity_append(bson_t *document, const sl_capacity_model *model,
     BSON_APPEND_DOUBLE(document, "documentsPerSecond", result->rate);
     BSON_APPEND_DOUBLE(document, "storedBytes", result->stored_bytes);
     append_range(document, "cost", &result->cost);
-    if (!isnan(model->published_hours))
+    if (!isnan(model->published_hours) && !model->other_data)
         BSON_APPEND_DOUBLE(document, "publishedHours", model->published_hours);
 }

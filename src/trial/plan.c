@@ -32,6 +32,7 @@ static void use_preview(const sl_preview *preview, sl_capacity_model *model) {
     sl_capacity_value *documents = &model->values[SL_CAPACITY_DOCUMENTS];
     sl_capacity_value *bytes = &model->values[SL_CAPACITY_DOCUMENT_BYTES];
     double each = all->bson_bytes.value / all->documents.value;
+    model->other_data = true;
     *documents = (sl_capacity_value){.value = all->documents.value, .low = all->documents.low,
                                      .high = all->documents.high, .origin = SL_ORIGIN_MEASURED,
                                      .note = "a sample of the sources"};

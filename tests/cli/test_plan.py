@@ -305,6 +305,22 @@ class Plan(support.Case):
         self.assertEqual(plan["capacity"]["inputs"]["documents"]["value"], 50000)
         self.assertEqual(plan["capacity"]["inputs"]["documents"]["from"], "measured")
 
+    def test_what_is_published_is_compared_with_its_own_data_only(self):
+        words = ("title: t\npublished: {hours: %s, low: 5, high: 15}\nvalues:\n  documents: 36M\n"
+                 "  document-bytes: 100\n  shard-rate: {value: 1k, low: 900}\n")
+        path = self.file("mine.yaml", words % 10.5)
+        plan, text = self.plan("--model", path)
+        self.assertIn("its range holds it", text)
+        self.assertEqual(plan["capacity"]["publishedHours"], 10.5)
+        # The two ranges overlap, which does not make the published figure one of the model's.
+        path = self.file("mine.yaml", words % 13)
+        self.assertIn("its range does not hold it", self.plan("--model", path)[1])
+        (source,), _ = self.generate("B", 2000)
+        for more in (["--set", "documents=3M"], ["--set", "document-bytes=90"], [source]):
+            plan, text = self.plan("--model", path, *more)
+            self.assertNotIn("published", text.split("documents/s,")[0].split("resource")[1])
+            self.assertNotIn("publishedHours", plan["capacity"])
+
     def test_a_wrong_model_is_told_with_its_place(self):
         path = self.file("wrong.yaml", "values:\n  documents: lots\n")
         outcome = self.shardload("plan", "--model", path, code=support.EXIT_USAGE)

@@ -177,6 +177,25 @@ static void direct_needs_no_router(void **state) {
     assert_near(result.cost_per_hour, 4 * 2 + 2 * 3);
 }
 
+/* Straight, but perhaps all through routers: then these may be what is waited for. */
+static void what_may_be_routed_counts_for_the_worst(void **state) {
+    (void)state;
+    sl_capacity_model model = full();
+    set(&model, "routed=0");
+    sl_capacity_result straight = compute(&model);
+    set(&model, "routed=0..0..1");
+    set(&model, "router-rate=1");
+    sl_capacity_result result = compute(&model);
+    assert_true(result.rows[SL_RESOURCE_ROUTER].known);
+    assert_near(result.rows[SL_RESOURCE_ROUTER].hours.value, 0);
+    assert_near(result.load_hours.value, straight.load_hours.value);
+    assert_int_equal(result.bottleneck, straight.bottleneck);
+    assert_near(result.load_hours.high, 3.6e6 / 5 / 3600); /* five routers, one document/s each */
+    /* Four hosts at 2, two loaders at 3; routers at 1 at worst only. */
+    assert_near(result.cost.value, 14 * result.hours.value);
+    assert_near(result.cost.high, 19 * result.hours.high);
+}
+
 static void what_is_not_given_is_left_out(void **state) {
     (void)state;
     sl_capacity_model model;
@@ -308,6 +327,7 @@ int main(void) {
         cmocka_unit_test(every_input_has_the_effect_of_its_row),
         cmocka_unit_test(ranges_hold),
         cmocka_unit_test(direct_needs_no_router),
+        cmocka_unit_test(what_may_be_routed_counts_for_the_worst),
         cmocka_unit_test(what_is_not_given_is_left_out),
         cmocka_unit_test(yaml),
         cmocka_unit_test(what_is_wrong_is_told_where_it_stands),
