@@ -147,6 +147,22 @@ def plan():
                           "from": "the run of 1 March"}, **tail()}
 
 
+def model():
+    def span(value):
+        return {"value": value, "low": value * 0.8, "high": value * 1.5}
+    return {**head("shardload", "plan"), "capacity": {
+        "model": "mine", "title": "a model of mine",
+        "inputs": {"documents": {**span(1e9), "unit": "documents", "from": "given"},
+                   "replicas": {**span(1.0), "unit": "members", "from": "default"}},
+        "resources": [{"name": name, "unit": unit, "demand": 1e9, "capacityPerSecond": 1e5,
+                       "hours": span(hours), "utilisation": hours / 3}
+                      for name, unit, hours in (("routers, processors", "documents", 3.0),
+                                                ("hosts, disks", "bytes", 1.2))],
+        "bottleneck": "routers, processors", "loadHours": span(3.0), "indexHours": span(0.0),
+        "hours": span(3.0), "documentsPerSecond": 92_592.6, "storedBytes": 2e11,
+        "cost": span(40.0), "publishedHours": 3.5}, **tail()}
+
+
 def shards():
     rows = []
     for count in (1, 2, 4, 8):
@@ -194,7 +210,7 @@ ODD = {
     "rejects": lambda: load(300, 3, code=1, rejects=40_000),
     "interrupted": lambda: load(60, 12, code=130),
 }
-ALL = {"load": load, "tune": tune, "reload": reload, "plan": plan, "shards": shards, **ODD}
+ALL = {"load": load, "tune": tune, "reload": reload, "plan": plan, "model": model, "shards": shards, **ODD}
 
 
 def main(folder):

@@ -161,8 +161,7 @@ const char *sl_section_scalar(sl_page *page, const bson_iter_t *value) {
     return NULL;
 }
 
-/* The items of a list, or the value itself. */
-static const char *words_of(sl_page *page, const bson_iter_t *value) {
+const char *sl_section_words(sl_page *page, const bson_iter_t *value) {
     bson_iter_t items;
     const char *all = NULL;
     if (!BSON_ITER_HOLDS_ARRAY(value) || !bson_iter_recurse(value, &items))
@@ -185,7 +184,7 @@ static void list_values(sl_page *page, const bson_t *record, const char *path, c
         return;
     sl_page_table *table = NULL;
     while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
-        const char *value = words_of(page, &at);
+        const char *value = sl_section_words(page, &at);
         /* An option that is off is left out: a list that is read is a short one. */
         if (!value || strcmp(value, "false") == 0)
             continue;

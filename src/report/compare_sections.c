@@ -163,43 +163,73 @@ static bool matters(const char *option) {
     return true;
 }
 
-static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
+static bool find_option(const bson_t *record, const char *name, bson_iter_t *at) {
     bson_t options;
+    return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
+}
+
+static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
     bson_iter_t at;
-    const char *text = NULL;
-    if (sl_look_inside(record, "options", &options) && bson_iter_init_find(&at, &options, name))
-        text = sl_section_scalar(page, &at);
+    const char *text = find_option(record, name, &at) ? sl_section_words(page, &at) : NULL;
     return text ? text : "";
 }
 
+/* Lists to the last item, of which a cell shows the first ones only. */
+static bool same_option(sl_page *page, const bson_t *left, const bson_t *right, const char *name) {
+    bson_iter_t a, b;
+    if (find_option(left, name, &a) && find_option(right, name, &b) && BSON_ITER_HOLDS_ARRAY(&a) &&
+        BSON_ITER_HOLDS_ARRAY(&b)) {
+        uint32_t a_length, b_length;
+        const uint8_t *a_bytes, *b_bytes;
+        bson_iter_array(&a, &a_length, &a_bytes);
+        bson_iter_array(&b, &b_length, &b_bytes);
+        return a_length == b_length && memcmp(a_bytes, b_bytes, a_length) == 0;
+    }
+    return strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
+}
+
+/* Has one of the first `count` records this option? */
+static bool is_known(const sl_records *records, size_t count, const char *name) {
+    bson_iter_t at;
+    for (size_t i = 0; i < count; i++) {
+        if (find_option(records->items[i], name, &at))
+            return true;
+    }
+    return false;
+}
+
+/* The options of all of them: other versions have others. */
 static void compare_options(sl_page *page, const sl_records *records) {
     const char *titles[COLUMNS_MAX + 1] = {"option"};
-    bson_t options;
-    bson_iter_t at;
     sl_page_table *table = NULL;
-    bool any = false;
-    if (!sl_look_inside(records->items[0], "options", &options) || !bson_iter_init(&at, &options))
-        return;
+    size_t rows = 0;
     for (size_t i = 0; i < records->count; i++)
         titles[i + 1] = records->names[i];
-    for (size_t row = 0; row < SL_ROWS_MAX && bson_iter_next(&at);) {
-        const char *name = bson_iter_key(&at);
-        const char *first = option_of(page, records->items[0], name);
-        bool differs = false;
-        for (size_t i = 1; i < records->count && matters(name); i++)
-            differs = differs || strcmp(option_of(page, records->items[i], name), first) != 0;
-        if (!differs)
+    for (size_t from = 0; from < records->count; from++) {
+        bson_t options;
+        bson_iter_t at;
+        if (!sl_look_inside(records->items[from], "options", &options) ||
+            !bson_iter_init(&at, &options))
             continue;
-        if (!any)
-            table = sl_page_add_table(page, "Options that differ", titles, "lllllllllllll",
-                                      records->count + 1);
-        any = true;
-        row++;
-        sl_page_cell(page, table, name);
-        for (size_t i = 0; i < records->count; i++)
-            sl_page_cell(page, table, option_of(page, records->items[i], name));
+        while (bson_iter_next(&at)) {
+            const char *name = bson_iter_key(&at);
+            if (!matters(name) || is_known(records, from, name))
+                continue;
+            bool differs = false;
+            for (size_t i = 1; i < records->count; i++)
+                differs = differs || !same_option(page, records->items[0], records->items[i], name);
+            if (!differs || rows++ >= SL_ROWS_MAX)
+                continue;
+            if (!table)
+                table = sl_page_add_table(page, "Options that differ", titles, "lllllllllllll",
+                                          records->count + 1);
+            sl_page_cell(page, table, name);
+            for (size_t i = 0; i < records->count; i++)
+                sl_page_cell(page, table, option_of(page, records->items[i], name));
+        }
     }
-    if (!any)
+    sl_section_more(page, table, rows > SL_ROWS_MAX ? rows - SL_ROWS_MAX : 0);
+    if (rows == 0)
         sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "All of them had the same options.");
 }
 

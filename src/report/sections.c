@@ -13,19 +13,22 @@
 typedef struct kind {
     const char *program, *command;
     const char *title;
-    const char *array;    /* what it must have: an array */
+    const char *array;    /* what it must have: an array, or NULL */
     const char *document; /* and a document, or NULL */
+    const char *mark;     /* a document that tells it from others of the same command, or NULL */
     void (*one)(sl_page *page, const bson_t *record);
     void (*several)(sl_page *page, const sl_records *records); /* NULL: one after the other */
 } kind;
 
 static const kind kinds[] = {
-    {"shardload", "load", "Load", "phases", "accounting", sl_sections_load, sl_sections_loads},
-    {"shardload", "tune", "Tuning", "settings", NULL, sl_sections_tune, NULL},
-    {"shardload", "reload", "Disaster-recovery drill", "phases", NULL, sl_sections_reload,
+    {"shardload", "load", "Load", "phases", "accounting", NULL, sl_sections_load,
+     sl_sections_loads},
+    {"shardload", "tune", "Tuning", "settings", NULL, NULL, sl_sections_tune, NULL},
+    {"shardload", "reload", "Disaster-recovery drill", "phases", NULL, NULL, sl_sections_reload,
      sl_sections_reloads},
-    {"shardload", "plan", "Plan", "sources", "estimate", sl_sections_plan, NULL},
-    {"bench", "shards", "Shards on one machine", "rows", NULL, sl_sections_shards, NULL},
+    {"shardload", "plan", "Capacity model", NULL, NULL, "capacity", sl_sections_capacity, NULL},
+    {"shardload", "plan", "Plan", "sources", "estimate", NULL, sl_sections_plan, NULL},
+    {"bench", "shards", "Shards on one machine", "rows", NULL, NULL, sl_sections_shards, NULL},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -53,7 +56,9 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
         const kind *one = &kinds[i];
         if (strcmp(program, one->program) != 0 || !command || strcmp(command, one->command) != 0)
             continue;
-        const char *missing = !has(record, one->array, true) ? one->array : NULL;
+        if (one->mark && !has(record, one->mark, false))
+            continue;
+        const char *missing = one->array && !has(record, one->array, true) ? one->array : NULL;
         if (!missing && one->document && !has(record, one->document, false))
             missing = one->document;
         if (!missing)

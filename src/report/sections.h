@@ -28,6 +28,7 @@ void sl_sections_tune(sl_page *page, const bson_t *record);
 void sl_sections_reload(sl_page *page, const bson_t *record);
 void sl_sections_reloads(sl_page *page, const sl_records *records);
 void sl_sections_plan(sl_page *page, const bson_t *record);
+void sl_sections_capacity(sl_page *page, const bson_t *record);
 void sl_sections_shards(sl_page *page, const bson_t *record);
 
 /* ---- what several kinds share (common_sections.c) ---- */
@@ -64,6 +65,8 @@ void sl_section_more(sl_page *page, sl_page_table *table, size_t left_out);
 void sl_section_setting(sl_page *page, const bson_t *record);
 /* An option or any other scalar as text; NULL for null and what is no scalar. */
 const char *sl_section_scalar(sl_page *page, const bson_iter_t *value);
+/* The same, or the items of a list. */
+const char *sl_section_words(sl_page *page, const bson_iter_t *value);
 /* The account of a load's record as a table. */
 void sl_section_accounting(sl_page *page, const bson_t *record);
 /* Documents that a load's record accounts for, NAN when it has no account. */

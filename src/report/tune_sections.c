@@ -33,6 +33,7 @@ typedef struct setting {
 typedef struct settings {
     setting *items;
     size_t count;
+    size_t left_out;          /* what a record has beyond SETTINGS_MAX */
     double best, recommended; /* indexes as the record has them */
     double maximum, minimum;  /* of the rates */
 } settings;
@@ -49,8 +50,10 @@ static settings read_settings(sl_page *page, const bson_t *record) {
                     .recommended = sl_look_number(record, "recommended"),
                     .minimum = INFINITY};
     size_t count = sl_walk_count(record, "settings"), index = 0;
-    if (count > SETTINGS_MAX)
+    if (count > SETTINGS_MAX) {
+        all.left_out = count - SETTINGS_MAX;
         count = SETTINGS_MAX;
+    }
     all.items = sl_page_memory(page, (count + 1) * sizeof *all.items);
     for (sl_walk walk = sl_walk_start(record, "settings");
          all.items && all.count < count && sl_walk_next(&walk); index++) {
@@ -142,7 +145,7 @@ static size_t place_of(const double *values, size_t count, double value) {
 
 static const char *spread_of(sl_page *page, const setting *one) {
     char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
-    if (!(one->low >= 0) || !(one->high >= 0) || one->trials < 2)
+    if (!(one->low >= 0) || !(one->high >= 0))
         return one->trials == 1 ? "one trial" : NULL;
     return sl_page_text(page, "%s to %s", sl_short_text(one->low, low),
                         sl_short_text(one->high, high));
@@ -163,10 +166,12 @@ static void show_grid(sl_page *page, const settings *all, const char *combinatio
     const char *title = *combination ? combination : "all else the same";
     sl_grid *grid = sl_page_add_grid(
         page, sl_page_text(page, "Documents per second: %s", title),
-        "Each cell is the median of its trials, with the least and the most below; the stronger the "
-        "colour, the faster. Empty cells were not tried.", row_count, column_count);
+        "Each cell is the median of its trials; below it, the range that holds the true rate 90 times "
+        "in 100, by the spread of all trials. The stronger the colour, the faster. Empty cells were "
+        "not tried.", row_count, column_count);
     if (!grid)
         return;
+    size_t left_out = 0;
     grid->row_name = "threads";
     grid->column_name = "batch size";
     grid->maximum = all->maximum;
@@ -179,8 +184,13 @@ static void show_grid(sl_page *page, const settings *all, const char *combinatio
         const setting *one = &all->items[i];
         size_t row = place_of(rows, row_count, one->threads);
         size_t column = place_of(columns, column_count, one->batch_size);
-        if (strcmp(one->combination, combination) != 0 || row == row_count ||
-            column == column_count || !(one->rate >= 0))
+        if (strcmp(one->combination, combination) != 0)
+            continue;
+        if (row == row_count || column == column_count) {
+            left_out++;
+            continue;
+        }
+        if (!(one->rate >= 0))
             continue;
         grid->cells[row * column_count + column] = (sl_cell){
             .value = one->rate,
@@ -189,6 +199,11 @@ static void show_grid(sl_page *page, const settings *all, const char *combinatio
             .mark = mark_of(all, one),
         };
     }
+    if (left_out > 0)
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+                    sl_page_text(page, "%zu settings are not in this picture, which has room for %d "
+                                 "values each way; the record has them, and the list of the fastest "
+                                 "goes by all.", left_out, AXIS_MAX));
 }
 
 static void show_grids(sl_page *page, const settings *all) {
@@ -214,7 +229,7 @@ static int faster_first(const void *left, const void *right) {
 
 static void show_ranking(sl_page *page, settings *all) {
     static const char *const titles[] = {"threads", "batch size", "all else", "documents/s",
-                                         "spread", ""};
+                                         "90 % range", ""};
     qsort(all->items, all->count, sizeof *all->items, faster_first);
     sl_page_table *table = sl_page_add_table(page, "The fastest", titles, "rrlrrl", 6);
     size_t shown = 0;
@@ -339,6 +354,10 @@ void sl_sections_tune(sl_page *page, const bson_t *record) {
         return;
     name_combinations(page, &all);
     say_recommendation(page, &all);
+    if (all.left_out > 0)
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+                    sl_page_text(page, "The record has %zu settings more than the %d that are shown.",
+                                 all.left_out, SETTINGS_MAX));
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "trials", "trials", SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "gridTrials", "trials that the whole grid would take",

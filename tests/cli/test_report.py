@@ -153,6 +153,28 @@ class Kinds(ReportCase):
         for name in ("none", "snappy", "zlib", "zstd"):
             self.assertIn(name, page.text)
 
+    def test_tune_says_what_it_leaves_out(self):
+        record = record_maker.tune()
+        one = record["settings"][0]
+        record["settings"] = [{**one, "threads": n} for n in range(1, 31)]
+        path = self.record("tune", record)
+        for text in (self.page(path).text, self.text(path)):
+            self.assertIn("6 settings are not in this picture", " ".join(text.split()))
+        self.assertIn("holds the true rate 90 times in 100", self.page(path).text)
+        record["settings"] *= 140
+        self.assertIn("200 settings more than the 4000",
+                      " ".join(self.text(self.record("tune", record)).split()))
+
+    def test_a_capacity_model(self):
+        path = self.scratch / "model.json"
+        self.shardload("plan", "--model", "isd-hundred-shards", "--report", path)
+        page = self.page(path)
+        for words in ("Computed, not measured", "It waits for: routers, processors",
+                      "shards, documents", "published", "What it rests on", "router-rate"):
+            self.assertIn(words, page.text)
+        self.assertNotIn("replica-cost", page.text, "a default")
+        self.assertIn("svg", page.elements)
+
     def test_a_drill_is_held_against_its_objective(self):
         for met, words in (("yes", "is met"), ("no", "is NOT met"),
                            ("cannot be told", "may or may not be met")):
@@ -192,6 +214,20 @@ class SideBySide(ReportCase):
             differing = text.split("Options that differ")[1]
             self.assertNotIn("collection", differing)
             self.assertNotIn("work-dir", differing)
+
+    def test_options_that_are_lists_or_in_some_only(self):
+        first, second = record_maker.load(3), record_maker.load(3)
+        paths = [self.record("a", first), self.record("b", second)]
+        self.assertIn("All of them had the same options", self.page(*paths).text)
+        second["options"]["index"] = first["options"]["index"] = ['{"v": 1}'] * 25
+        self.assertIn("All of them had the same options",
+                      self.page(self.record("a", first), self.record("b", second)).text)
+        second["options"]["index"] = [*second["options"]["index"][:-1], '{"w": 1}']
+        second["options"]["only-here"] = "yes"
+        text = self.page(self.record("a", first), self.record("b", second)).text
+        differing = text.split("Options that differ")[1].split("Settings")[0]
+        for words in ("index", "only-here"):
+            self.assertIn(words, differing)
 
     def test_drills_against_last_month(self):
         paths = [self.record(f"drill{n}", record_maker.reload(1.0, slower))
@@ -296,7 +332,7 @@ class Foreign(ReportCase):
     def test_damaged_records_are_drawn_or_refused(self):
         chance = random.Random(20)
         makers = [lambda: record_maker.load(4, 3), lambda: record_maker.load(2, 9, points=2),
-                  record_maker.tune, record_maker.plan, record_maker.shards,
+                  record_maker.tune, record_maker.plan, record_maker.model, record_maker.shards,
                   lambda: {**record_maker.reload(), "load": record_maker.load(3)}]
         drawn = 0
         for number in range(90):
