@@ -11,7 +11,7 @@ from .data import DataSets
 from .process import Failure, rate, run, run_together
 from .servers import COLLECTION, DATABASE, Servers
 
-BATCH_DOCUMENTS, BATCH_BYTES = 10000, 16 << 20  # the loader's own defaults
+BATCH_DOCUMENTS, BATCH_BYTES = 10000, 16 << 20  # what a load begins with when it is left to itself
 EXIT_OK, EXIT_REJECTS = 0, 1
 
 
@@ -57,7 +57,7 @@ class Bench:
         self.bin = build / "bin"
         self.data = DataSets(folder, self.bin)
         self.servers = Servers(folder)
-        self.threads = 2 * machine.cores()  # the loader's own default
+        self.threads = 2 * machine.cores()  # what a load begins with when it is left to itself
         self.driver = None   # these two are known once something has been loaded
         self.version = None
         self.doing = ""  # the row, set by who runs it
