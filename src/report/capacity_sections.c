@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lookup.h"
+#include <shardload/lookup.h>
+
 #include "scale.h"
 
 #define SECONDS_PER_HOUR 3600

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lookup.h"
+#include <shardload/lookup.h>
+
 #include "scale.h"
 
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path) {

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lookup.h"
+#include <shardload/lookup.h>
+
 #include "scale.h"
 #include "series.h"
 

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lookup.h"
+#include <shardload/lookup.h>
+
 #include "scale.h"
 
 static void set_range(sl_strip *strip, const bson_t *predicted) {

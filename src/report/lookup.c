@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values out of records. */
-#include "lookup.h"
+#include <shardload/lookup.h>
 
 #define NUMBER_MAX 1e18
 

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#include "lookup.h"
+#include <shardload/lookup.h>
+
 #include "scale.h"
 
 /* Loads last hours; what is shorter than this between two points says nothing. */

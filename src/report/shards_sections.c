@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lookup.h"
+#include <shardload/lookup.h>
+
 #include "scale.h"
 
 #define BARS_MAX 60

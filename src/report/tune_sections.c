@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lookup.h"
+#include <shardload/lookup.h>
+
 #include "scale.h"
 
 #define GRIDS_MAX 24

@@ -10,53 +10,29 @@
 #include <string.h>
 
 #include <shardload/log.h>
+#include <shardload/lookup.h>
 #include <shardload/text.h>
 
 /* Two single runs closer than this are not told apart. */
 #define RATIO_SCATTER 0.1
 #define SECONDS_SCATTER 0.1
 
-static bool find(const bson_t *record, const char *path, bson_iter_t *found) {
-    bson_iter_t iter;
-    return bson_iter_init(&iter, record) && bson_iter_find_descendant(&iter, path, found);
-}
-
-static double number_of(const bson_t *record, const char *path) {
-    bson_iter_t found;
-    return find(record, path, &found) && BSON_ITER_HOLDS_NUMBER(&found) ? bson_iter_as_double(&found)
-                                                                        : 0;
-}
-
 static const char *text_of(const bson_t *record, const char *path) {
-    bson_iter_t found;
-    return find(record, path, &found) && BSON_ITER_HOLDS_UTF8(&found) ? bson_iter_utf8(&found, NULL)
-                                                                      : "unknown";
-}
-
-static unsigned shards_of(const bson_t *record) {
-    bson_iter_t found, items;
-    unsigned count = 0;
-    if (find(record, "load.topology", &found) && bson_iter_recurse(&found, &items)) {
-        while (bson_iter_next(&items))
-            count++;
-    }
-    return count;
+    const char *text = sl_look_text(record, path);
+    return text ? text : "unknown";
 }
 
 static double documents_of(const bson_t *record) {
-    return number_of(record, "accounting.inserted") + number_of(record, "accounting.alreadyThere");
+    return sl_look_amount(record, "accounting.inserted", 0) +
+           sl_look_amount(record, "accounting.alreadyThere", 0);
 }
 
 /* The seconds of a phase; negative when the record has none of that name. */
 static double phase_of(const bson_t *record, const char *name) {
-    bson_iter_t found, phases, one;
-    if (!find(record, "phases", &found) || !bson_iter_recurse(&found, &phases))
-        return -1;
-    while (bson_iter_next(&phases)) {
-        if (bson_iter_recurse(&phases, &one) && bson_iter_find(&one, "name") &&
-            BSON_ITER_HOLDS_UTF8(&one) && strcmp(bson_iter_utf8(&one, NULL), name) == 0 &&
-            bson_iter_find(&one, "seconds") && BSON_ITER_HOLDS_NUMBER(&one))
-            return bson_iter_as_double(&one);
+    for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) {
+        const char *called = sl_look_text(&walk.item, "name");
+        if (called && strcmp(called, name) == 0)
+            return sl_look_amount(&walk.item, "seconds", -1);
     }
     return -1;
 }
@@ -75,10 +51,11 @@ static void say_what_differs(const bson_t *last, const bson_t *now) {
         if (strcmp(before, after) != 0)
             sl_log_warning("  not comparable: other %s: %s, now %s", texts[i].what, before, after);
     }
-    if (shards_of(last) != shards_of(now))
-        sl_log_warning("  not comparable: another number of shards: %u, now %u", shards_of(last),
-                       shards_of(now));
-    double before = number_of(last, "sample"), after = number_of(now, "sample");
+    unsigned shards = sl_walk_count(last, "load.topology");
+    unsigned shards_now = sl_walk_count(now, "load.topology");
+    if (shards != shards_now)
+        sl_log_warning("  not comparable: another number of shards: %u, now %u", shards, shards_now);
+    double before = sl_look_amount(last, "sample", 0), after = sl_look_amount(now, "sample", 0);
     if (fabs(before - after) > 1e-9)
         sl_log_warning("  not comparable: another sample: %.3g %%, now %.3g %%", 100 * before,
                        100 * after);

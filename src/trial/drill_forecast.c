@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <shardload/document_id.h>
+#include <shardload/lookup.h>
 #include <shardload/text.h>
 
 /* How far a timing may be off when nothing better is known, as a share and in seconds. */
@@ -49,11 +50,7 @@ void sl_drill_note(sl_drill *drill, const char *format, ...) {
 }
 
 static double figure(const bson_t *account, const char *path) {
-    bson_iter_t iter, found;
-    if (bson_iter_init(&iter, account) && bson_iter_find_descendant(&iter, path, &found) &&
-        BSON_ITER_HOLDS_NUMBER(&found))
-        return bson_iter_as_double(&found);
-    return 0;
+    return sl_look_amount(account, path, 0);
 }
 
 /* What the record of a load says of its sources, all together. */
@@ -64,20 +61,13 @@ typedef struct source_sums {
 } source_sums;
 
 static source_sums sum_of_sources(const bson_t *account) {
-    bson_iter_t iter, sources, field;
     source_sums sum = {.cut = true};
-    if (!bson_iter_init_find(&iter, account, "sources") || !bson_iter_recurse(&iter, &sources))
-        return (source_sums){.cut = false};
-    while (bson_iter_next(&sources)) {
-        if (bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "leftOut") &&
-            bson_iter_as_bool(&field))
+    for (sl_walk walk = sl_walk_start(account, "sources"); sl_walk_next(&walk);) {
+        if (sl_look_truth(&walk.item, "leftOut") == 1)
             continue;
-        if (bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "records"))
-            sum.records += bson_iter_as_double(&field);
-        if (bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "storedBytes"))
-            sum.stored_bytes += bson_iter_as_double(&field);
-        sum.cut = bson_iter_recurse(&sources, &field) && bson_iter_find(&field, "cut") &&
-                  bson_iter_as_bool(&field) && sum.cut;
+        sum.records += figure(&walk.item, "records");
+        sum.stored_bytes += figure(&walk.item, "storedBytes");
+        sum.cut = sum.cut && sl_look_truth(&walk.item, "cut") == 1;
     }
     return sum;
 }

@@ -10,31 +10,18 @@
 #include <shardload/clock.h>
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
+#include <shardload/lookup.h>
 #include <shardload/text.h>
-
-static double number_at(const bson_t *document, const char *path) {
-    bson_iter_t iter, found;
-    if (bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
-        BSON_ITER_HOLDS_NUMBER(&found))
-        return bson_iter_as_double(&found);
-    return 0;
-}
 
 /* ---- the load ---- */
 
 static void read_phases(sl_drill_step *step, double wall) {
-    bson_iter_t iter, phases, one;
     double sum = 0;
-    if (!bson_iter_init_find(&iter, &step->account, "phases") || !bson_iter_recurse(&iter, &phases))
-        return;
-    while (bson_iter_next(&phases)) {
-        if (!bson_iter_recurse(&phases, &one) || !bson_iter_find(&one, "name") ||
-            !BSON_ITER_HOLDS_UTF8(&one))
-            continue;
-        const char *name = bson_iter_utf8(&one, NULL);
-        double seconds = bson_iter_find(&one, "seconds") ? bson_iter_as_double(&one) : 0;
+    for (sl_walk walk = sl_walk_start(&step->account, "phases"); sl_walk_next(&walk);) {
+        const char *name = sl_look_text(&walk.item, "name");
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
         sum += seconds;
-        for (unsigned i = 0; i < PHASES; i++) {
+        for (unsigned i = 0; name && i < PHASES; i++) {
             if (strcmp(sl_drill_phases[i].name, name) == 0)
                 step->seconds[i] += seconds;
         }
@@ -42,31 +29,14 @@ static void read_phases(sl_drill_step *step, double wall) {
     step->seconds[PHASE_ACCOUNT] = wall > sum ? wall - sum : 0;
 }
 
+/* Without memory the deviation stays unknown. */
 static void read_series(sl_drill_step *step) {
-    bson_iter_t iter, series, one;
-    size_t count = 0, room = 0;
-    sl_series_point *points = NULL;
-    if (!bson_iter_init_find(&iter, &step->account, "series") || !bson_iter_recurse(&iter, &series))
-        return;
-    while (bson_iter_next(&series)) {
-        if (count == room) {
-            room = 2 * room + 64;
-            sl_series_point *more = realloc(points, room * sizeof *points);
-            if (!more)
-                break; /* the deviation of a shorter series, then */
-            points = more;
-        }
-        points[count] = (sl_series_point){0};
-        if (!bson_iter_recurse(&series, &one))
-            continue;
-        while (bson_iter_next(&one)) {
-            if (strcmp(bson_iter_key(&one), "seconds") == 0)
-                points[count].seconds = bson_iter_as_double(&one);
-            else if (strcmp(bson_iter_key(&one), "documents") == 0)
-                points[count].documents = bson_iter_as_double(&one);
-        }
-        count++;
-    }
+    size_t count = 0;
+    sl_series_point *points =
+        calloc(sl_walk_count(&step->account, "series") + 1, sizeof *points);
+    for (sl_walk walk = sl_walk_start(&step->account, "series"); points && sl_walk_next(&walk);)
+        points[count++] = (sl_series_point){sl_look_amount(&walk.item, "seconds", 0),
+                                            sl_look_amount(&walk.item, "documents", 0)};
     step->load_deviation = sl_rate_deviation(points, count);
     free(points);
 }
@@ -96,9 +66,9 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
     sl_log_open_file(path, NULL); /* the load has closed it; without it there is the screen */
     read_phases(step, wall);
     read_series(step);
-    step->documents = number_at(&step->account, "accounting.inserted") +
-                      number_at(&step->account, "accounting.alreadyThere");
-    step->text_bytes = number_at(&step->account, "accounting.textBytes");
+    step->documents = sl_look_amount(&step->account, "accounting.inserted", 0) +
+                      sl_look_amount(&step->account, "accounting.alreadyThere", 0);
+    step->text_bytes = sl_look_amount(&step->account, "accounting.textBytes", 0);
     return code;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <shardload/json.h>
+#include <shardload/lookup.h>
 #include <shardload/text.h>
 
 #define PARTS 5
@@ -20,55 +21,13 @@
 
 static const sl_estimate unknown = {NAN, NAN, NAN};
 
-/* The number at a dotted path, or NAN. */
-static double number_at(const bson_t *record, const char *path) {
-    bson_iter_t iter, field;
-    if (!bson_iter_init(&iter, record) || !bson_iter_find_descendant(&iter, path, &field) ||
-        !BSON_ITER_HOLDS_NUMBER(&field))
-        return NAN;
-    return BSON_ITER_HOLDS_DOUBLE(&field) ? bson_iter_double(&field)
-                                          : (double)bson_iter_as_int64(&field);
-}
-
-static bool text_at(const bson_t *record, const char *path, const char **text) {
-    bson_iter_t iter, field;
-    if (!bson_iter_init(&iter, record) || !bson_iter_find_descendant(&iter, path, &field) ||
-        !BSON_ITER_HOLDS_UTF8(&field))
-        return false;
-    *text = bson_iter_utf8(&field, NULL);
-    return true;
-}
-
-/* A document or array within another one. */
-static bool section_at(const bson_t *record, const char *path, bson_t *section) {
-    bson_iter_t iter, field;
-    const uint8_t *bytes;
-    uint32_t length;
-    if (!bson_iter_init(&iter, record) || !bson_iter_find_descendant(&iter, path, &field))
-        return false;
-    if (BSON_ITER_HOLDS_DOCUMENT(&field))
-        bson_iter_document(&field, &length, &bytes);
-    else if (BSON_ITER_HOLDS_ARRAY(&field))
-        bson_iter_array(&field, &length, &bytes);
-    else
-        return false;
-    return bson_init_static(section, bytes, length);
-}
-
 /* The seconds of a phase, all of that name together; NAN when there is none. */
 static double phase_seconds(const bson_t *record, const char *name) {
-    bson_t phases, phase;
     double seconds = NAN;
-    if (!section_at(record, "phases", &phases))
-        return NAN;
-    uint32_t count = bson_count_keys(&phases);
-    for (uint32_t i = 0; i < count; i++) {
-        char room[16];
-        const char *key, *called;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        if (section_at(&phases, key, &phase) && text_at(&phase, "name", &called) &&
-            strcmp(called, name) == 0)
-            seconds = (isnan(seconds) ? 0 : seconds) + number_at(&phase, "seconds");
+    for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) {
+        const char *called = sl_look_text(&walk.item, "name");
+        if (called && strcmp(called, name) == 0)
+            seconds = (isnan(seconds) ? 0 : seconds) + sl_look_number(&walk.item, "seconds");
     }
     return seconds;
 }
@@ -80,16 +39,11 @@ static sl_estimate around(double value, double share) {
 /* ---- the rate of a load ---- */
 
 /* How much there was at `time`, between the two points of the series that it lies between. */
-static double reached_at(const bson_t *series, uint32_t count, const char *key, double time) {
+static double reached_at(const bson_t *record, const char *key, double time) {
     double seconds_before = 0, before = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        char room[16];
-        const char *index;
-        bson_t point;
-        bson_uint32_to_string(i, &index, room, sizeof room);
-        if (!section_at(series, index, &point))
-            break;
-        double seconds = number_at(&point, "seconds"), reached = number_at(&point, key);
+    for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);) {
+        double seconds = sl_look_number(&walk.item, "seconds");
+        double reached = sl_look_number(&walk.item, key);
         if (seconds >= time)
             return seconds > seconds_before
                        ? before + (reached - before) * (time - seconds_before) /
@@ -103,21 +57,18 @@ static double reached_at(const bson_t *series, uint32_t count, const char *key, 
 
 /* `all` in `seconds`, and how fast the slowest and the fastest fifth of the series were. */
 static sl_estimate rate_of(const bson_t *record, const char *key, double all, double seconds) {
-    bson_t series, last;
     sl_estimate rate = around(all / seconds, SHORT);
-    uint32_t count = section_at(record, "series", &series) ? bson_count_keys(&series) : 0;
-    char room[16];
-    const char *index;
-    if (count < PARTS)
+    double end = NAN;
+    if (sl_walk_count(record, "series") < PARTS)
         return rate;
-    bson_uint32_to_string(count - 1, &index, room, sizeof room);
-    double end = section_at(&series, index, &last) ? number_at(&last, "seconds") : NAN;
+    for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);)
+        end = sl_look_number(&walk.item, "seconds");
     if (!(end > 0))
         return rate;
     rate.low = rate.high = rate.value;
     double before = 0;
     for (int i = 1; i <= PARTS; i++) {
-        double reached = reached_at(&series, count, key, end * i / PARTS);
+        double reached = reached_at(record, key, end * i / PARTS);
         double part = (reached - before) * PARTS / end;
         rate.low = part > 0 ? fmin(rate.low, part) : rate.low;
         rate.high = fmax(rate.high, part);
@@ -135,35 +86,35 @@ static bool nothing_in(const char *path, const char *what, sl_error *error) {
 
 /* What a record tells besides the load itself. */
 static void take_phases(const bson_t *record, double documents, sl_rates *rates) {
-    double placing = number_at(record, "placing.seconds"), steps = number_at(record, "placing.steps");
+    double placing = sl_look_number(record, "placing.seconds"), steps = sl_look_number(record, "placing.steps");
     double prepare = phase_seconds(record, "prepare"), indexes = phase_seconds(record, "indexes");
     double verify = phase_seconds(record, "verify"), connect = phase_seconds(record, "connect");
-    bson_t list;
-    const char *one;
+    const char *unverified = sl_look_text(record, "options.no-verify");
     rates->connect_seconds = connect;
     rates->prepare_seconds = isnan(placing) ? prepare : prepare - placing;
     rates->step_seconds = steps > 0 ? around(placing / steps, ONCE) : STEP;
-    double built = section_at(record, "options.index", &list) ? bson_count_keys(&list)
-                   : text_at(record, "options.index", &one)   ? 1
-                                                              : 0;
+    double built = sl_look_text(record, "options.index") ? 1 : 0;
+    bson_t list;
+    if (sl_look_inside(record, "options.index", &list))
+        built = bson_count_keys(&list);
     if (built > 0 && indexes > 0)
         rates->index_documents = around(documents * built / indexes, ONCE);
-    if (verify > 0 && text_at(record, "options.no-verify", &one) && strcmp(one, "false") == 0)
+    if (verify > 0 && unverified && strcmp(unverified, "false") == 0)
         rates->verify_documents = around(documents / verify, ONCE);
 }
 
 static bool from_load(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
-    double documents = number_at(record, "accounting.inserted");
-    double bytes = number_at(record, "accounting.bsonBytes");
-    double seconds = phase_seconds(record, "load"), code = number_at(record, "exitCode");
-    const char *sink;
+    double documents = sl_look_number(record, "accounting.inserted");
+    double bytes = sl_look_number(record, "accounting.bsonBytes");
+    double seconds = phase_seconds(record, "load"), code = sl_look_number(record, "exitCode");
+    const char *sink = sl_look_text(record, "options.sink");
     if (!(documents > 0) || !(seconds > 0))
         return nothing_in(path, "there is no load in it", error);
     if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
         return nothing_in(path, "its load did not go to its end", error);
-    if (text_at(record, "options.sink", &sink) && strcmp(sink, "cluster") != 0)
+    if (sink && strcmp(sink, "cluster") != 0)
         return nothing_in(path, "its load did not go into a cluster", error);
-    if (number_at(record, "accounting.ofThoseByEarlierRuns.inserted") > 0)
+    if (sl_look_number(record, "accounting.ofThoseByEarlierRuns.inserted") > 0)
         return nothing_in(path, "its load was completed by --resume, so that its rate is not known",
                           error);
     rates->documents = rate_of(record, "documents", documents, seconds);
@@ -174,23 +125,23 @@ static bool from_load(const bson_t *record, const char *path, sl_rates *rates, s
 
 static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
     static const char *const choices[] = {"recommended", "best"};
-    double code = number_at(record, "exitCode");
+    double code = sl_look_number(record, "exitCode");
     if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
         return nothing_in(path, "its tuning did not go to its end", error);
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
-        double index = number_at(record, choices[i]);
+        double index = sl_look_number(record, choices[i]);
         char where[48];
         bson_t setting;
         if (isnan(index) || index < 0)
             continue;
         snprintf(where, sizeof where, "settings.%.0f", index);
-        if (!section_at(record, where, &setting))
+        if (!sl_look_inside(record, where, &setting))
             continue;
-        double rate = number_at(&setting, "rate");
-        rates->documents = (sl_estimate){rate, fmin(rate, number_at(&setting, "low")),
-                                         fmax(rate, number_at(&setting, "high"))};
-        double records = number_at(record, "sample.records");
-        double each = number_at(record, "sample.bsonBytes") / records;
+        double rate = sl_look_number(&setting, "rate");
+        rates->documents = (sl_estimate){rate, fmin(rate, sl_look_number(&setting, "low")),
+                                         fmax(rate, sl_look_number(&setting, "high"))};
+        double records = sl_look_number(record, "sample.records");
+        double each = sl_look_number(record, "sample.bsonBytes") / records;
         if (each > 0)
             rates->bson_bytes = sl_estimate_scaled(rates->documents, each);
         if (rate > 0)
@@ -200,15 +151,16 @@ static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, s
 }
 
 bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
-    const char *command = "load", *host;
+    const char *command = sl_look_text(record, "command"), *host = sl_look_text(record, "client.host");
     bson_t load;
     *rates = (sl_rates){.documents = unknown, .bson_bytes = unknown, .connect_seconds = NAN,
                         .prepare_seconds = NAN, .step_seconds = STEP, .index_documents = unknown,
                         .verify_documents = unknown};
-    text_at(record, "command", &command);
+    if (!command) /* records of loads were once written without */
+        command = "load";
     bool ok;
     if (strcmp(command, "reload") == 0)
-        ok = section_at(record, "load", &load) ? from_load(&load, path, rates, error)
+        ok = sl_look_inside(record, "load", &load) ? from_load(&load, path, rates, error)
                                                : nothing_in(path, "there is no load in it", error);
     else if (strcmp(command, "tune") == 0)
         ok = from_tune(record, path, rates, error);
@@ -217,7 +169,7 @@ bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rate
     else
         ok = nothing_in(path, "it is the record of another command", error);
     snprintf(rates->from, sizeof rates->from, "the %s in %.200s", command, path);
-    if (ok && text_at(record, "client.host", &host))
+    if (ok && host)
         snprintf(rates->from, sizeof rates->from, "the %s in %.150s, from %.60s", command, path,
                  host);
     return ok;

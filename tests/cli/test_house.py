@@ -29,7 +29,7 @@ HEADERS = {
     "error": "util", "estimate": "util", "extrapolate": "trial", "format": "format",
     "hash": "util", "head": "format", "histogram": "util",
     "interrupt": "load", "isd": "format", "json": "report", "load": "load",
-    "log": "util", "md5": "util", "options": "cli", "plan": "trial", "preview": "load",
+    "log": "util", "lookup": "report", "md5": "util", "options": "cli", "plan": "trial", "preview": "load",
     "private_file": "util", "process": "util", "query": "query", "reload": "trial",
     "report": "report", "run_record": "report", "schema": "format", "search": "trial",
     "source": "source", "text": "util", "tune": "trial",

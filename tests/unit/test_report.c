@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/lookup.h>
 #include <shardload/report.h>
 
-#include "../../src/report/lookup.h"
 #include "../../src/report/picture.h"
 #include "../../src/report/scale.h"
 #include "../../src/report/series.h"

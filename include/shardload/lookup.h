@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values out of records. Whatever is not there, or is of another type, is NULL or NAN: a record may
  * come from anywhere. Paths are dotted: "accounting.records". */
-#ifndef SHARDLOAD_REPORT_LOOKUP_H
-#define SHARDLOAD_REPORT_LOOKUP_H
+#ifndef SHARDLOAD_LOOKUP_H
+#define SHARDLOAD_LOOKUP_H
 
 #include <math.h>
 #include <stdbool.h>
