@@ -60,4 +60,7 @@ char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]);
  * values of password-like query options as well. Returns a malloc'd string, NULL without memory. */
 char *sl_redact_uri(const char *uri);
 
+/* Overwrites a text that may hold a password, then frees it; NULL is fine. */
+void sl_secret_free(char *text);
+
 #endif

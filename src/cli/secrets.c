@@ -137,9 +137,3 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
 void sl_secret_guard_process(void) {
     prctl(PR_SET_DUMPABLE, 0);
 }
-
-void sl_secret_free(char *text) {
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}

@@ -5,6 +5,7 @@
 #define SHARDLOAD_CLI_SECRETS_H
 
 #include <shardload/error.h>
+#include <shardload/text.h> /* sl_secret_free */
 
 /* Longer passwords than this are refused. */
 #define SL_SECRET_ROOM 1024
@@ -23,8 +24,5 @@ void sl_secret_warn_of_readers(const char *path);
 /* From here on the kernel writes no core of this process, and lets no other process of the same
  * user look into its memory or environment. */
 void sl_secret_guard_process(void);
-
-/* Overwrites a text, then frees it; NULL is fine. */
-void sl_secret_free(char *text);
 
 #endif

@@ -283,3 +283,9 @@ char *sl_redact_uri(const char *uri) {
     copy[used] = '\0';
     return copy;
 }
+
+void sl_secret_free(char *text) {
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
