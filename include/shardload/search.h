@@ -32,7 +32,7 @@ typedef enum sl_search_kind {
 
 typedef enum sl_trial_result {
     SL_TRIAL_MEASURED,
-    SL_TRIAL_IMPOSSIBLE, /* this cell never works: leave it out */
+    SL_TRIAL_IMPOSSIBLE, /* this cell does not work: leave it out, with what it has given before */
     SL_TRIAL_STOP,       /* no more trials: make do with what there is */
 } sl_trial_result;
 
@@ -64,14 +64,14 @@ typedef struct sl_search {
     sl_search_cell *cells; /* all of the grid, the last dimension running fastest */
     size_t count;
     size_t best;        /* the fastest cell; meaningless while trials is 0 */
-    size_t recommended; /* the cheapest cell that cannot be told apart from the best */
-    size_t trials;      /* used */
+    size_t recommended; /* the cheapest cell that is expected to be no more than 2 % slower */
+    size_t trials;      /* that gave the rates of all cells; 0 when no cell works */
     size_t grid_trials; /* what the full grid costs */
     double noise;       /* relative standard deviation of a single trial */
     bool ended_early;   /* by SL_TRIAL_STOP */
 } sl_search;
 
-/* Searches. A search that was told to stop is no failure. False with `error` set (SL_EXIT_USAGE)
+/* Searches. A search that was told to stop is no failure, nor one in which no cell works. False with `error` set (SL_EXIT_USAGE)
  * for a grid with no usable cell or too many, and without memory. Clear `search` in any case.
  *
  * Cheapest means: the fewest dimensions off their standard, since those change more than the speed;

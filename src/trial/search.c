@@ -94,6 +94,7 @@ static void try_cell(sl_search_state *run, size_t index) {
         run->search->trials++;
     } else {
         run->usable[index] = false;
+        run->search->trials -= cell->trials; /* rates of what does not work count for nothing */
         cell->trials = 0;
         cell->stopped = FAILED;
     }
@@ -147,6 +148,14 @@ static void try_near(sl_search_state *run, const size_t at[]) {
         try_cell(run, cell);
 }
 
+/* The first usable cell; `count` when there is none. */
+static size_t first_usable(const sl_search_state *run) {
+    size_t cell = 0;
+    while (cell < run->search->count && !run->usable[cell])
+        cell++;
+    return cell;
+}
+
 /* The middle, the corners (a fifth from the edges), and every other value of the unordered
  * dimensions once. */
 static void try_spread_cells(sl_search_state *run) {
@@ -189,7 +198,14 @@ static bool search_adaptively(sl_search_state *run, sl_error *error) {
     size_t for_the_best = (size_t)(SHARE_FOR_THE_BEST * (double)run->allowance);
     bool settled = false;
     try_spread_cells(run);
-    while (may_go_on(run) && run->search->trials > 0) {
+    while (may_go_on(run)) {
+        if (run->search->trials == 0) { /* all that was tried has failed */
+            size_t any = first_usable(run);
+            if (any == count)
+                break;
+            try_cell(run, any);
+            continue;
+        }
         if (!fit(run, error))
             return false;
         settled = settled || run->search->trials >= for_the_best;
@@ -225,7 +241,7 @@ static void judge(sl_search_state *run) {
         sl_search_cell *cell = &search->cells[i];
         if (cell->trials == 0)
             continue;
-        double spread = INTERVAL * search->noise / sqrt((double)cell->trials);
+        double spread = INTERVAL * search->noise * sqrt(sl_surface_median_variance(cell->trials));
         cell->rate = median_of(cell->rates, cell->trials);
         cell->low = cell->rate * exp(-spread);
         cell->high = cell->rate * exp(spread);

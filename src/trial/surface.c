@@ -10,8 +10,9 @@
  * beforehand: the likeliest of a small table of values is taken, given what has been measured. What
  * repeated trials of one cell say of the noise is part of that likelihood.
  *
- * All cells with trials together are a few dozen, so that everything is computed anew for each fit,
- * with dense matrices. */
+ * All cells with trials together are a few dozen as a rule, so that everything is computed anew for each
+ * fit, with dense matrices. Of more than that, a part spread evenly over them is enough to choose
+ * the model by, which is what would take long: each model costs the cube of their number. */
 #include "surface.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@
 #define JITTER 1e-9
 #define OTHER_VALUE 0.85 /* correlation of two cells that differ in an unordered dimension */
 #define NOISE_USUAL 0.04 /* what trials scatter by when nothing is known yet */
+#define MODEL_CELLS 64   /* of those with trials, at most so many choose the model */
 
 /* Reach of the correlation along an ordered dimension, in shares of its length. */
 static const double reaches[] = {0.3, 0.6, 1.2};
@@ -40,6 +42,7 @@ struct sl_surface {
     const sl_search_cell *cells;
     size_t count;
     size_t *measured; /* the cells with trials */
+    size_t *spread;   /* room for another order of them */
     size_t used;      /* of those */
     size_t room;
     double *values;   /* their observations, less `level` */
@@ -64,12 +67,13 @@ sl_surface *sl_surface_create(const sl_search_dimension *dimensions, size_t dime
     surface->cells = cells;
     surface->count = count;
     surface->measured = calloc(count, sizeof *surface->measured);
+    surface->spread = calloc(count, sizeof *surface->spread);
     surface->values = calloc(count, sizeof *surface->values);
     surface->weights = calloc(count, sizeof *surface->weights);
     surface->means = calloc(count, sizeof *surface->means);
     surface->variances = calloc(count, sizeof *surface->variances);
-    if (surface->measured && surface->values && surface->weights && surface->means &&
-        surface->variances)
+    if (surface->measured && surface->spread && surface->values && surface->weights &&
+        surface->means && surface->variances)
         return surface;
     sl_surface_destroy(surface);
     return NULL;
@@ -79,6 +83,7 @@ void sl_surface_destroy(sl_surface *surface) {
     if (!surface)
         return;
     free(surface->measured);
+    free(surface->spread);
     free(surface->values);
     free(surface->factor);
     free(surface->weights);
@@ -95,9 +100,31 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Variance of the median of n trials, in variances of one. */
-static double median_variance(size_t n) {
-    return n < 3 ? 1 / (double)n : 1.4 / (double)n;
+double sl_surface_median_variance(size_t trials) {
+    return (trials < 3 ? 1 : 1.4) / (double)trials;
+}
+
+static size_t common_factor(size_t a, size_t b) {
+    while (b > 0) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Brings to the front what stands for all: observations a golden section apart, round and round,
+ * which meets each of them once. */
+static void spread_evenly(sl_surface *surface) {
+    size_t n = surface->used, step = (size_t)(0.6180339887 * (double)n), at = 0;
+    while (common_factor(step, n) > 1)
+        step++;
+    for (size_t i = 0; i < n; i++, at = (at + step) % n) {
+        surface->spread[i] = surface->measured[at];
+        surface->weights[i] = surface->values[at];
+    }
+    memcpy(surface->measured, surface->spread, n * sizeof *surface->measured);
+    memcpy(surface->values, surface->weights, n * sizeof *surface->values);
 }
 
 static void observe(sl_surface *surface) {
@@ -127,6 +154,8 @@ static void observe(sl_surface *surface) {
     surface->level = sum / (double)surface->used;
     for (size_t i = 0; i < surface->used; i++)
         surface->values[i] -= surface->level;
+    if (surface->used > MODEL_CELLS)
+        spread_evenly(surface);
 }
 
 /* ---- the model ---- */
@@ -149,16 +178,15 @@ static double covariance(const sl_surface *surface, const surface_model *model, 
     return product;
 }
 
-/* Factors the covariance of the observations. */
-static void factorize(sl_surface *surface, const surface_model *model) {
-    size_t n = surface->used;
+/* Factors the covariance of the first n observations. */
+static void factorize(sl_surface *surface, const surface_model *model, size_t n) {
     double *factor = surface->factor;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) {
             double sum = covariance(surface, model, surface->measured[i], surface->measured[j]);
+            size_t trials = surface->cells[surface->measured[i]].trials;
             if (i == j)
-                sum += JITTER + model->noise * model->noise *
-                                    median_variance(surface->cells[surface->measured[i]].trials);
+                sum += JITTER + model->noise * model->noise * sl_surface_median_variance(trials);
             for (size_t k = 0; k < j; k++)
                 sum -= factor[i * n + k] * factor[j * n + k];
             factor[i * n + j] = i == j ? sqrt(fmax(sum, JITTER)) : sum / factor[j * n + j];
@@ -167,8 +195,7 @@ static void factorize(sl_surface *surface, const surface_model *model) {
 }
 
 /* Solves factor * x = x in place. */
-static void solve_forward(const sl_surface *surface, double *x) {
-    size_t n = surface->used;
+static void solve_forward(const sl_surface *surface, double *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < i; k++)
             x[i] -= surface->factor[i * n + k] * x[k];
@@ -176,14 +203,13 @@ static void solve_forward(const sl_surface *surface, double *x) {
     }
 }
 
-/* The logarithm of how likely the trials are under the model, but for a constant, with a light
+/* The logarithm of how likely the first n observations are under the model, but for a constant, with a light
  * preference for the usual noise. Leaves factor and weights as that model has them; the weights only
  * half solved. */
-static double likelihood(sl_surface *surface, const surface_model *model) {
-    size_t n = surface->used;
-    factorize(surface, model);
+static double likelihood(sl_surface *surface, const surface_model *model, size_t n) {
+    factorize(surface, model, n);
     memcpy(surface->weights, surface->values, n * sizeof *surface->weights);
-    solve_forward(surface, surface->weights);
+    solve_forward(surface, surface->weights, n);
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum -= surface->weights[i] * surface->weights[i] / 2 + log(surface->factor[i * n + i]);
@@ -192,36 +218,45 @@ static double likelihood(sl_surface *surface, const surface_model *model) {
            surface->scatter / (2 * model->noise * model->noise) - unusual * unusual / 2;
 }
 
+typedef struct surface_choice {
+    surface_model model;
+    double likely;
+} surface_choice;
+
+/* Keeps the likeliest height and noise with these reaches, if they beat what is kept. */
+static void choose_height_and_noise(sl_surface *surface, surface_model model,
+                                    surface_choice *kept) {
+    size_t n = surface->used < MODEL_CELLS ? surface->used : MODEL_CELLS;
+    for (size_t h = 0; h < COUNT(heights); h++) {
+        for (size_t s = 0; s < COUNT(noises); s++) {
+            model.height = heights[h];
+            model.noise = noises[s];
+            double likely = likelihood(surface, &model, n);
+            if (likely > kept->likely)
+                *kept = (surface_choice){model, likely};
+        }
+    }
+}
+
 /* The likeliest model: for the reaches one dimension after the other, starting from the middle. */
 static void choose_model(sl_surface *surface) {
     surface_model best = {.height = heights[1], .noise = noises[2]};
+    surface_choice kept = {best, -HUGE_VAL};
     for (size_t d = 0; d < SL_SEARCH_DIMENSIONS_MAX; d++)
         best.reach[d] = reaches[1];
-    double most = -HUGE_VAL;
+    choose_height_and_noise(surface, best, &kept); /* it may be that there is no reach to choose */
     for (unsigned round = 0; round < 2; round++) {
         for (size_t d = 0; d < surface->dimension_count; d++) {
             if (!surface->dimensions[d].ordered || surface->dimensions[d].count < 2)
                 continue;
+            surface_model model = kept.model;
             for (size_t r = 0; r < COUNT(reaches); r++) {
-                for (size_t h = 0; h < COUNT(heights); h++) {
-                    for (size_t s = 0; s < COUNT(noises); s++) {
-                        surface_model model = best;
-                        model.reach[d] = reaches[r];
-                        model.height = heights[h];
-                        model.noise = noises[s];
-                        double likely = likelihood(surface, &model);
-                        if (likely > most) {
-                            most = likely;
-                            surface->model = model;
-                        }
-                    }
-                }
+                model.reach[d] = reaches[r];
+                choose_height_and_noise(surface, model, &kept);
             }
-            best = surface->model;
         }
     }
-    if (most == -HUGE_VAL)
-        surface->model = best;
+    surface->model = kept.model;
 }
 
 bool sl_surface_fit(sl_surface *surface) {
@@ -239,12 +274,12 @@ bool sl_surface_fit(sl_surface *surface) {
         }
     }
     choose_model(surface);
-    likelihood(surface, &surface->model);
+    likelihood(surface, &surface->model, n);
     for (size_t c = 0; c < surface->count; c++) {
         double *row = &surface->reach[c * n];
         for (size_t i = 0; i < n; i++)
             row[i] = covariance(surface, &surface->model, c, surface->measured[i]);
-        solve_forward(surface, row);
+        solve_forward(surface, row, n);
         double mean = 0, variance = surface->model.height * surface->model.height;
         for (size_t i = 0; i < n; i++) {
             mean += row[i] * surface->weights[i];

@@ -23,6 +23,8 @@ double sl_surface_mean(const sl_surface *surface, size_t cell);
 double sl_surface_deviation(const sl_surface *surface, size_t cell);
 /* The standard deviation of the difference of two cells. */
 double sl_surface_difference(const sl_surface *surface, size_t a, size_t b);
+/* The variance of the median of `trials` trials, at least one, in variances of a single one. */
+double sl_surface_median_variance(size_t trials);
 /* The relative standard deviation of one trial. */
 double sl_surface_noise(const sl_surface *surface);
 

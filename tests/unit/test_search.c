@@ -383,6 +383,122 @@ static void test_a_cell_that_fails_is_left_out(void **state) {
     sl_search_clear(&result);
 }
 
+/* Each cell fails once it has been tried so often, or all but one of them do. */
+typedef struct fragile {
+    grid *g;
+    size_t good_trials;    /* of a cell, before it fails for ever */
+    size_t survivor;       /* the number of the cell that does not; SIZE_MAX: none */
+    size_t tried[36];
+} fragile;
+
+static sl_trial_result measure_fragile(void *context, const size_t *at, double *rate) {
+    fragile *f = context;
+    size_t cell = at[0] * 6 + at[1];
+    if (cell != f->survivor && f->tried[cell]++ >= f->good_trials)
+        return SL_TRIAL_IMPOSSIBLE;
+    return measure(f->g, at, rate);
+}
+
+/* What failed leaves no rates behind, and the counts are those of what is left. */
+static void search_fragile(size_t good_trials, size_t survivor, sl_search_kind kind,
+                           sl_search *result) {
+    static grid g;
+    const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
+    fragile f = {.g = &g, .good_trials = good_trials, .survivor = survivor};
+    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 3,
+                                 .kind = kind, .measure = measure_fragile, .context = &f};
+    sl_error error = {0};
+    make_hill(&g, 3, 3, 0.1, 0.02);
+    g.random = 4711;
+    assert_true(sl_search_run(&plan, result, &error));
+    size_t trials = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        trials += result->cells[i].trials;
+        if (strcmp(result->cells[i].stopped, "failed") == 0)
+            assert_int_equal(result->cells[i].trials, 0);
+    }
+    assert_int_equal(result->trials, trials);
+}
+
+static void test_cells_that_fail_after_they_have_worked_count_for_nothing(void **state) {
+    (void)state;
+    static const sl_search_kind kinds[] = {SL_SEARCH_ADAPTIVE, SL_SEARCH_GRID};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t good_trials = 0; good_trials < 3; good_trials++) {
+            sl_search result;
+            search_fragile(good_trials, SIZE_MAX, kinds[k], &result);
+            /* Those that were tried no more often than they work have kept their rates. */
+            assert_true(good_trials > 0 || result.trials == 0);
+            assert_true(result.trials == 0 || result.cells[result.best].trials > 0);
+            sl_search_clear(&result);
+
+            search_fragile(good_trials, 20, kinds[k], &result);
+            assert_in_range(result.trials, 1, result.grid_trials);
+            assert_true(result.cells[result.best].trials > 0);
+            assert_true(result.cells[result.recommended].trials > 0);
+            if (good_trials == 0) {
+                assert_int_equal(result.best, 20);
+                assert_int_equal(result.recommended, 20);
+            }
+            sl_search_clear(&result);
+        }
+    }
+}
+
+/* Nothing but one dimension without order: the noise is learnt from repeated trials all the same. */
+static sl_trial_result measure_kind(void *context, const size_t *at, double *rate) {
+    grid *g = context;
+    (void)at;
+    *rate = 1e5 * exp(g->noise * normal(g));
+    return SL_TRIAL_MEASURED;
+}
+
+static void test_noise_is_learnt_without_an_ordered_dimension(void **state) {
+    (void)state;
+    static grid g = {.noise = 0.2};
+    size_t covered = 0, cells = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        const sl_search_dimension dimensions[] = {{"kind", 4, false, 0}, {"threads", 1, true, 0}};
+        const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 5,
+                                     .kind = SL_SEARCH_GRID, .seed = seed, .measure = measure_kind,
+                                     .context = &g};
+        sl_search result;
+        sl_error error = {0};
+        g.random = seed + 1;
+        assert_true(sl_search_run(&plan, &result, &error));
+        assert_in_range((uint64_t)(1000 * result.noise), 99, 301);
+        for (size_t i = 0; i < result.count; i++, cells++)
+            covered += result.cells[i].low < 1e5 && 1e5 < result.cells[i].high;
+        sl_search_clear(&result);
+    }
+    print_message("of %zu intervals of 90 %%, %zu hold the truth\n", cells, covered);
+    assert_in_range(covered * 100, 82 * cells, 98 * cells);
+}
+
+/* Hundreds of cells with trials: the model is chosen by a part of them, and is as good. */
+static sl_trial_result measure_slope(void *context, const size_t *at, double *rate) {
+    grid *g = context;
+    *rate = 1e5 * exp(-0.002 * pow((double)at[0] - 12, 2) - 0.002 * pow((double)at[1] - 4, 2) +
+                      g->noise * normal(g));
+    return SL_TRIAL_MEASURED;
+}
+
+static void test_large_grids(void **state) {
+    (void)state;
+    static grid g = {.noise = 0.03, .random = 99};
+    const sl_search_dimension dimensions[] = {{"threads", 20, true, 0}, {"batch-size", 20, true, 0}};
+    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 2,
+                                 .kind = SL_SEARCH_GRID, .measure = measure_slope, .context = &g};
+    sl_search result;
+    sl_error error = {0};
+    assert_true(sl_search_run(&plan, &result, &error));
+    assert_int_equal(result.trials, 800);
+    assert_in_range((uint64_t)(1000 * result.noise), 20, 60);
+    assert_in_range(result.cells[result.best].at[0], 8, 16);
+    assert_in_range(result.cells[result.best].at[1], 0, 8);
+    sl_search_clear(&result);
+}
+
 static bool never(void *context, const size_t *at) {
     (void)context;
     (void)at;
@@ -479,6 +595,9 @@ int main(void) {
         cmocka_unit_test(test_one_cell_is_enough),
         cmocka_unit_test(test_a_search_that_is_stopped_says_what_it_has),
         cmocka_unit_test(test_a_cell_that_fails_is_left_out),
+        cmocka_unit_test(test_cells_that_fail_after_they_have_worked_count_for_nothing),
+        cmocka_unit_test(test_noise_is_learnt_without_an_ordered_dimension),
+        cmocka_unit_test(test_large_grids),
         cmocka_unit_test(test_cells_that_are_not_usable_are_not_tried),
         cmocka_unit_test(test_too_many_cells_are_refused),
         cmocka_unit_test(test_kinds_that_are_faster_are_found_and_others_keep_the_standard),
