@@ -15,7 +15,6 @@
 #include "drill.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,30 +32,7 @@
 #define WARM_UP_SHARE (1.0 / 16) /* of the sample */
 #define SMALL_SHARE (1.0 / 4)
 
-/* ---- what must be removed ---- */
-
-/* The throw-away collection that there is. */
-static struct {
-    pthread_mutex_t lock;
-    char name[SL_THROWAWAY_ROOM]; /* "" for none */
-} litter = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void set_litter(const char *name) {
-    pthread_mutex_lock(&litter.lock);
-    snprintf(litter.name, sizeof litter.name, "%s", name);
-    pthread_mutex_unlock(&litter.lock);
-}
-
-static bool remove_litter(const sl_drill *drill, sl_error *error) {
-    pthread_mutex_lock(&litter.lock);
-    bool ok = !litter.name[0] || sl_throwaway_drop(drill->connection, drill->config->load->database,
-                                                   litter.name, error);
-    if (!ok)
-        sl_error_prefix(error, "the throw-away collection %s is left", litter.name);
-    litter.name[0] = '\0';
-    pthread_mutex_unlock(&litter.lock);
-    return ok;
-}
+/* ---- interrupts ---- */
 
 static void on_first_signal(void *context) {
     sl_drill *drill = context;
@@ -68,20 +44,9 @@ static void on_first_signal(void *context) {
 
 static void on_second_signal(void *context) {
     sl_drill *drill = context;
-    char name[SL_THROWAWAY_ROOM];
     sl_error error = {0};
-    if (sl_drill_sampled(drill)) {
-        pthread_mutex_lock(&litter.lock);
-        strcpy(name, litter.name);
-        pthread_mutex_unlock(&litter.lock);
-        bool ok = remove_litter(drill, &error);
-        if (name[0] && ok) {
-            nanosleep(&(struct timespec){0, 300000000}, NULL);
-            ok = sl_throwaway_drop(drill->connection, drill->config->load->database, name, &error);
-        }
-        if (!ok)
-            sl_log_error("%s", error.message);
-    }
+    if (!sl_litter_remove_at_once(&error))
+        sl_log_error("%s", error.message);
     if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* else the load has said so */
         sl_log_warning("stopped at once");
 }
@@ -186,9 +151,9 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
     snprintf(path, sizeof path, "%s/%s/journal", drill->work_directory, folder);
     unlink(path);
     snprintf(path, sizeof path, "%s/%s", drill->work_directory, folder);
-    set_litter(name);
+    sl_litter_note(drill->connection, load->database, name);
     sl_exit code = sl_drill_run_step(drill, share, name, path);
-    if (!remove_litter(drill, &error)) {
+    if (!sl_litter_remove(&error)) {
         report_error(&error);
         code = code == SL_EXIT_OK ? error.code : code;
     }
@@ -280,7 +245,7 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
         code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
     }
     sl_error removing = {0};
-    if (drill.connection && !remove_litter(&drill, &removing))
+    if (drill.connection && !sl_litter_remove(&removing))
         report_error(&removing);
     if (listening)
         sl_interrupt_stop_listening();

@@ -3,27 +3,52 @@
 #include "throwaway.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <shardload/hash.h>
 #include <shardload/log.h>
 #include <shardload/process.h>
 
-#define HOST_ROOM 33
+#define HOST_ROOM SL_THROWAWAY_HOST_ROOM
+#define HOST_SHOWN 16     /* bytes of the host's own name */
 #define NAMESPACE_MAX 255 /* bytes, of database, dot and collection */
 #define REGISTRY ".sources"
+#define LAST_INSERT_NS 300000000 /* what was in flight at the second signal has come in by then */
 
-/* This host's name as it stands in names of collections: dots would be taken for separators. */
-static void own_host(char out[HOST_ROOM]) {
-    char name[256] = "";
-    gethostname(name, sizeof name - 1);
-    snprintf(out, HOST_ROOM, "%.*s", HOST_ROOM - 1, name[0] ? name : "host");
-    for (char *at = out; *at; at++) {
+/* ---- names ---- */
+
+void sl_throwaway_host(const char *name, const char *boot, uint64_t space, char out[HOST_ROOM]) {
+    char whole[512];
+    int length = snprintf(whole, sizeof whole, "%.300s %.100s %llu", name, boot,
+                          (unsigned long long)space);
+    uint64_t hash = sl_hash((const uint8_t *)whole, (size_t)length);
+    snprintf(out, HOST_ROOM, "%.*s-%012llx", HOST_SHOWN, name[0] ? name : "host",
+             (unsigned long long)(hash >> 16));
+    for (char *at = out; *at; at++) { /* dots would be taken for separators */
         if (!isalnum((unsigned char)*at))
             *at = '-';
     }
+}
+
+static void own_host(char out[HOST_ROOM]) {
+    char name[256] = "", boot[64] = "";
+    struct stat space = {.st_ino = 0};
+    gethostname(name, sizeof name - 1);
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file) {
+        if (!fgets(boot, sizeof boot, file))
+            boot[0] = '\0';
+        fclose(file);
+    }
+    if (stat("/proc/self/ns/pid", &space) != 0)
+        space.st_ino = 0;
+    sl_throwaway_host(name, boot, (uint64_t)space.st_ino, out);
 }
 
 bool sl_throwaway_name(const char *database, const char *collection, const char *kind,
@@ -40,8 +65,10 @@ bool sl_throwaway_name(const char *database, const char *collection, const char 
                         SL_THROWAWAY_ROOM - 1, out, NAMESPACE_MAX);
 }
 
-bool sl_throwaway_drop(sl_connection *connection, const char *database, const char *name,
-                       sl_error *error) {
+/* ---- leftovers ---- */
+
+static bool drop(sl_connection *connection, const char *database, const char *name,
+                 sl_error *error) {
     const sl_target target = {.database = database, .collection = name};
     return sl_drop_target(connection, &target, error);
 }
@@ -69,7 +96,8 @@ static bool remove_leftover(sl_connection *connection, const char *database, con
     if (!read_maker(made_by, &maker))
         return true;
     if (strcmp(maker.host, host) != 0) {
-        sl_log_warning("%s.%s was made by process %lld on %s; if that has ended, drop it by hand",
+        sl_log_warning("%s.%s was made by process %lld of %s, which is another host, or this one "
+                       "before it was started anew; if that process has ended, drop it by hand",
                        database, name, maker.pid, maker.host);
         return true;
     }
@@ -78,7 +106,7 @@ static bool remove_leftover(sl_connection *connection, const char *database, con
         return true;
     sl_log_warning("removing %s.%s, which process %lld left when it was killed", database, name,
                    maker.pid);
-    return sl_throwaway_drop(connection, database, name, error);
+    return drop(connection, database, name, error);
 }
 
 /* A regular expression that the names of this kind begin with; malloc'd. */
@@ -129,4 +157,68 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
     bson_destroy(list);
     free(pattern);
     return ok;
+}
+
+/* ---- the one that there is ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    sl_connection *connection;
+    const char *database;
+    char name[SL_THROWAWAY_ROOM]; /* "" for none */
+} litter = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void sl_litter_note(sl_connection *connection, const char *database, const char *name) {
+    pthread_mutex_lock(&litter.lock);
+    litter.connection = connection;
+    litter.database = database;
+    snprintf(litter.name, sizeof litter.name, "%s", name);
+    pthread_mutex_unlock(&litter.lock);
+}
+
+static bool remove_locked(unsigned times, sl_error *error) {
+    bool ok = true;
+    for (unsigned i = 0; ok && litter.name[0] && i < times; i++) {
+        if (i > 0)
+            nanosleep(&(struct timespec){0, LAST_INSERT_NS}, NULL);
+        ok = drop(litter.connection, litter.database, litter.name, error);
+    }
+    if (ok)
+        litter.name[0] = '\0';
+    return ok || sl_error_prefix(error, "the throw-away collection %s.%s is left; the next trial of the "
+                                 "same target removes it", litter.database, litter.name);
+}
+
+bool sl_litter_remove(sl_error *error) {
+    pthread_mutex_lock(&litter.lock);
+    bool ok = remove_locked(1, error);
+    pthread_mutex_unlock(&litter.lock);
+    return ok;
+}
+
+bool sl_litter_remove_at_once(sl_error *error) {
+    pthread_mutex_lock(&litter.lock);
+    bool ok = remove_locked(2, error);
+    pthread_mutex_unlock(&litter.lock);
+    return ok;
+}
+
+/* ---- loads into it ---- */
+
+sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collection,
+                                const char *work_directory, double share, bson_t *account) {
+    sl_load_config load = *whole;
+    load.collection = collection;
+    load.work_directory = work_directory;
+    load.sample = share;
+    load.account = account;
+    load.part_of_trial = true;
+    load.threads_most = 0;
+    load.adapt_batches = false;
+    load.again = false;
+    load.resume = false;
+    load.report = NULL;
+    load.html = NULL;
+    load.progress = SL_PROGRESS_NONE;
+    return load;
 }

@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Throw-away collections beside the target: named after the process that made them, so that the next
- * drill knows which of them nobody will remove any more. */
+/* Throw-away collections beside the target: the loads into them, and how they are removed again.
+ * They are named after the process that made them, so that the next trial knows which of them nobody
+ * will remove any more. */
 #ifndef SHARDLOAD_THROWAWAY_H
 #define SHARDLOAD_THROWAWAY_H
 
+#include <stdint.h>
+
 #include <shardload/cluster.h>
+#include <shardload/load.h>
 
 #define SL_THROWAWAY_ROOM 256
+
+/* ---- names ---- */
+
+/* How a host stands in such a name: the beginning of its own name, to be read, and a hash of all that
+ * tells it from others: its whole name, this run of its kernel (`boot`), and the inode of the space in
+ * which its process numbers hold, since containers may share the other two. */
+#define SL_THROWAWAY_HOST_ROOM 33
+void sl_throwaway_host(const char *name, const char *boot, uint64_t space,
+                       char out[SL_THROWAWAY_HOST_ROOM]);
 
 /* "<collection>.<kind>.<host>.<pid>.<start>.<number>" into `out`: `start` is when this process began,
  * in the kernel's ticks. False (SL_EXIT_USAGE) when that is too long for a name. */
@@ -19,8 +32,31 @@ bool sl_throwaway_name(const char *database, const char *collection, const char 
 bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *database,
                                    const char *collection, const char *kind, sl_error *error);
 
-/* Drops a throw-away collection and its registry. */
-bool sl_throwaway_drop(sl_connection *connection, const char *database, const char *name,
-                       sl_error *error);
+/* ---- the one that there is ---- */
+
+/* A process has one throw-away collection at a time. What follows may be called by the thread that
+ * makes it and by the one that hears signals. */
+
+/* Notes the collection before it is made. All is borrowed but `name`, until the process is done with
+ * throw-away collections. */
+void sl_litter_note(sl_connection *connection, const char *database, const char *name);
+
+/* Drops the collection that is noted, with its registry; true when there is none. False, with the
+ * name in the error, when it is left: it stays noted, so that this can be tried again. */
+bool sl_litter_remove(sl_error *error);
+
+/* The same for the second signal, while a load may be under way: that has been told to stop, but may
+ * have one more insert in flight, which would make the collection again. So it is dropped twice, a
+ * moment apart. */
+bool sl_litter_remove_at_once(sl_error *error);
+
+/* ---- loads into it ---- */
+
+/* The configuration of a load of `share` of the blocks that another command runs, from that of the
+ * whole: into `collection`, with everything at one setting from start to end, and nothing of what the
+ * user wants to have of the whole: no report, no page, no hint how to complete it. The caller says
+ * whether to drop and to verify. All is borrowed. */
+sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collection,
+                                const char *work_directory, double share, bson_t *account);
 
 #endif

@@ -3,8 +3,8 @@
  * sample, search, compare what compressors store, report, recommend.
  *
  * All trials use one throw-away collection, which each of them makes anew and drops. Whatever ends
- * the tuning, it is dropped; only when the process dies at once (a second Ctrl-C, a kill) it stays,
- * until the next tuning of the same collection finds it. */
+ * the tuning, it is dropped, at a second Ctrl-C by the thread that hears it; only when the process is
+ * killed it stays, until the next tuning of the same collection finds it. */
 #include "tuning.h"
 
 #include <stdio.h>
@@ -25,15 +25,15 @@
 
 static void on_first_signal(void *context) {
     (void)context;
-    sl_log_warning("stopping; once more to stop at once");
+    sl_log_warning("stopping; the throw-away collection is removed; once more to stop at once");
 }
 
 static void on_second_signal(void *context) {
-    const sl_tune *tune = context;
-    if (tune->scratch[0])
-        sl_log_warning("stopped at once: %s.%s is left behind; the next tuning of %s removes it",
-                       tune->config->load->database, tune->scratch,
-                       tune->config->load->collection);
+    sl_error error = {0};
+    (void)context;
+    if (!sl_litter_remove_at_once(&error))
+        sl_log_error("%s", error.message);
+    sl_log_warning("stopped at once");
 }
 
 /* ---- the work directory ---- */
@@ -65,12 +65,12 @@ static bool check_files(const sl_tune *tune, sl_error *error) {
     snprintf(path, sizeof path, "%s/tune.json", tune->work_directory);
     return sl_json_may_write_file(path, error) && (!report || sl_json_may_write_file(report, error)) &&
            (!tune->config->html || sl_json_may_write_file(tune->config->html, error)) &&
-           (!tune->config->save || sl_json_may_write_file(tune->config->save, error));
+           (!tune->config->save || sl_private_file_may_replace(tune->config->save, error));
 }
 
 /* ---- trials ---- */
 
-static bool time_is_up(const sl_tune *tune) {
+bool sl_tune_time_is_up(const sl_tune *tune) {
     double limit = tune->config->time_max;
     return limit > 0 && sl_seconds_since(tune->begun) + tune->trial_seconds +
                                 tune->around_seconds > limit;
@@ -82,18 +82,19 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
         tune->interrupted = true;
         return SL_TRIAL_STOP;
     }
-    if (time_is_up(tune)) {
+    if (sl_tune_time_is_up(tune)) {
         tune->out_of_time = true;
         return SL_TRIAL_STOP;
     }
     sl_tune_load figures;
     char setting[200], human[SL_HUMAN_ROOM];
     sl_tune_describe(tune, at, setting, sizeof setting);
-    if (!sl_tune_load_once(tune, at, tune->share, false, &figures)) {
-        if (tune->failure.code != SL_EXIT_USAGE)
+    size_t cell = sl_tune_cell(tune, at);
+    if (!sl_tune_load_once(tune, at, tune->share, SL_TUNE_FOR_RATE, &figures)) {
+        /* What has worked before is not refused: something else is wrong. */
+        if (tune->search.cells[cell].trials > 0 || !sl_tune_was_refused(tune))
             return SL_TRIAL_STOP;
-        tune->failure = (sl_error){SL_EXIT_OK, ""}; /* this server does not take that setting */
-        sl_log_warning("left out: %s", setting);
+        sl_log_warning("left out: %s, which fails for the reason above", setting);
         return SL_TRIAL_IMPOSSIBLE;
     }
     if (figures.seconds <= 0 || figures.documents == 0) {
@@ -102,7 +103,6 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
                      "--trial-bytes");
         return SL_TRIAL_STOP;
     }
-    size_t cell = sl_tune_cell(tune, at);
     tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] =
         (sl_tune_trial){figures.documents, figures.seconds};
     *rate = (double)figures.documents / figures.seconds;
@@ -118,7 +118,7 @@ static void plan_search(sl_tune *tune) {
             .name = sl_tune_option(d),
             .count = config->values[d].count,
             .ordered = d == SL_TUNE_THREADS || d == SL_TUNE_BATCH_SIZE,
-            .standard = config->values[d].standard,
+            .standard = tune->standard[d],
         };
     tune->plan = (sl_search_plan){
         .dimensions = tune->dimensions, .dimension_count = SL_TUNE_DIMENSIONS,
@@ -132,8 +132,12 @@ static void say_what_comes(sl_tune *tune) {
     char count[SL_HUMAN_ROOM], long_it_takes[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     tune->planned = sl_search_trials_max(&tune->plan);
     size_t cells = sl_search_cells(&tune->plan), all = 1;
-    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
-        all *= tune->dimensions[d].count;
+    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++) {
+        size_t taken = 0;
+        for (size_t v = 0; v < tune->dimensions[d].count; v++)
+            taken += !tune->refused[d][v];
+        all *= taken;
+    }
     double seconds = (double)tune->planned * (tune->trial_seconds + tune->around_seconds);
     sl_log_info("each trial loads the same %s documents (%s of BSON), %.3g %% of the sources",
                 sl_human_count(tune->documents, count),
@@ -146,6 +150,16 @@ static void say_what_comes(sl_tune *tune) {
                 sl_human_seconds(seconds, long_it_takes),
                 tune->config->time_max > 0 && tune->config->time_max < seconds
                     ? ", which --max-time cuts short" : "");
+}
+
+/* Before anything is loaded. */
+static bool check_size(const sl_tune *tune, sl_error *error) {
+    size_t cells = 1;
+    for (size_t d = 0; d < SL_TUNE_DIMENSIONS && cells <= SL_SEARCH_CELLS_MAX; d++)
+        cells *= tune->config->values[d].count;
+    return cells <= SL_SEARCH_CELLS_MAX ||
+           sl_error_set(error, SL_EXIT_USAGE, "more than %d settings to try: name fewer values with "
+                        "the --try options", SL_SEARCH_CELLS_MAX);
 }
 
 static bool search(sl_tune *tune, sl_error *error) {
@@ -161,6 +175,8 @@ static bool search(sl_tune *tune, sl_error *error) {
         *error = tune->failure;
         return false;
     }
+    if (tune->search.trials == 0 && !tune->interrupted && !tune->out_of_time)
+        return sl_error_set(error, SL_EXIT_CLUSTER, "no setting works: see the reasons above");
     if (tune->out_of_time)
         sl_log_warning("--max-time is reached after %zu trials: this is what they show",
                        tune->search.trials);
@@ -169,13 +185,6 @@ static bool search(sl_tune *tune, sl_error *error) {
 
 /* ---- what is left in the end ---- */
 
-static bool write_text(const char *path, const char *text, sl_error *error) {
-    FILE *file = fopen(path, "w");
-    bool ok = file && fputs(text, file) >= 0;
-    ok = file && fclose(file) == 0 && ok;
-    return ok || sl_error_set(error, SL_EXIT_USAGE, "--save %s: cannot be written", path);
-}
-
 static bool save_recommendation(const sl_tune *tune, sl_error *error) {
     char *yaml = sl_tune_yaml(tune);
     if (!yaml)
@@ -183,7 +192,8 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
     const char *path = tune->config->save;
     bool ok = true;
     if (path) {
-        ok = write_text(path, yaml, error);
+        ok = sl_private_file_replace(path, yaml, strlen(yaml), error) ||
+             sl_error_prefix(error, "--save");
         if (ok)
             printf("\nsaved in %s, for: shardload load --config %s ...\n", path, path);
     } else {
@@ -216,7 +226,8 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
 
 static bool begin(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
-    return sl_connection_open(load->uri, "shardload tune", 2, &tune->connection, error) &&
+    return check_size(tune, error) &&
+           sl_connection_open(load->uri, "shardload tune", 3, &tune->connection, error) &&
            name_work_directory(tune, error) && check_files(tune, error) &&
            sl_throwaway_remove_leftovers(tune->connection, load->database, load->collection, "tune",
                                          error) &&
@@ -232,39 +243,51 @@ static bool run(sl_tune *tune, sl_error *error) {
                             sl_deployment_name(server->deployment));
     sl_log_info("%s: %s, server %s", sl_connection_display_uri(tune->connection),
                 sl_deployment_name(server->deployment), server->version);
-    if (!sl_tune_choose_sample(tune, error) || !search(tune, error))
+    return sl_tune_choose_sample(tune, error) && search(tune, error);
+}
+
+/* What has been found is shown and saved first: comparing compressors takes long, and may fail. */
+static bool tell(sl_tune *tune, bool ok, sl_error *error) {
+    if (tune->search.trials == 0)
+        return true;
+    sl_tune_show(tune);
+    if (!ok || tune->interrupted)
+        return true;
+    if (!save_recommendation(tune, error))
         return false;
-    return !tune->config->storage || tune->interrupted || tune->search.trials == 0 ||
-           sl_tune_compare_storage(tune, error);
+    if (tune->config->storage) {
+        sl_tune_compare_storage(tune);
+        sl_tune_show_storage(tune);
+    }
+    return true;
+}
+
+/* Of several things that went wrong the first decides the exit code. */
+static void report_error(const sl_error *error, sl_exit *code) {
+    if (error->code)
+        sl_log_error("%s", error->message);
+    if (*code == SL_EXIT_OK)
+        *code = error->code;
 }
 
 sl_exit sl_tune_run(const sl_tune_config *config) {
-    sl_error error = {0}, removing = {0}, writing = {0};
+    sl_error error = {0}, telling = {0}, removing = {0}, writing = {0};
+    sl_exit code = SL_EXIT_OK;
     sl_tune tune = {.config = config, .begun = sl_clock_ns(), .begun_at = sl_wall_clock_ms()};
     bool listening = sl_interrupt_listen(on_first_signal, on_second_signal, &tune, &error);
     bool ok = listening && run(&tune, &error);
-    if (ok)
-        error = (sl_error){SL_EXIT_OK, ""}; /* whatever was no failure in the end */
-    if (tune.scratch[0] &&
-        !sl_throwaway_drop(tune.connection, config->load->database, tune.scratch, &removing)) {
-        sl_log_error("%s", removing.message);
-        error.code = error.code ? error.code : removing.code;
+    if (!ok && !tune.interrupted)
+        report_error(&error, &code);
+    if (!tell(&tune, ok, &telling))
+        report_error(&telling, &code);
+    if (!sl_litter_remove(&removing))
+        report_error(&removing, &code);
+    if (tune.interrupted || (listening && sl_interrupt_requested())) {
+        code = SL_EXIT_INTERRUPTED;
+        sl_log_error("interrupted%s", removing.code ? "" : "; nothing is left in the cluster");
     }
-    if (tune.interrupted || (listening && sl_interrupt_requested()))
-        sl_error_set(&error, SL_EXIT_INTERRUPTED, "interrupted; nothing is left in the cluster");
-    if (error.message[0])
-        sl_log_error("%s", error.message);
-    if (tune.search.trials > 0) {
-        sl_tune_show(&tune);
-        if (ok && !tune.interrupted && !save_recommendation(&tune, &writing))
-            ok = false;
-    }
-    if (tune.scratch[0] && !write_records(&tune, error.code, &writing))
-        ok = false;
-    if (writing.code) {
-        sl_log_error("%s", writing.message);
-        error.code = error.code ? error.code : writing.code;
-    }
+    if (tune.scratch[0] && !write_records(&tune, code, &writing))
+        report_error(&writing, &code);
     if (listening)
         sl_interrupt_stop_listening();
     for (size_t i = 0; i < tune.storage_count; i++)
@@ -272,5 +295,5 @@ sl_exit sl_tune_run(const sl_tune_config *config) {
     sl_search_clear(&tune.search);
     free(tune.trials);
     sl_connection_close(tune.connection);
-    return error.code;
+    return code;
 }

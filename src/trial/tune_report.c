@@ -95,7 +95,8 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
             BSON_APPEND_DOUBLE(&setting, "low", rounded(cell->low, 10));
             BSON_APPEND_DOUBLE(&setting, "high", rounded(cell->high, 10));
         }
-        BSON_APPEND_UTF8(&setting, "stopped", cell->stopped);
+        BSON_APPEND_UTF8(&setting, "stopped",
+                         sl_tune_is_refused(tune, cell->at) ? "refused" : cell->stopped);
         bson_append_document_end(&settings, &setting);
     }
     bson_append_array_end(record, &settings);
@@ -118,10 +119,12 @@ static void append_storage(const sl_tune *tune, bson_t *record) {
         begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "compressor", storage->compressor);
         INT64(&item, "documents", storage->documents);
-        INT64(&item, "dataBytes", storage->data_bytes);
-        INT64(&item, "storageBytes", storage->storage_bytes);
-        INT64(&item, "indexBytes", storage->index_bytes);
-        if (storage->storage_bytes > 0)
+        if (storage->sized) {
+            INT64(&item, "dataBytes", storage->data_bytes);
+            INT64(&item, "storageBytes", storage->storage_bytes);
+            INT64(&item, "indexBytes", storage->index_bytes);
+        }
+        if (storage->sized && storage->storage_bytes > 0)
             BSON_APPEND_DOUBLE(&item, "ratio", rounded((double)storage->data_bytes /
                                                        (double)storage->storage_bytes, 1000));
         BSON_APPEND_DOUBLE(&item, "rate", rounded(storage->rate, 10));

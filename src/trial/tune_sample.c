@@ -37,6 +37,8 @@ bool sl_tune_is_usable(void *context, const size_t *at) {
     double threads = number_of(tune, at, SL_TUNE_THREADS);
     double batch = number_of(tune, at, SL_TUNE_BATCH_SIZE);
     bool smallest = at[SL_TUNE_THREADS] == 0 && at[SL_TUNE_BATCH_SIZE] == 0;
+    if (sl_tune_is_refused(tune, at))
+        return false;
     return smallest || (threads * ROUNDS <= tune->blocks &&
                         threads * batch * ROUNDS <= (double)tune->documents);
 }
@@ -65,16 +67,8 @@ static bool look_at_sources(sl_tune *tune, sl_error *error) {
     return ok;
 }
 
-/* The setting to warm up with: the standard one, or the middle. */
-static void middle(const sl_tune *tune, size_t at[]) {
-    for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
-        at[d] = tune->config->values[d].standard;
-}
-
 static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
-    size_t at[SL_TUNE_DIMENSIONS];
-    middle(tune, at);
-    if (!sl_tune_load_once(tune, at, tune->share, false, figures)) {
+    if (!sl_tune_load_once(tune, tune->standard, tune->share, SL_TUNE_FOR_RATE, figures)) {
         *error = tune->failure;
         return false;
     }
@@ -125,6 +119,8 @@ bool sl_tune_choose_sample(sl_tune *tune, sl_error *error) {
         return false;
     if (tune->whole_text <= 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "the sources are empty: nothing to measure");
+    if (!sl_tune_probe(tune, error))
+        return false;
     sl_tune_load look, warm;
     tune->share = fmin(1, FIRST_LOOK_BYTES / tune->whole_text);
     sl_log_info("warming up");

@@ -42,7 +42,9 @@ static bool same_layout(const sl_tune *tune, const size_t *at, const size_t *oth
 static void show_cell(const sl_tune *tune, sl_table *table, size_t index) {
     const sl_search_cell *cell = &tune->search.cells[index];
     if (cell->trials == 0) {
-        sl_table_cell(table, "%s", strcmp(cell->stopped, "left out") == 0 ? "-" : ".");
+        bool failed = sl_tune_is_refused(tune, cell->at) || strcmp(cell->stopped, "failed") == 0;
+        bool small = strcmp(cell->stopped, "left out") == 0;
+        sl_table_cell(table, "%s", failed ? "x" : small ? "-" : ".");
         return;
     }
     const char *mark = index == tune->search.recommended ? ">" : "";
@@ -73,7 +75,7 @@ static void show_map(const sl_tune *tune) {
         }
     }
     printf("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
-           ". not tried, - sample too small)\n\n");
+           ". not tried, x failed, - sample too small)\n\n");
     sl_table_print(table, stdout, 2);
     sl_table_destroy(table);
 }
@@ -132,7 +134,8 @@ static void show_recommendation(const sl_tune *tune) {
            chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
            sl_human_count((uint64_t)chosen->high, high));
     if (chosen != best)
-        printf("  the fastest, %s, had %s: not more than such trials can tell apart, and dearer\n",
+        printf("  the fastest, %s, had %s; by all trials together it is not expected to be more than "
+               "2 %% faster, and it is dearer\n",
                sl_tune_describe(tune, best->at, text, sizeof text),
                sl_human_count((uint64_t)best->rate, rate));
     if (search->noise > TOLD_APART)
@@ -144,22 +147,29 @@ static void show_recommendation(const sl_tune *tune) {
            tune->plan.repeats, search->grid_trials);
 }
 
-/* The median of the n-th query. */
+/* The median of the n-th query; not a number when it has none. */
 static double query_time(const sl_tune_storage *storage, size_t n, const char **name) {
     bson_iter_t iter, item;
     size_t i = 0;
     *name = "";
+    double median = NAN;
     for (bool more = bson_iter_init(&iter, &storage->queries); more && bson_iter_next(&iter); i++) {
         if (i != n || !bson_iter_recurse(&iter, &item) || !bson_iter_find(&item, "name"))
             continue;
         *name = bson_iter_utf8(&item, NULL);
-        return bson_iter_recurse(&iter, &item) && bson_iter_find(&item, "medianMilliseconds")
-                   ? bson_iter_as_double(&item) : 0;
+        if (bson_iter_recurse(&iter, &item) && bson_iter_find(&item, "medianMilliseconds"))
+            median = bson_iter_as_double(&item);
+        break;
     }
-    return 0;
+    return median;
 }
 
-static void show_storage(const sl_tune *tune) {
+static void show_bytes(sl_table *table, const sl_tune_storage *one, uint64_t bytes) {
+    char a[SL_HUMAN_ROOM];
+    sl_table_cell(table, "%s", one->sized ? sl_human_bytes((double)bytes, a) : "-");
+}
+
+void sl_tune_show_storage(const sl_tune *tune) {
     if (tune->storage_count == 0)
         return;
     sl_table *table = sl_table_create();
@@ -182,20 +192,25 @@ static void show_storage(const sl_tune *tune) {
         char a[SL_HUMAN_ROOM];
         sl_table_cell(table, "%s", one->compressor);
         sl_table_cell(table, "%s", sl_human_count((uint64_t)one->rate, a));
-        sl_table_cell(table, "%s", sl_human_bytes((double)one->data_bytes, a));
-        sl_table_cell(table, "%s", sl_human_bytes((double)one->storage_bytes, a));
-        if (one->storage_bytes > 0)
+        show_bytes(table, one, one->data_bytes);
+        show_bytes(table, one, one->storage_bytes);
+        if (one->sized && one->storage_bytes > 0)
             sl_table_cell(table, "%.2f", (double)one->data_bytes / (double)one->storage_bytes);
         else
-            sl_table_cell(table, "?");
-        sl_table_cell(table, "%s", sl_human_bytes((double)one->index_bytes, a));
+            sl_table_cell(table, "-");
+        show_bytes(table, one, one->index_bytes);
         for (size_t q = 0; q < queries; q++) {
             const char *name;
-            sl_table_cell(table, "%.1f", query_time(one, q, &name));
+            double median = query_time(one, q, &name);
+            if (isnan(median))
+                sl_table_cell(table, "-");
+            else
+                sl_table_cell(table, "%.1f", median);
         }
     }
-    printf("\nwhat the sample takes with each compressor, by one load each\n\n");
+    printf("\nwhat the sample takes with each compressor, by one load each (- not known)\n\n");
     sl_table_print(table, stdout, 2);
+    fflush(stdout);
     sl_table_destroy(table);
 }
 
@@ -203,6 +218,5 @@ void sl_tune_show(const sl_tune *tune) {
     show_map(tune);
     show_layouts(tune);
     show_recommendation(tune);
-    show_storage(tune);
     fflush(stdout);
 }

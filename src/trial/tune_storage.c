@@ -26,6 +26,7 @@ static bool read_sizes(sl_tune *tune, sl_tune_storage *storage, sl_error *error)
     flush(tune);
     if (!sl_statistics_read(tune->connection, &target, &rows, &count, error))
         return false;
+    storage->sized = true;
     storage->documents = 0;
     for (size_t i = 0; i < count; i++) {
         storage->documents += rows[i].documents;
@@ -37,11 +38,13 @@ static bool read_sizes(sl_tune *tune, sl_tune_storage *storage, sl_error *error)
     return true;
 }
 
-static bool run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage, uint32_t *index,
-                      sl_error *error) {
+static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage, uint32_t *index) {
     sl_suite *suite = NULL;
-    bool ok = sl_suite_open(name, &suite, error);
-    for (size_t i = 0; ok && i < suite->count && !sl_interrupt_requested(); i++) {
+    sl_error error = {0};
+    bool open = sl_suite_open(name, &suite, &error);
+    if (!open)
+        sl_log_warning("%s", error.message);
+    for (size_t i = 0; open && i < suite->count && !sl_interrupt_requested(); i++) {
         const sl_query_options options = {
             .database = tune->config->load->database, .collection = tune->scratch,
             .repeat = suite->repeat, .warm_up = suite->warm_up};
@@ -49,50 +52,62 @@ static bool run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
         bson_t item;
         char room[16];
         const char *key;
-        if (!sl_query_execute(tune->connection, &suite->queries[i], &options, &run)) {
-            *error = run.error;
-            ok = sl_error_prefix(error, "query %s", suite->queries[i].name);
-        } else {
-            bson_uint32_to_string((*index)++, &key, room, sizeof room);
-            BSON_APPEND_DOCUMENT_BEGIN(&storage->queries, key, &item);
-            BSON_APPEND_UTF8(&item, "name", suite->queries[i].name);
+        bool answered = sl_query_execute(tune->connection, &suite->queries[i], &options, &run);
+        bson_uint32_to_string((*index)++, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&storage->queries, key, &item);
+        BSON_APPEND_UTF8(&item, "name", suite->queries[i].name);
+        if (answered)
             BSON_APPEND_DOUBLE(&item, "medianMilliseconds", run.sample.median);
-            bson_append_document_end(&storage->queries, &item);
-        }
+        else
+            sl_log_warning("with %s, query %s is not timed: %s", storage->compressor,
+                           suite->queries[i].name, run.error.message);
+        bson_append_document_end(&storage->queries, &item);
         sl_query_run_clear(&run);
     }
     sl_suite_destroy(suite);
-    return ok;
 }
 
-bool sl_tune_compare_storage(sl_tune *tune, sl_error *error) {
+/* False when it cannot be loaded. */
+static bool measure(sl_tune *tune, const size_t *at, const char *compressor) {
+    sl_tune_storage *storage = &tune->storage[tune->storage_count];
+    sl_tune_load figures;
+    sl_error error = {0};
+    uint32_t index = 0;
+    if (!sl_tune_load_once(tune, at, tune->share, SL_TUNE_FOR_STORAGE, &figures))
+        return false;
+    *storage = (sl_tune_storage){
+        .compressor = compressor,
+        .documents = figures.documents,
+        .rate = (double)figures.documents / (figures.seconds > 0 ? figures.seconds : 1e-3)};
+    bson_init(&storage->queries);
+    tune->storage_count++;
+    if (!read_sizes(tune, storage, &error))
+        sl_log_warning("what %s stores is not known: %s", compressor, error.message);
+    for (size_t s = 0; s < tune->config->suite_count; s++)
+        run_suite(tune, tune->config->suites[s], storage, &index);
+    return true;
+}
+
+void sl_tune_compare_storage(sl_tune *tune) {
     const sl_tune_values *compressors = &tune->config->values[SL_TUNE_COMPRESSOR];
     size_t at[SL_SEARCH_DIMENSIONS_MAX];
     memcpy(at, tune->search.cells[tune->search.recommended].at, sizeof at);
-    for (size_t i = 0; i < compressors->count; i++) {
-        sl_tune_storage *storage = &tune->storage[tune->storage_count];
-        sl_tune_load figures;
-        uint32_t index = 0;
+    for (size_t i = 0; i < compressors->count && !sl_interrupt_requested(); i++) {
         at[SL_TUNE_COMPRESSOR] = i;
+        if (sl_tune_is_refused(tune, at))
+            continue;
+        if (sl_tune_time_is_up(tune)) {
+            sl_log_warning("--max-time is reached: what %s stores is not compared%s",
+                           compressors->items[i], i + 1 < compressors->count
+                               ? ", nor those after it" : "");
+            break;
+        }
         sl_log_info("what %s stores", compressors->items[i]);
-        if (!sl_tune_load_once(tune, at, tune->share, true, &figures)) {
-            *error = tune->failure;
-            return tune->interrupted;
-        }
-        storage->compressor = compressors->items[i];
-        storage->rate = (double)figures.documents / (figures.seconds > 0 ? figures.seconds : 1e-3);
-        bson_init(&storage->queries);
-        tune->storage_count++;
-        if (!read_sizes(tune, storage, error))
-            return false;
-        for (size_t s = 0; s < tune->config->suite_count; s++) {
-            if (!run_suite(tune, tune->config->suites[s], storage, &index, error))
-                return false;
-        }
-        if (sl_interrupt_requested()) {
-            tune->interrupted = true;
-            return true;
+        if (!measure(tune, at, compressors->items[i]) && !tune->interrupted) {
+            sl_log_warning("what %s stores is not compared: %s", compressors->items[i],
+                           tune->failure.message);
+            tune->failure = (sl_error){SL_EXIT_OK, ""};
         }
     }
-    return true;
+    tune->interrupted = tune->interrupted || sl_interrupt_requested();
 }

@@ -11,6 +11,7 @@
 #include <shardload/clock.h>
 #include <shardload/interrupt.h>
 #include <shardload/private_file.h>
+#include <shardload/text.h>
 
 /* What a dimension is called, and how its values are written in tune.json. */
 static const struct {
@@ -127,11 +128,15 @@ static double load_seconds(const bson_t *record) {
     return 0;
 }
 
-static bool make_work_directory(sl_tune *tune, char path[600], sl_error *error) {
+static bool make_work_directory(sl_tune *tune, sl_tune_purpose purpose, char path[600],
+                                sl_error *error) {
+    bool probe = purpose == SL_TUNE_FOR_PROBE;
+    const char *name = probe ? "probe" : "trial";
+    unsigned number = probe ? ++tune->probes : ++tune->loads;
     /* The journal of an earlier tuning that was cut short is of a collection that is gone. */
-    snprintf(path, 600, "%s/trial-%03u/journal", tune->work_directory, ++tune->loads);
+    snprintf(path, 600, "%s/%s-%03u/journal", tune->work_directory, name, number);
     unlink(path);
-    snprintf(path, 600, "%s/trial-%03u", tune->work_directory, tune->loads);
+    snprintf(path, 600, "%s/%s-%03u", tune->work_directory, name, number);
     return sl_private_folder_make(path, error);
 }
 
@@ -150,47 +155,40 @@ static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account
     }
     if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
         return true;
-    sl_error_set(&tune->failure, code, "the trial in %s failed", load->work_directory);
-    return false;
+    tune->load_failed = true;
+    return sl_error_set(&tune->failure, code, "the trial in %s failed", load->work_directory);
 }
 
-bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, bool keep,
+bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_purpose purpose,
                        sl_tune_load *figures) {
-    sl_load_config load = *tune->config->load;
     bson_t account = BSON_INITIALIZER, options;
     char path[600];
     char *uri = NULL;
     *figures = (sl_tune_load){.documents = 0};
+    tune->load_failed = false;
     make_options(tune, at, &options);
+    sl_load_config load =
+        sl_load_as_trial(tune->config->load, tune->scratch, path, share, &account);
     apply(tune, at, &load);
-    bool ok = make_work_directory(tune, path, &tune->failure);
+    bool ok = make_work_directory(tune, purpose, path, &tune->failure);
     if (ok) {
         uri = with_wire_compression(load.uri, value_at(tune, at, SL_TUNE_WIRE_COMPRESSION));
         ok = uri || sl_error_memory(&tune->failure, "starting a trial");
     }
     load.uri = uri;
     load.options = &options;
-    load.collection = tune->scratch;
     load.drop = true;
-    load.again = false;
-    load.resume = false;
     load.verify = false;
-    load.index_count = keep ? load.index_count : 0;
-    load.report = NULL;
-    load.work_directory = path;
-    load.progress = SL_PROGRESS_NONE;
-    load.sample = share;
-    load.part_of_trial = true;
-    load.account = &account;
+    load.index_count = purpose == SL_TUNE_FOR_STORAGE ? load.index_count : 0;
+    sl_litter_note(tune->connection, load.database, tune->scratch);
     ok = ok && run(tune, &load, &account, figures);
     sl_error removing = {0};
     /* The next trial should not wait for what this one leaves to be cleared away. */
-    if (!keep && !sl_throwaway_drop(tune->connection, load.database, tune->scratch, &removing) &&
-        ok) {
+    if (purpose != SL_TUNE_FOR_STORAGE && !sl_litter_remove(&removing) && ok) {
         tune->failure = removing;
         ok = false;
     }
-    free(uri);
+    sl_secret_free(uri);
     bson_destroy(&options);
     bson_destroy(&account);
     return ok;

@@ -24,8 +24,9 @@ typedef struct sl_tune_storage {
     uint64_t data_bytes;
     uint64_t storage_bytes;
     uint64_t index_bytes;
+    bool sized;  /* the three above are known */
     double rate; /* documents per second */
-    bson_t queries; /* array of {name, medianMilliseconds} */
+    bson_t queries; /* array of {name, medianMilliseconds}; one that failed has its name only */
 } sl_tune_storage;
 
 typedef struct sl_tune {
@@ -41,6 +42,11 @@ typedef struct sl_tune {
     sl_search search;
     sl_tune_trial *trials; /* SL_TUNE_TIMES_MAX for each cell */
 
+    /* What the target takes: the values in which a trial differs from the standard as little as can
+     * be, and those that it refuses. */
+    size_t standard[SL_TUNE_DIMENSIONS];
+    bool refused[SL_TUNE_DIMENSIONS][SL_TUNE_VALUES_MAX];
+
     /* The sample. */
     bool made_up;
     bool cut;               /* every block can be reached without reading those in front */
@@ -53,9 +59,10 @@ typedef struct sl_tune {
     double trial_seconds;   /* of load, and */
     double around_seconds;  /* what a trial takes besides */
 
-    unsigned loads; /* so far: the next trial's folder */
+    unsigned loads, probes; /* so far, for their folders */
     size_t planned; /* trials, at most */
     sl_error failure;
+    bool load_failed; /* it is that of a load, not of what comes before or after it */
     bool interrupted;
     bool out_of_time;
 
@@ -74,10 +81,15 @@ typedef struct sl_tune_load {
 
 /* ---- tune_trial.c ---- */
 
+typedef enum sl_tune_purpose {
+    SL_TUNE_FOR_RATE,
+    SL_TUNE_FOR_STORAGE, /* indexes are built, and the collection is left for now */
+    SL_TUNE_FOR_PROBE,   /* whether it works is all that matters */
+} sl_tune_purpose;
+
 /* Loads `share` of the blocks with the setting at `at` into the throw-away collection, which is
- * dropped afterwards unless `keep` (with indexes built, then). On false tune->failure is set, or
- * tune->interrupted. */
-bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, bool keep,
+ * dropped afterwards, but for storage. On false tune->failure is set, or tune->interrupted. */
+bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_purpose purpose,
                        sl_tune_load *figures);
 
 /* The index in the grid of the setting at `at`. */
@@ -95,16 +107,35 @@ void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *docum
 
 /* ---- tune_sample.c ---- */
 
-/* Looks at the sources, warms up, and settles how large the trials' sample is. */
+/* Looks at the sources, tries what the target takes, warms up, and settles how large the trials'
+ * sample is. */
 bool sl_tune_choose_sample(sl_tune *tune, sl_error *error);
 
-/* Is the sample large enough for the setting at `at`? */
+/* Does the target take the setting at `at`, as far as is known, and is the sample large enough? */
 bool sl_tune_is_usable(void *context, const size_t *at);
+
+/* ---- tune_probe.c ---- */
+
+/* Tries each value of the dimensions without an order once, and marks those that the target refuses.
+ * False, with error or tune->interrupted, when there is no setting that works. */
+bool sl_tune_probe(sl_tune *tune, sl_error *error);
+
+/* After a load has failed: was it for its setting? If so, tune->failure is cleared. */
+bool sl_tune_was_refused(sl_tune *tune);
+
+/* Has one of the values at `at` been refused? */
+bool sl_tune_is_refused(const sl_tune *tune, const size_t *at);
 
 /* ---- tune_storage.c ---- */
 
-/* One load per compressor with the recommended setting, what it stores, and the queries on it. */
-bool sl_tune_compare_storage(sl_tune *tune, sl_error *error);
+/* One load per compressor with the recommended setting, what it stores, and the queries on it. What
+ * cannot be had is warned of and left out. */
+void sl_tune_compare_storage(sl_tune *tune);
+
+/* ---- tune.c ---- */
+
+/* Would another trial go beyond --max-time? */
+bool sl_tune_time_is_up(const sl_tune *tune);
 
 /* ---- tune_report.c ---- */
 
@@ -116,8 +147,9 @@ char *sl_tune_yaml(const sl_tune *tune);
 
 /* ---- tune_show.c ---- */
 
-/* The table of rates, the recommendation in words, storage figures; on standard output. */
+/* The table of rates and the recommendation in words; the storage figures. On standard output. */
 void sl_tune_show(const sl_tune *tune);
+void sl_tune_show_storage(const sl_tune *tune);
 
 /* "8 threads, 10,000 per batch, zstd": what makes a setting, of the dimensions that are varied. */
 char *sl_tune_describe(const sl_tune *tune, const size_t *at, char *out, size_t room);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of throw-away collections. If two hosts had the same, one would take the other's collection for
+ * a leftover of its own and drop it under a running trial. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/trial/throwaway.h"
+
+#define BOOT "3f0c6a52-7c3e-4c58-9c8e-0d6a1f2b9e77\n"
+
+static const char *host(const char *name, const char *boot, uint64_t space) {
+    static char rooms[8][SL_THROWAWAY_HOST_ROOM];
+    static unsigned next;
+    char *room = rooms[next++ % 8];
+    sl_throwaway_host(name, boot, space, room);
+    return room;
+}
+
+static void test_hosts_are_told_apart(void **state) {
+    static const char name[] = "loader-with-a-long-name-in-a-cluster-of-them-1.example";
+    static const char other[] = "loader-with-a-long-name-in-a-cluster-of-them-2.example";
+    (void)state;
+    assert_string_equal(host(name, BOOT, 7), host(name, BOOT, 7));
+    assert_string_not_equal(host(name, BOOT, 7), host(other, BOOT, 7));
+    assert_string_not_equal(host("a", BOOT, 7), host("a", "", 7)); /* another run of the kernel */
+    assert_string_not_equal(host("a", BOOT, 7), host("a", BOOT, 8)); /* other process numbers */
+    assert_memory_equal(host(name, BOOT, 7), "loader-with-a-lo-", 17);
+}
+
+static void test_a_host_is_one_word(void **state) {
+    static const char *const names[] = {"a.b.c", "", "host", "$x y", "h\xc3\xb6st"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *made = host(names[i], BOOT, 1);
+        assert_int_equal(strspn(made, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"),
+                         strlen(made));
+        assert_true(strlen(made) > 12 && strlen(made) < SL_THROWAWAY_HOST_ROOM);
+    }
+}
+
+static void test_names(void **state) {
+    char first[SL_THROWAWAY_ROOM], second[SL_THROWAWAY_ROOM], longest[260];
+    sl_error error = {0};
+    (void)state;
+    assert_true(sl_throwaway_name("db", "t", "tune", 1, first, &error));
+    assert_true(sl_throwaway_name("db", "t", "tune", 2, second, &error));
+    assert_string_not_equal(first, second);
+    assert_memory_equal(first, "t.tune.", 7);
+    char pid[32];
+    snprintf(pid, sizeof pid, ".%lld.", (long long)getpid());
+    assert_non_null(strstr(first, pid));
+    memset(longest, 'x', 199);
+    longest[199] = '\0';
+    assert_false(sl_throwaway_name("a-database-with-a-name-of-some-length", longest, "tune", 1, first, &error));
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+}
+
+static void test_nothing_is_noted_at_first(void **state) {
+    sl_error error = {0};
+    (void)state;
+    assert_true(sl_litter_remove(&error));
+    assert_true(sl_litter_remove_at_once(&error));
+}
+
+static void test_a_trial_keeps_nothing_of_what_the_whole_gives_the_user(void **state) {
+    bson_t account;
+    const sl_load_config whole = {.report = "r.json", .html = "page.html", .again = true, .resume = true,
+                                  .threads = 3, .threads_most = 9, .adapt_batches = true, .sample = 1,
+                                  .collection = "t", .database = "db"};
+    (void)state;
+    const sl_load_config trial = sl_load_as_trial(&whole, "t.tune.x", "w/trial-001", 0.25, &account);
+    assert_null(trial.report);
+    assert_null(trial.html);
+    assert_false(trial.again || trial.resume || trial.adapt_batches);
+    assert_int_equal(trial.threads_most, 0);
+    assert_int_equal(trial.threads, 3);
+    assert_true(trial.part_of_trial && trial.sample < 0.26 && trial.account == &account);
+    assert_string_equal(trial.collection, "t.tune.x");
+    assert_string_equal(trial.work_directory, "w/trial-001");
+    assert_string_equal(trial.database, "db");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hosts_are_told_apart),
+        cmocka_unit_test(test_a_host_is_one_word),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_nothing_is_noted_at_first),
+        cmocka_unit_test(test_a_trial_keeps_nothing_of_what_the_whole_gives_the_user),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
