@@ -126,7 +126,8 @@ static void set_up_values(sl_tune_config *config, const sl_options *options, sl_
                      SL_TUNE_VALUES_MAX);
             sl_option_problem(error, problem);
         }
-        bool fixed = !fixing[d] || sl_option_given(options, fixing[d]);
+        bool fixed = !fixing[d] || (sl_option_given(options, fixing[d]) &&
+                                    !sl_option_is_word(options, fixing[d], "auto"));
         if (lists == 0 && !fixed && d == SL_TUNE_THREADS)
             usual_thread_counts(values);
         else if (lists == 0 && !fixed)
@@ -174,6 +175,9 @@ static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_
     if (suites > 0 && !config->storage)
         sl_option_problem(error, "--suite needs --try-compressors with several of them: the queries "
                                  "are timed on what each one stores");
+    if (config->load->index_count > 0 && !config->storage)
+        sl_option_problem(error, "--index needs --try-compressors with several of them: indexes are "
+                                 "built for what each one stores, not in trials");
     if (config->values[SL_TUNE_ROUTE].count > 1 && !config->load->shard_key)
         sl_option_problem(error, "--try-routes needs a sharded collection: leave out --shard-key "
                                  "none");

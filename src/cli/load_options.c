@@ -112,8 +112,8 @@ const sl_option_row sl_load_rows[] = {
     {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOADING, "Delivery",
      "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
      "journal.", false, NULL},
-    {"rate-limit", 0, SL_OPTION_COUNT, "N", "unlimited", "unlimited", 1, 1000000000000, LOADING,
-     "Delivery", "Documents per second, over all threads: leave the rest of the cluster to others.",
+    {"rate-limit", 0, SL_OPTION_COUNT, "N", "unlimited", "unlimited", 1, 1000000000000,
+     LOAD | RELOAD, "Delivery", "Documents per second, over all threads: leave the rest of the cluster to others.",
      false, NULL},
     {"max-rejects", 0, SL_OPTION_COUNT, "N|P%", "unlimited", "unlimited|P%", 0, 0, LOADING, "Delivery",
      "Stop when more records than this, or than this percentage, are rejected.", false, NULL},
@@ -152,7 +152,7 @@ const sl_option_row sl_load_rows[] = {
      "Compare every document to the byte, instead of counting.", false, NULL},
     {"max-problems", 0, SL_OPTION_COUNT, "N", "100", NULL, 0, 1000000000, VERIFY, "Verification",
      "How many problems to show; with --work-dir all of them are in problems.tsv.", false, NULL},
-    {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING | PLAN, "Delivery",
+    {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD | PLAN, "Delivery",
      "Do not count the documents of each range at the end.", false, NULL},
 
     {"shards", 0, SL_OPTION_COUNT, "N", "1", NULL, 1, 4096, PLAN, "Plan",
@@ -206,8 +206,9 @@ const sl_option_row sl_load_rows[] = {
      "Write the recommended options here, as YAML for --config, instead of printing them.", false,
      NULL},
 
-    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0, RUNNING,
-     "Output", "A line that stays (tty), lines (plain), a JSON object per second (json); auto "
+    {"progress", 0, SL_OPTION_CHOICE, "KIND", "auto", "auto|tty|plain|json|none", 0, 0,
+     RUNNING & ~TUNE, "Output",
+     "A line that stays (tty), lines (plain), a JSON object per second (json); auto "
      "chooses tty on a terminal and plain elsewhere.", false, NULL},
     {"report", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, CONNECTED, "Output",
      "Write the run record here too.", false, NULL},

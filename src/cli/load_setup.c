@@ -222,13 +222,15 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options) {
     config->report = sl_option_string(options, "report");
     if (sl_options_command(options)->bit & (SL_COMMAND_LOAD | SL_COMMAND_RELOAD | SL_COMMAND_TUNE))
         config->html = sl_option_string(options, "html");
-    config->progress = progress_named(sl_option_string(options, "progress"));
+    const char *progress = sl_option_string(options, "progress"); /* not of a command that shows its own */
+    config->progress = progress ? progress_named(progress) : SL_PROGRESS_AUTO;
 }
 
 /* What is left to the loader changes while it loads; trials set what they try by themselves. */
 static void set_up_pace(sl_load_config *config, const sl_options *options) {
     const unsigned adapting = SL_COMMAND_LOAD | SL_COMMAND_RELOAD;
-    bool limited = !sl_option_is_word(options, "rate-limit", "unlimited"); /* nothing to find out */
+    bool limited = sl_option_given(options, "rate-limit") && /* nothing to find out */
+                   !sl_option_is_word(options, "rate-limit", "unlimited");
     bool adapt = config->sink == SL_SINK_CLUSTER && !limited &&
                  (sl_options_command(options)->bit & adapting) != 0;
     bool automatic = sl_option_is_word(options, "batch-size", "auto");
@@ -299,6 +301,9 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     sl_set_up_layout(setup, options);
     sl_set_up_run(setup, options);
     set_up_rest(setup, options, error);
+    if (setup->config.html && strcmp(setup->config.html, "-") == 0)
+        sl_option_problem(error, "--html - is for shardload report; here standard output is for the "
+                                 "figures: name a file");
     return !error->code;
 }
 

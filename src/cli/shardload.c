@@ -83,7 +83,7 @@ static const sl_command commands[] = {
     {"tune", SL_COMMAND_TUNE, "[options] SOURCE...", "Find the fastest setting by measured trials.",
      "Loads a sample of the sources again and again into a collection of its own beside the target,\n"
      "which is removed at the end, with other threads and batch sizes each time, and other layouts\n"
-     "when asked. Recommends the cheapest setting that cannot be told apart from the fastest.\n\n"
+     "when asked. Recommends the cheapest setting that is as fast as the fastest, to within 2 %.\n\n"
      "  shardload tune -d mot -c tests --save fast.yaml test_result_2013.txt\n"
      "  shardload tune -d mot -c tests --try-compressors none,snappy,zlib,zstd --suite mot mot/\n"
      "  shardload load --config fast.yaml -d mot -c tests mot/", true, sl_command_tune},
