@@ -166,10 +166,87 @@ class OneServer(TuneCase):
         # Names that are like it, of the user's own or of another host, are not touched.
         self.database["t.tune.mine"].insert_one({})
         self.database["t.tune.elsewhere.1.2.3"].insert_one({})
+        # Another host whose name begins like this one's: the process of that number is its own.
+        host, pid, start, number = left[0].removeprefix("t.tune.").removesuffix(".sources").split(".")
+        twin = "t.tune." + ".".join([host[:-1] + ("0" if host[-1] != "0" else "1"), pid, start, number])
+        self.database[twin].insert_one({})
         outcome = self.tune(*SMALL, "--max-trials", 2)
         self.assertIn("removing", outcome.err)
         self.assertIn("elsewhere", outcome.err)
-        self.assertEqual(self.collections(), ["t.tune.elsewhere.1.2.3", "t.tune.mine"])
+        self.assertEqual(self.collections(),
+                         sorted(["t.tune.elsewhere.1.2.3", "t.tune.mine", twin]))
+
+    def test_interrupted_twice(self):
+        """The collection is removed by the thread that hears the second signal."""
+        running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work,
+                             "--try-threads", 1, "--try-batch-sizes", 100, "--search", "grid",
+                             "--repeats", 20, "--trial-bytes", "1GiB", self.path)
+        self.wait_for(lambda: not running.running() or "trial 1 of" in running.text(), "a trial")
+        self.wait_for(lambda: not running.running() or self.collections(), "its collection")
+        running.signal(signal.SIGINT)
+        running.signal(signal.SIGTERM)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertEqual(self.collections(), [])
+
+    def test_values_that_the_target_refuses_are_left_out(self):
+        """Here the one that would have been the standard, too: a lone mongod has no three members."""
+        outcome = self.tune("--try-threads", 1, "--try-batch-sizes", "100,1k", "--trial-bytes",
+                            "4600KiB", "--try-write-concerns", "3,1,2", "--search", "grid", "--repeats", 1)
+        self.assertIn("left out: --write-concern 3", outcome.err)
+        self.assertIn("left out: --write-concern 2", outcome.err)
+        record = self.record()
+        for setting in self.assert_counts(record):
+            refused = setting["writeConcern"] != "1"
+            self.assertEqual(setting["stopped"], "refused" if refused else "")
+            self.assertEqual(len(setting["trials"]), 0 if refused else 1)
+        self.assertEqual(record["gridTrials"], 2)
+        self.assertEqual(record["exitCode"], 0)
+
+    def test_nothing_that_the_target_takes(self):
+        outcome = self.tune(*SMALL, "--try-write-concerns", "2,3", code=support.EXIT_CLUSTER)
+        self.assertNotIn("left out", outcome.err)
+        self.assertEqual(self.collections(), [])
+
+    def test_what_is_wrong_here_is_not_laid_on_a_setting(self):
+        """A folder of a trial that cannot be made ends the tuning."""
+        self.work.mkdir(mode=0o700)
+        (self.work / "trial-004").write_text("in the way")
+        outcome = self.tune(*SMALL, "--search", "grid", "--try-write-concerns", "1,majority",
+                            code=support.EXIT_USAGE)
+        self.assertNotIn("left out", outcome.err)
+        self.assertIn("trial-004", outcome.err)
+        self.assertEqual(self.record()["trials"], 1)
+        self.assertEqual(self.collections(), [])
+
+    def test_a_query_that_fails_costs_no_more_than_its_figure(self):
+        suite = self.file("suite.yaml", """name: two
+queries:
+  - name: count
+    pipeline: '[{"$count": "n"}]'
+  - name: broken
+    pipeline: '[{"$noSuchStage": {}}]'
+""")
+        fast = self.scratch / "fast.yaml"
+        outcome = self.tune("--try-threads", 1, "--try-batch-sizes", 1000, "--trial-bytes", "2MiB",
+                            "--try-compressors", "none,zstd", "--suite", suite, "--save", fast)
+        record = self.record()
+        self.assertEqual([row["compressor"] for row in record["storage"]], ["none", "zstd"])
+        for row in record["storage"]:
+            count, broken = row["queries"]
+            self.assertGreater(count["medianMilliseconds"], 0)
+            self.assertEqual(broken, {"name": "broken"})
+        self.assertIn("broken is not timed", outcome.err)
+        self.assertEqual(record["exitCode"], 0)
+        self.assertEqual(fast.stat().st_mode & 0o777, 0o600)
+        self.assertLess(outcome.out.index("saved in"), outcome.out.index("ratio"))
+
+    def test_auto_fixes_nothing(self):
+        self.tune("--threads", "auto", "--batch-size", "auto", "--trial-bytes", "2MiB",
+                  "--max-trials", 1)
+        dimensions = self.record()["dimensions"]
+        self.assertGreater(len(dimensions["threads"]), 1)
+        self.assertGreater(len(dimensions["batchSize"]), 1)
 
     def test_a_limit_of_time(self):
         outcome = self.tune(*SMALL, "--search", "grid", "--repeats", 20, "--max-time", "1s")
@@ -206,7 +283,29 @@ class Refused(TuneCase):
                             code=support.EXIT_USAGE)
         self.assertIn("--try-compressors", outcome.err)
         self.assertIn("--max-trials", outcome.err)
+        outcome = self.tune("--rate-limit", 5, "--no-verify", "--progress", "none",
+                            code=support.EXIT_USAGE)
+        for what in ("--rate-limit", "--no-verify", "--progress"):
+            self.assertIn(f"{what} does not belong to", outcome.err)
+        outcome = self.tune("--index", '{"v": 1}', "--html", "-", code=support.EXIT_USAGE)
+        self.assertIn("--index needs --try-compressors", outcome.err)
+        self.assertIn("--html -", outcome.err)
         self.assertFalse(self.work.exists())
+
+    def test_too_many_settings_are_refused_before_anything_is_loaded(self):
+        many = ",".join(str(n) for n in range(1, 33))
+        outcome = self.tune("--try-threads", many, "--try-batch-sizes", many, "--try-clustered",
+                            "--try-compressors", "none,snappy,zlib,zstd", code=support.EXIT_USAGE)
+        self.assertIn("4096", outcome.err)
+        self.assertFalse(self.work.exists())
+
+    def test_the_recommendation_is_not_written_through_a_link(self):
+        link = self.scratch / "fast.yaml"
+        link.symlink_to(self.scratch / "elsewhere")
+        outcome = self.tune(*SMALL, "--save", link, code=support.EXIT_USAGE)
+        self.assertIn("fast.yaml", outcome.err)
+        self.assertFalse((self.scratch / "elsewhere").exists())
+        self.assertEqual(self.collections(), [])
 
     def test_routes_that_are_not_there(self):
         outcome = self.tune("--try-routes", "mongos,direct", code=support.EXIT_USAGE)
