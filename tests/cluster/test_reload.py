@@ -273,7 +273,7 @@ class AnyServer:
         self.database["t.drill.mine"].insert_one({})
         outcome, _, _ = self.reload("--sample", "10%", path)
         self.assertRegex(outcome.err, f"removing {re.escape(f'{self.database_name}.{left[0]}')}")
-        self.assertRegex(outcome.err, rf"{re.escape(foreign)} was made by process 1 on another-host")
+        self.assertRegex(outcome.err, rf"{re.escape(foreign)} was made by process 1 o[fn] another-host")
         self.assertEqual(self.drills(), [foreign, "t.drill.mine"])
 
     def test_another_drill_that_runs_is_left_alone(self):
