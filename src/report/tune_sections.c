@@ -337,7 +337,7 @@ static void say_recommendation(sl_page *page, const settings *all) {
         return;
     }
     const char *against = "";
-    if (best && best != chosen && best->rate > 0 && chosen->rate >= 0)
+    if (best && best != chosen && chosen->rate >= 0 && chosen->rate < best->rate)
         against = sl_page_text(page, ", %s of the best", sl_share_text(chosen->rate / best->rate,
                                                                       human));
     sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,

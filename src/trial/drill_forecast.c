@@ -20,8 +20,9 @@
 #define TIMING_DEVIATION 0.05
 #define LOAD_DEVIATION 0.03
 #define CLOCK_DEVIATION 0.01
-/* A long load meets what a short one does not: checkpoints, eviction, files that grow. */
-#define MODEL_DEVIATION 0.03
+/* A long load meets what a short one does not: checkpoints, eviction, files that grow. In the rounds of
+ * `tools/bench reload` predictions from a tenth came out at 0.83 to 1.04 of what the whole took. */
+#define MODEL_DEVIATION 0.05
 
 #define SAMPLE_SECONDS_LEAST 5.0
 #define SAMPLE_BLOCKS_LEAST 40.0
