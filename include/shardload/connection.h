@@ -43,6 +43,9 @@ const sl_server *sl_connection_server(const sl_connection *connection);
 /* The URI without credentials; lives as long as the connection. */
 const char *sl_connection_display_uri(const sl_connection *connection);
 
+/* Appends what the server is to a record, as "server". */
+void sl_connection_record(const sl_connection *connection, bson_t *record);
+
 /* "standalone", "replica set", "sharded cluster". */
 const char *sl_deployment_name(sl_deployment deployment);
 

@@ -11,6 +11,12 @@
 
 #include <shardload/error.h>
 
+/* How every record of the program begins (program, command, version, startedAt, client, options) and
+ * ends (endedAt, exitCode), whatever command it is of. `started` is in milliseconds since 1970. */
+void sl_record_head(bson_t *record, const char *command, const char *version, int64_t started,
+                    const bson_t *options);
+void sl_record_tail(bson_t *record, sl_exit code);
+
 typedef struct sl_run_record sl_run_record;
 
 sl_run_record *sl_run_record_create(void); /* NULL without memory */

@@ -41,6 +41,18 @@ const char *sl_deployment_name(sl_deployment deployment) {
     return names[deployment];
 }
 
+void sl_connection_record(const sl_connection *connection, bson_t *record) {
+    const sl_server *server = &connection->server;
+    bson_t section;
+    BSON_APPEND_DOCUMENT_BEGIN(record, "server", &section);
+    BSON_APPEND_UTF8(&section, "version", server->version);
+    BSON_APPEND_UTF8(&section, "deployment", sl_deployment_name(server->deployment));
+    BSON_APPEND_INT32(&section, "maxWriteBatchSize", server->max_batch_documents);
+    BSON_APPEND_INT32(&section, "maxMessageSizeBytes", server->max_message_bytes);
+    BSON_APPEND_INT32(&section, "maxBsonObjectSize", server->max_document_bytes);
+    bson_append_document_end(record, &section);
+}
+
 /* The driver is set up once per process; it cannot be set up again after a clean-up, so that is
  * left to the end of the process. */
 static void start_driver(void) {

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
@@ -20,39 +18,17 @@
 
 void sl_record_start(sl_load *load, const char *command) {
     bson_t *record = sl_run_record_document(load->record);
-    bson_t section;
     const sl_simd *simd;
-    struct utsname host;
-    BSON_APPEND_UTF8(record, "program", "shardload");
-    BSON_APPEND_UTF8(record, "command", command);
-    BSON_APPEND_UTF8(record, "version", load->config->program_version);
+    sl_record_head(record, command, load->config->program_version, sl_wall_clock_ms(),
+                   load->config->options);
     BSON_APPEND_UTF8(record, "driver", MONGOC_VERSION_S);
     if (sl_simd_choose(&simd, &(sl_error){0}))
         BSON_APPEND_UTF8(record, "instructions", sl_simd_name(simd));
-    BSON_APPEND_DATE_TIME(record, "startedAt", sl_wall_clock_ms());
-    if (uname(&host) == 0) {
-        BSON_APPEND_DOCUMENT_BEGIN(record, "client", &section);
-        BSON_APPEND_UTF8(&section, "host", host.nodename);
-        BSON_APPEND_UTF8(&section, "system", host.sysname);
-        BSON_APPEND_UTF8(&section, "release", host.release);
-        INT64(&section, "cores", sysconf(_SC_NPROCESSORS_ONLN));
-        bson_append_document_end(record, &section);
-    }
-    BSON_APPEND_DOCUMENT(record, "options", load->config->options);
     sl_run_record_name_stages(load->record, sl_stage_names);
 }
 
 void sl_record_server(sl_load *load) {
-    bson_t section;
-    const sl_server *server = sl_connection_server(load->connection);
-    bson_t *record = sl_run_record_document(load->record);
-    BSON_APPEND_DOCUMENT_BEGIN(record, "server", &section);
-    BSON_APPEND_UTF8(&section, "version", server->version);
-    BSON_APPEND_UTF8(&section, "deployment", sl_deployment_name(server->deployment));
-    BSON_APPEND_INT32(&section, "maxWriteBatchSize", server->max_batch_documents);
-    BSON_APPEND_INT32(&section, "maxMessageSizeBytes", server->max_message_bytes);
-    BSON_APPEND_INT32(&section, "maxBsonObjectSize", server->max_document_bytes);
-    bson_append_document_end(record, &section);
+    sl_connection_record(load->connection, sl_run_record_document(load->record));
 }
 
 static void record_balancer(sl_load *load) {
@@ -341,8 +317,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects > 0)
         code = SL_EXIT_REJECTS;
     bson_t *record = sl_run_record_document(load->record);
-    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
-    BSON_APPEND_INT32(record, "exitCode", code);
+    sl_record_tail(record, code);
 
     if (load->config->account)
         sl_run_record_copy(load->record, load->config->account);

@@ -14,7 +14,8 @@
  *
  * The order that makes it safe, for each block: its documents are acknowledged by the server with
  * the write concern of the load; its rejects are on the disk; then its entry is. Whatever dies in
- * between, a block without an entry is done again, and meets its own documents. */
+ * between, a block without an entry is done again, and meets its own documents. Writing and taking over
+ * stand in one file, since one must know exactly what the other leaves. */
 #include "engine.h"
 
 #include <stdio.h>

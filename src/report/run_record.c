@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
+#include <shardload/clock.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
 #include <shardload/text.h>
@@ -35,6 +38,30 @@ struct sl_run_record {
     size_t shards;
     const char *const *stages;
 };
+
+void sl_record_head(bson_t *record, const char *command, const char *version, int64_t started,
+                    const bson_t *options) {
+    struct utsname host;
+    bson_t section;
+    BSON_APPEND_UTF8(record, "program", "shardload");
+    BSON_APPEND_UTF8(record, "command", command);
+    BSON_APPEND_UTF8(record, "version", version);
+    BSON_APPEND_DATE_TIME(record, "startedAt", started);
+    if (uname(&host) == 0) {
+        BSON_APPEND_DOCUMENT_BEGIN(record, "client", &section);
+        BSON_APPEND_UTF8(&section, "host", host.nodename);
+        BSON_APPEND_UTF8(&section, "system", host.sysname);
+        BSON_APPEND_UTF8(&section, "release", host.release);
+        BSON_APPEND_INT64(&section, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+        bson_append_document_end(record, &section);
+    }
+    BSON_APPEND_DOCUMENT(record, "options", options);
+}
+
+void sl_record_tail(bson_t *record, sl_exit code) {
+    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
+    BSON_APPEND_INT32(record, "exitCode", code);
+}
 
 sl_run_record *sl_run_record_create(void) {
     sl_run_record *record = calloc(1, sizeof *record);

@@ -7,6 +7,7 @@
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
+#include <shardload/run_record.h>
 #include <shardload/text.h>
 
 /* ---- for people ---- */
@@ -226,15 +227,9 @@ static bool finished(const sl_drill *drill, sl_exit code) {
 
 bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
     const sl_load_config *load = drill->config->load;
-    BSON_APPEND_UTF8(record, "program", "shardload");
-    BSON_APPEND_UTF8(record, "command", "reload");
-    BSON_APPEND_UTF8(record, "version", load->program_version);
-    BSON_APPEND_DATE_TIME(record, "startedAt", drill->wall_start);
-    if (drill->step_count > 0) {
-        take_over(&sl_drill_last(drill)->account, "client", record);
+    sl_record_head(record, "reload", load->program_version, drill->wall_start, load->options);
+    if (drill->step_count > 0)
         take_over(&sl_drill_last(drill)->account, "server", record);
-    }
-    BSON_APPEND_DOCUMENT(record, "options", load->options);
     BSON_APPEND_DOUBLE(record, "sample", load->sample);
     if (drill->config->objective_seconds > 0) {
         BSON_APPEND_DOUBLE(record, "objectiveSeconds", drill->config->objective_seconds);
@@ -257,6 +252,6 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
         take_over(&sl_drill_last(drill)->account, "accounting", record);
         ok = ok && BSON_APPEND_DOCUMENT(record, "load", &sl_drill_last(drill)->account);
     }
-    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
-    return BSON_APPEND_INT32(record, "exitCode", code) && ok;
+    sl_record_tail(record, code);
+    return ok;
 }

@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
+#include <shardload/clock.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
+#include <shardload/run_record.h>
 
 #include "plan_print.h"
 #include "plan_record.h"
@@ -48,7 +50,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
     sl_preview *preview = NULL;
     bool known = false;
     bson_t record = BSON_INITIALIZER;
-    sl_plan_record_start(&record, load->program_version, load->options);
+    sl_record_head(&record, "plan", load->program_version, sl_wall_clock_ms(), load->options);
     bool ok = (!load->report || sl_json_may_write_file(load->report, &error)) &&
               read_rates(config, &rates, &known, &error) &&
               sl_preview_create(load, config->shards, config->blocks, &preview, &error);
@@ -64,7 +66,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         sl_plan_record(preview, known ? &prediction : NULL, known ? rates.from : NULL, &record);
         if (preview->refusal.code)
             sl_log_error("a load would refuse: %s", preview->refusal.message);
-        sl_plan_record_end(&record, preview->refusal.code);
+        sl_record_tail(&record, preview->refusal.code);
         ok = write_report(load, &record, &error);
     }
     sl_exit code = !ok ? error.code : preview->refusal.code;
@@ -82,7 +84,7 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
     sl_capacity_result result;
     sl_preview *preview = NULL;
     bson_t record = BSON_INITIALIZER;
-    sl_plan_record_start(&record, load->program_version, load->options);
+    sl_record_head(&record, "plan", load->program_version, sl_wall_clock_ms(), load->options);
     bool ok = !load->report || sl_json_may_write_file(load->report, &error);
     if (ok && (load->path_count > 0 || load->format_options.ycsb.records > 0)) {
         ok = sl_preview_create(load, 1, config->blocks, &preview, &error);
@@ -101,7 +103,7 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
         BSON_APPEND_DOCUMENT_BEGIN(&record, "capacity", &section);
         sl_capacity_append(&section, &model, &result);
         bson_append_document_end(&record, &section);
-        sl_plan_record_end(&record, SL_EXIT_OK);
+        sl_record_tail(&record, SL_EXIT_OK);
         ok = write_report(load, &record, &error);
     }
     if (!ok)

@@ -3,10 +3,6 @@
 #include "plan_record.h"
 
 #include <math.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
-#include <shardload/clock.h>
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
@@ -21,29 +17,6 @@ static void begin_item(array *to, bson_t *item) {
     const char *key;
     bson_uint32_to_string(to->count++, &key, room, sizeof room);
     bson_append_document_begin(&to->list, key, -1, item);
-}
-
-void sl_plan_record_start(bson_t *record, const char *version, const bson_t *options) {
-    struct utsname host;
-    bson_t section;
-    BSON_APPEND_UTF8(record, "program", "shardload");
-    BSON_APPEND_UTF8(record, "command", "plan");
-    BSON_APPEND_UTF8(record, "version", version);
-    BSON_APPEND_DATE_TIME(record, "startedAt", sl_wall_clock_ms());
-    if (uname(&host) == 0) {
-        BSON_APPEND_DOCUMENT_BEGIN(record, "client", &section);
-        BSON_APPEND_UTF8(&section, "host", host.nodename);
-        BSON_APPEND_UTF8(&section, "system", host.sysname);
-        BSON_APPEND_UTF8(&section, "release", host.release);
-        INT64(&section, "cores", sysconf(_SC_NPROCESSORS_ONLN));
-        bson_append_document_end(record, &section);
-    }
-    BSON_APPEND_DOCUMENT(record, "options", options);
-}
-
-void sl_plan_record_end(bson_t *record, sl_exit code) {
-    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
-    BSON_APPEND_INT32(record, "exitCode", code);
 }
 
 /* A figure, and its range beside it: "records", "recordsLow", "recordsHigh". */
@@ -70,12 +43,8 @@ static void append_measure(bson_t *document, const sl_measure *measure) {
 }
 
 static void record_server(const sl_preview *preview, bson_t *record) {
-    const sl_server *server = sl_connection_server(preview->connection);
     bson_t section;
-    BSON_APPEND_DOCUMENT_BEGIN(record, "server", &section);
-    BSON_APPEND_UTF8(&section, "version", server->version);
-    BSON_APPEND_UTF8(&section, "deployment", sl_deployment_name(server->deployment));
-    bson_append_document_end(record, &section);
+    sl_connection_record(preview->connection, record);
     if (preview->balancer[0]) {
         BSON_APPEND_DOCUMENT_BEGIN(record, "balancer", &section);
         BSON_APPEND_UTF8(&section, "now", preview->balancer);

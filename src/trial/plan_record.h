@@ -5,10 +5,6 @@
 
 #include <shardload/plan.h>
 
-/* What every record begins and ends with. */
-void sl_plan_record_start(bson_t *record, const char *version, const bson_t *options);
-void sl_plan_record_end(bson_t *record, sl_exit code);
-
 /* All that a plan says, into `record`, which has been initialised. `prediction` and `from` are NULL
  * where there is none. */
 void sl_plan_record(const sl_preview *preview, const sl_prediction *prediction, const char *from,

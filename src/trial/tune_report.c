@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <shardload/clock.h>
+#include <shardload/run_record.h>
 #include <shardload/text.h>
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
@@ -27,27 +26,10 @@ static double rounded(double value, double steps) {
 
 static void append_start(const sl_tune *tune, bson_t *record) {
     bson_t section;
-    struct utsname host;
-    BSON_APPEND_UTF8(record, "program", "shardload");
-    BSON_APPEND_UTF8(record, "version", tune->config->load->program_version);
-    BSON_APPEND_UTF8(record, "command", "tune");
-    BSON_APPEND_DATE_TIME(record, "startedAt", tune->begun_at);
-    if (uname(&host) == 0) {
-        BSON_APPEND_DOCUMENT_BEGIN(record, "client", &section);
-        BSON_APPEND_UTF8(&section, "host", host.nodename);
-        BSON_APPEND_UTF8(&section, "system", host.sysname);
-        BSON_APPEND_UTF8(&section, "release", host.release);
-        INT64(&section, "cores", sysconf(_SC_NPROCESSORS_ONLN));
-        bson_append_document_end(record, &section);
-    }
-    BSON_APPEND_DOCUMENT(record, "options", tune->config->load->options);
-    if (tune->connection) {
-        const sl_server *server = sl_connection_server(tune->connection);
-        BSON_APPEND_DOCUMENT_BEGIN(record, "server", &section);
-        BSON_APPEND_UTF8(&section, "version", server->version);
-        BSON_APPEND_UTF8(&section, "deployment", sl_deployment_name(server->deployment));
-        bson_append_document_end(record, &section);
-    }
+    sl_record_head(record, "tune", tune->config->load->program_version, tune->begun_at,
+                   tune->config->load->options);
+    if (tune->connection)
+        sl_connection_record(tune->connection, record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "sample", &section);
     BSON_APPEND_DOUBLE(&section, "share", tune->share);
     INT64(&section, "records", tune->documents);
@@ -139,8 +121,7 @@ void sl_tune_record(const sl_tune *tune, sl_exit code, bson_t *record) {
     append_dimensions(tune, record);
     append_settings(tune, record);
     append_storage(tune, record);
-    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
-    BSON_APPEND_INT32(record, "exitCode", code);
+    sl_record_tail(record, code);
 }
 
 /* ---- the recommendation as options ---- */

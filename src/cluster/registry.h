@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the registry: what reading it and changing it share. */
+#ifndef SHARDLOAD_REGISTRY_H
+#define SHARDLOAD_REGISTRY_H
+
+#include "internal.h"
+
+/* Entries per command. With names of NAME_ROOM bytes it stays far below the 16 MiB of a document. */
+#define BATCH ((size_t)1000)
+#define NAME_ROOM 4096
+
+struct sl_registry {
+    sl_connection *connection;
+    char *database;
+    char *collection;
+    uint32_t part, parts; /* 0: sources are loaded whole */
+    bool afresh;
+};
+
+/* Runs a command on the registry's database; its errors say which registry. */
+bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
+                     sl_error *error);
+
+/* Sets the error that a source which must be there is not. Returns false. */
+bool sl_registry_lost(const sl_registry *registry, sl_error *error);
+
+typedef bool sl_batch_function(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                               sl_error *error);
+
+/* Calls the function for BATCH entries at a time, until it fails. */
+bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                            sl_batch_function *function, sl_error *error);
+
+/* Fills those of the entries that are in the registry, and leaves the others as they are. */
+bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                            sl_error *error);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry of sources, changed: numbers given, sources started, parts and sources finished. Why this
+ * may be done by several loaders at once, and twice, stands in registry.c. */
+#include <inttypes.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+#include <shardload/document_id.h>
+#include <shardload/text.h>
+
+#include "registry.h"
+
+/* Draws `count` numbers, the last of which is `*last`. */
+static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
+    bson_t counter;
+    bson_iter_t iter;
+    bson_t *query = BCON_NEW("_id", "counter");
+    bson_t *update = BCON_NEW("$inc", "{", "last", BCON_INT64((int64_t)count), "}");
+    bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
+                                 query, update, true, &counter, NULL, error) ||
+              sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
+    if (ok) {
+        int64_t value =
+            bson_iter_init_find(&iter, &counter, "last") ? bson_iter_as_int64(&iter) : INT64_MAX;
+        *last = (uint32_t)value;
+        ok = (value >= (int64_t)count && value <= SL_SOURCE_NUMBER_MAX) ||
+             sl_error_set(error, SL_EXIT_CLUSTER,
+                          "the registry %s.%s has no %zu source numbers left of its %" PRIu32
+                          "; load into another collection",
+                          registry->database, registry->collection, count, SL_SOURCE_NUMBER_MAX);
+    }
+    bson_destroy(&counter);
+    bson_destroy(query);
+    bson_destroy(update);
+    return ok;
+}
+
+/* Appends what the registry's part of the source has come to. */
+static void append_part(const sl_registry *registry, bson_t *document, const int64_t *documents) {
+    char path[60];
+    if (registry->parts == 0)
+        return;
+    snprintf(path, sizeof path, "parts.%" PRIu32 ".%" PRIu32, registry->parts, registry->part);
+    if (documents)
+        BSON_APPEND_INT64(document, path, *documents);
+    else
+        BSON_APPEND_NULL(document, path);
+}
+
+static void append_no_parts(bson_t *document) {
+    bson_t none;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "parts", &none);
+    bson_append_document_end(document, &none);
+}
+
+/* Appends the fields that every start of a source sets. */
+static void append_started(bson_t *document, const sl_registry_entry *entry) {
+    char name[NAME_ROOM];
+    sl_text_printable(sl_text_of(entry->name), name, sizeof name);
+    BSON_APPEND_UTF8(document, "name", name);
+    BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
+    BSON_APPEND_UTF8(document, "state", "started");
+    BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
+}
+
+/* The same for a source that is there already, where a part may have been finished before. */
+static void append_started_again(const sl_registry *registry, bson_t *document,
+                                 const sl_registry_entry *entry) {
+    append_started(document, entry);
+    if (registry->afresh && entry->state == SL_SOURCE_LOADED)
+        append_no_parts(document);
+    else
+        append_part(registry, document, NULL);
+}
+
+static void append_part_loaded(const sl_registry *registry, bson_t *document,
+                               const sl_registry_entry *entry) {
+    append_part(registry, document, &(int64_t){(int64_t)entry->documents});
+}
+
+static void append_loaded(const sl_registry *registry, bson_t *document,
+                          const sl_registry_entry *entry) {
+    BSON_APPEND_UTF8(document, "state", "loaded");
+    BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
+    BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
+    if (registry->parts == 0) /* parts are kept: one of them may be resumed, and finish again */
+        append_no_parts(document);
+}
+
+/* Begins a write command; end it with run_write. `list` is the array that takes its parts. */
+static void begin_write(const sl_registry *registry, const char *name, const char *parts,
+                        bson_t *command, bson_t *list) {
+    bson_init(command);
+    bson_append_utf8(command, name, -1, registry->collection, -1);
+    BSON_APPEND_BOOL(command, "ordered", false);
+    sl_append_majority(command);
+    bson_append_array_begin(command, parts, -1, list);
+}
+
+/* `*matched` is how many documents were inserted, or found by an update. */
+static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, int64_t *matched,
+                      int32_t *code, sl_error *error) {
+    bson_t reply;
+    bson_iter_t iter;
+    bson_append_array_end(command, list);
+    bool ok = sl_registry_run(registry, command, &reply, code, error);
+    *matched = bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}
+
+/* Inserts the entries that are new, with the numbers drawn for them. Those that are there already
+ * when their turn comes are no longer new afterwards. */
+static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error) {
+    for (unsigned attempt = 0;; attempt++) {
+        bson_t command, documents, document;
+        uint32_t used = 0;
+        begin_write(registry, "insert", "documents", &command, &documents);
+        for (size_t i = 0; i < count; i++) {
+            char room[16];
+            const char *key;
+            if (entries[i].state != SL_SOURCE_NEW)
+                continue;
+            bson_uint32_to_string(used++, &key, room, sizeof room);
+            bson_append_document_begin(&documents, key, -1, &document);
+            BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
+            BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
+            append_started(&document, &entries[i]);
+            bson_append_document_end(&documents, &document);
+        }
+        if (used == 0) {
+            bson_append_array_end(&command, &documents);
+            bson_destroy(&command);
+            return true;
+        }
+        int64_t matched;
+        int32_t code;
+        if (run_write(registry, &command, &documents, &matched, &code, error))
+            return true;
+        /* The reply's first error hides the others: what is not found is tried again. */
+        if (code != SL_CODE_DUPLICATE_KEY || attempt == 5 ||
+            !sl_registry_read_batch(registry, entries, count, error))
+            return false;
+    }
+}
+
+typedef void appender(const sl_registry *registry, bson_t *document,
+                      const sl_registry_entry *entry);
+
+/* Updates the entries that are not new; each of them must be in the registry. */
+static bool update_known(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+                         appender *append,
+                         int64_t *known, sl_error *error) {
+    bson_t command, updates, update, query, change, set;
+    *known = 0;
+    begin_write(registry, "update", "updates", &command, &updates);
+    for (size_t i = 0; i < count; i++) {
+        char room[16];
+        const char *key;
+        if (entries[i].state == SL_SOURCE_NEW)
+            continue;
+        bson_uint32_to_string((uint32_t)(*known)++, &key, room, sizeof room);
+        bson_append_document_begin(&updates, key, -1, &update);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
+        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
+        bson_append_document_end(&update, &query);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
+        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
+        append(registry, &set, &entries[i]);
+        bson_append_document_end(&change, &set);
+        bson_append_document_end(&update, &change);
+        bson_append_document_end(&updates, &update);
+    }
+    if (*known == 0) {
+        bson_append_array_end(&command, &updates);
+        bson_destroy(&command);
+        return true;
+    }
+    int64_t matched;
+    return run_write(registry, &command, &updates, &matched, NULL, error) &&
+           (matched == *known || sl_registry_lost(registry, error));
+}
+
+static bool start_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                        sl_error *error) {
+    int64_t known;
+    if (!insert_new(registry, entries, count, error) ||
+        !update_known(registry, entries, count, append_started_again, &known, error))
+        return false;
+    if (known > 0 && !sl_registry_read_batch(registry, entries, count, error))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = SL_SOURCE_STARTED;
+    return true;
+}
+
+bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error) {
+    if (!sl_registry_look_up(registry, entries, count, error))
+        return false;
+    uint32_t last = 0;
+    size_t fresh = 0;
+    for (size_t i = 0; i < count; i++)
+        fresh += entries[i].state == SL_SOURCE_NEW;
+    if (fresh > 0 && !draw_numbers(registry, fresh, &last, error))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].state == SL_SOURCE_NEW)
+            entries[i].number = last - (uint32_t)--fresh;
+    }
+    return sl_registry_in_batches(registry, entries, count, start_batch, error);
+}
+
+/* Marks a part of each source, and finds out how many there are now. */
+static bool finish_parts(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                         sl_error *error) {
+    int64_t known;
+    return update_known(registry, entries, count, append_part_loaded, &known, error) &&
+           sl_registry_read_batch(registry, entries, count, error);
+}
+
+static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                         sl_error *error) {
+    int64_t known;
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = registry->parts > 0 ? SL_SOURCE_STARTED : SL_SOURCE_LOADED;
+    return registry->parts > 0
+               ? finish_parts(registry, entries, count, error)
+               : update_known(registry, entries, count, append_loaded, &known, error);
+}
+
+static bool finish_whole_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                               sl_error *error) {
+    int64_t known;
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = SL_SOURCE_LOADED;
+    return update_known(registry, entries, count, append_loaded, &known, error);
+}
+
+bool sl_registry_finish_whole(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                              sl_error *error) {
+    return sl_registry_in_batches(registry, entries, count, finish_whole_batch, error);
+}
+
+bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                        sl_error *error) {
+    return sl_registry_in_batches(registry, entries, count, finish_batch, error);
+}
