@@ -6,8 +6,9 @@
  * take even an ignored signal. Once the second signal is being served, which may mean waiting for a
  * server, the third one kills as if nobody had listened.
  *
- * To stop listening, the flag `over` is set and one of the signals is sent to the thread, which
- * then ends. Signals stay blocked afterwards: what is left of the program is a few lines of
+ * To stop listening, the flag `over` is set and a signal of its own is sent to the thread, which then
+ * ends, unless it serves the second signal: then it ends the process, and who waits for it never gets
+ * on. One of the signals that ask for an end would not do, since the third one is meant to kill. Signals stay blocked afterwards: what is left of the program is a few lines of
  * output, and a Ctrl-C in them should not lose the summary. */
 #include <shardload/interrupt.h>
 
@@ -16,6 +17,8 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+#define WAKE SIGRTMIN
 
 typedef struct listener {
     void (*first)(void *context);
@@ -27,7 +30,8 @@ static struct {
     pthread_t thread;
     _Atomic bool requested;
     _Atomic bool over;
-    sigset_t signals;
+    sigset_t signals; /* that ask for an end */
+    sigset_t awaited; /* these, and the one that wakes the thread */
     pthread_mutex_t lock; /* held while handlers run; guards what follows */
     listener listeners[SL_LISTENERS_MAX];
     unsigned count;
@@ -46,7 +50,7 @@ static void *listen_for_signals(void *unused) {
     (void)unused;
     for (;;) {
         int signal_number;
-        if (sigwait(&state.signals, &signal_number) != 0)
+        if (sigwait(&state.awaited, &signal_number) != 0)
             continue;
         if (atomic_load(&state.over))
             return NULL;
@@ -75,7 +79,9 @@ static bool start_thread(sl_error *error) {
     sigaddset(&state.signals, SIGTERM);
     if (!is_ignored(SIGHUP))
         sigaddset(&state.signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &state.signals, NULL);
+    state.awaited = state.signals;
+    sigaddset(&state.awaited, WAKE);
+    pthread_sigmask(SIG_BLOCK, &state.awaited, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with words */
     int code = pthread_create(&state.thread, NULL, listen_for_signals, NULL);
@@ -107,7 +113,7 @@ void sl_interrupt_stop_listening(void) {
     if (!last)
         return;
     atomic_store(&state.over, true);
-    pthread_kill(state.thread, SIGTERM);
+    pthread_kill(state.thread, WAKE);
     pthread_join(state.thread, NULL);
 }
 

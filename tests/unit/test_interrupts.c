@@ -68,6 +68,48 @@ static void between_two_loads_the_outer_one_hears_alone(void **state) {
     sl_interrupt_stop_listening();
 }
 
+static _Atomic bool serving;
+
+static void serve_slowly(void *context) {
+    serving = true;
+    usleep(300000); /* meanwhile the main thread has stopped listening */
+    tell(context);
+}
+
+/* What the second signal has begun (a balancer that is put back) is not cut short by a program that is
+ * about to end. */
+static void who_stops_listening_waits_for_the_second_signal(void **state) {
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        sl_error error = {0};
+        dup2(ends[1], STDOUT_FILENO);
+        heard = 0;
+        if (!sl_interrupt_listen(note, serve_slowly, (void *)&outer, &error))
+            _exit(98);
+        kill(getpid(), SIGINT);
+        while (heard != 1)
+            usleep(1000);
+        kill(getpid(), SIGINT);
+        while (!serving)
+            usleep(1000);
+        sl_interrupt_stop_listening();
+        _exit(97);
+    }
+    close(ends[1]);
+    char digit = 0;
+    ssize_t got = read(ends[0], &digit, 1);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), SL_EXIT_INTERRUPTED);
+    assert_int_equal(got, 1);
+    assert_int_equal(digit, '1');
+    close(ends[0]);
+}
+
 static void loads_within_loads_have_an_end(void **state) {
     (void)state;
     sl_error error = {0};
@@ -113,6 +155,7 @@ static void the_second_signal_ends_the_process_after_both_were_told(void **state
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_second_signal_ends_the_process_after_both_were_told), /* no thread yet */
+        cmocka_unit_test(who_stops_listening_waits_for_the_second_signal),
         cmocka_unit_test(who_listens_within_is_told_first),
         cmocka_unit_test(between_two_loads_the_outer_one_hears_alone),
         cmocka_unit_test(loads_within_loads_have_an_end),
