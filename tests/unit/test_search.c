@@ -190,7 +190,7 @@ static size_t measure_whole_again(grid *g, double *mean) {
     return good;
 }
 
-/* Trials scatter, by 10 and 17 % on the machine of the recordings, while the leading settings lie
+/* Trials scatter, by 12 and 14 % on the machine of the recordings, while the leading settings lie
  * closer together. So nobody can find the grid's best every time, not even by measuring all of the grid
  * again. In the mean, what the search recommends must have 95 % of the best rate, and no less than what
  * the whole grid gives when it is measured again, at four times the trials. */
