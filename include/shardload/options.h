@@ -99,6 +99,9 @@ uint64_t sl_option_number(const sl_options *options, const char *name); /* COUNT
 double sl_option_seconds(const sl_options *options, const char *name);
 /* Was a COUNT option given as this one of its words ("auto")? */
 bool sl_option_is_word(const sl_options *options, const char *name, const char *word);
+/* Where a COUNT option is one of its words: the number that a weaker source gave, 0 when none did. So
+ * "auto" of the command line can begin with what the configuration file says. */
+uint64_t sl_option_weaker_number(const sl_options *options, const char *name);
 /* Was a COUNT option that allows "P%" given as a percentage? Its number is then in hundredths of a
  * percent. */
 bool sl_option_is_percentage(const sl_options *options, const char *name);

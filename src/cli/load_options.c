@@ -84,10 +84,11 @@ const sl_option_row sl_load_rows[] = {
 
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, SL_THREADS_MAX, RUNNING, "Speed",
      "Worker threads, each with a connection of its own. auto: two per core; a load goes on to more "
-     "or fewer of them while it runs, where that is faster.", false, NULL},
+     "or fewer of them while it runs, where that is faster. It begins with the number of the "
+     "configuration file, if there is one (-j auto --config fast.yaml).", false, NULL},
     {"batch-size", 0, SL_OPTION_COUNT, "N", "auto", "auto", 1, SL_BATCH_SIZE_MAX, LOADING, "Speed",
-     "Documents per insert. auto: 10,000; a load goes on to more or fewer where that is faster.",
-     false, NULL},
+     "Documents per insert. auto: 20,000, or the number of the configuration file; a load goes on to "
+     "more or fewer where that is faster.", false, NULL},
     {"batch-bytes", 0, SL_OPTION_BYTES, "SIZE", "16MiB", NULL, 65536, 47000000, LOADING, "Speed",
      "Bytes per insert; whichever of the two is reached first.", false, NULL},
 

@@ -17,10 +17,10 @@
 
 #define SCHEMA_BYTES_MAX ((size_t)1 << 20)
 
-/* What "auto" begins with, and to how many threads it may go where that is faster: four per core,
- * but enough on a small client to have many batches under way to a distant server, and no more on a
+/* What "auto" begins with, and to how many threads it may go where that is faster: four per core, or
+ * twice what it begins with, but enough on a small client to have many batches under way to a distant server, and no more on a
  * large one than a cluster has use for. */
-#define BATCH_DOCUMENTS 10000
+#define BATCH_DOCUMENTS 20000
 #define THREADS_FEW 16
 #define THREADS_MANY 64
 
@@ -208,16 +208,28 @@ static sl_progress_kind progress_named(const char *name) {
     return (sl_progress_kind)i;
 }
 
+static unsigned cores_here(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (unsigned)cores : 1;
+}
+
+/* A number; or what auto begins with: the one that a weaker source gives (a file that `tune` saved),
+ * or else `otherwise`. */
+static unsigned begins_with(const sl_options *options, const char *name, unsigned otherwise) {
+    if (!sl_option_is_word(options, name, "auto"))
+        return (unsigned)sl_option_number(options, name);
+    unsigned weaker = (unsigned)sl_option_weaker_number(options, name);
+    return weaker > 0 ? weaker : otherwise;
+}
+
 /* How it runs and what it leaves behind. */
 void sl_set_up_run(sl_setup *setup, const sl_options *options) {
     sl_load_config *config = &setup->config;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    config->threads = sl_option_is_word(options, "threads", "auto")
-                          ? (unsigned)(cores > 0 ? 2 * cores : 2)
-                          : (unsigned)sl_option_number(options, "threads");
+    unsigned cores = cores_here();
+    config->threads = begins_with(options, "threads", 2 * cores);
     /* Parsing alone has nothing to wait for. */
     if (sl_option_is_word(options, "threads", "auto") && config->sink != SL_SINK_CLUSTER)
-        config->threads = cores > 0 ? (unsigned)cores : 1;
+        config->threads = cores;
     config->work_directory = sl_option_string(options, "work-dir");
     config->report = sl_option_string(options, "report");
     if (sl_options_command(options)->bit & (SL_COMMAND_LOAD | SL_COMMAND_RELOAD | SL_COMMAND_TUNE))
@@ -234,8 +246,7 @@ static void set_up_pace(sl_load_config *config, const sl_options *options) {
     bool adapt = config->sink == SL_SINK_CLUSTER && !limited &&
                  (sl_options_command(options)->bit & adapting) != 0;
     bool automatic = sl_option_is_word(options, "batch-size", "auto");
-    config->batch_documents =
-        automatic ? BATCH_DOCUMENTS : (uint32_t)sl_option_number(options, "batch-size");
+    config->batch_documents = begins_with(options, "batch-size", BATCH_DOCUMENTS);
     config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
     config->adapt_batches = adapt && automatic;
     if (limited)
@@ -244,7 +255,7 @@ static void set_up_pace(sl_load_config *config, const sl_options *options) {
     if (limited && config->batch_documents > config->rate_limit / 10)
         config->batch_documents = config->rate_limit < 10 ? 1 : (uint32_t)(config->rate_limit / 10);
     if (adapt && sl_option_is_word(options, "threads", "auto")) {
-        unsigned most = 2 * config->threads; /* which is four per core */
+        unsigned most = 2 * (config->threads > 2 * cores_here() ? config->threads : 2 * cores_here());
         config->threads_most = most < THREADS_FEW    ? THREADS_FEW
                                : most > THREADS_MANY ? THREADS_MANY
                                                      : most;

@@ -56,6 +56,10 @@ bool sl_option_is_word(const sl_options *options, const char *name, const char *
     return found->count && strcmp(found->texts[0], word) == 0;
 }
 
+uint64_t sl_option_weaker_number(const sl_options *options, const char *name) {
+    return value_of(options, name, 1u << SL_OPTION_COUNT)->number; /* which a word leaves as it was */
+}
+
 bool sl_option_is_percentage(const sl_options *options, const char *name) {
     const sl_option_value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
     return found->count && strchr(found->texts[0], '%');

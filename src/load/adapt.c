@@ -18,13 +18,15 @@
  * some rounds of them. A window begins after each thread has had an answer under the
  * settings in question, and ends when it is long enough both in seconds and in batches. One in which
  * a batch had to be sent again, or in which all was still for half of it (an election, a disk that
- * hangs), is no measurement: all of the comparison is forgotten, and begun again after a pause.
+ * hangs), is no measurement: all of the comparison is forgotten, and begun again after a pause, with
+ * longer windows; where a disk hangs every other second these hold as much of it each.
  *
  * What a trial can cost is held down: none is begun when the load is about to end, moves that leave
  * less in flight (and can lose most) want a longer time before them, and a trial that is plainly
  * worse ends early. */
 #include "adapt.h"
 
+#include <math.h>
 #include <string.h>
 
 #define START_SECONDS 1.5
@@ -32,6 +34,7 @@
 #define SETTLE_SECONDS_MOST 5.0
 #define WINDOW_SECONDS 1.5      /* at least */
 #define WINDOW_SECONDS_MOST 12.0
+#define STRETCH_MOST 3          /* doublings of the least, one for each window that was disturbed */
 #define WINDOW_BATCHES 16       /* at least, and so many per thread: */
 #define WINDOW_ROUNDS 4
 #define WATCH_SECONDS 5.0       /* of a window once settled */
@@ -43,20 +46,21 @@
 #define PAUSE_SECONDS 5.0       /* after a disturbance */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
-#define ODD_SHARE 0.3           /* farther than this from the settled rate */
+#define ODD_SHARE 0.3           /* farther than this from the rate that is known */
 #define ODD_WINDOWS 2           /* and so often in a row: the rate has changed */
 
 /* The moves in the order in which they are tried: first those that cost little when they are wrong,
- * which also are the ones that a distant server wants. */
+ * which also are the ones that a distant server wants. One moves both: fewer threads with larger
+ * batches have as much under way, in fewer pieces, and neither step alone need be a gain. */
 static const struct {
-    bool threads;     /* or else documents per batch */
-    bool more;        /* or fewer */
-    double left_least; /* seconds that the load must go on for */
+    int threads, batches; /* 1: more, -1: fewer, 0: as they are */
+    double left_least;    /* seconds that the load must go on for */
 } moves[SL_ADAPT_MOVES] = {
-    {true, true, 10},
-    {false, true, 10},
-    {false, false, 40},
-    {true, false, 40},
+    {1, 0, 10},
+    {0, 1, 10},
+    {-1, 1, 20},
+    {0, -1, 40},
+    {-1, 0, 40},
 };
 
 /* Sizes of batches: two rungs are a move. Fine steps would each gain less than can be measured. */
@@ -74,26 +78,28 @@ static uint32_t batch_moved(uint32_t from, bool more) {
     return rungs[at >= 2 ? at - 2 : 0];
 }
 
-/* Where a move leads from the base; false when it leads nowhere. */
+/* Where a move leads from the base; false when it leads nowhere, be it with one half of it. */
 static bool moved(const sl_adapt *adapt, unsigned move, const sl_adapt_figures *figures,
                   sl_adapt_settings *result) {
     const sl_adapt_limits *limits = &adapt->limits;
+    int threads = moves[move].threads, batches = moves[move].batches;
     *result = adapt->base;
-    if (moves[move].threads) {
-        unsigned to = moves[move].more ? adapt->base.threads * 2 : adapt->base.threads / 2;
+    if (threads != 0) {
+        unsigned to = threads > 0 ? adapt->base.threads * 2 : adapt->base.threads / 2;
         result->threads = to > limits->threads_most ? limits->threads_most : to < 1 ? 1 : to;
-        return limits->threads && result->threads != adapt->base.threads;
+        if (!limits->threads || result->threads == adapt->base.threads)
+            return false;
     }
-    uint32_t to = batch_moved(adapt->base.batch_documents, moves[move].more);
-    if (to > limits->batch_most)
-        to = limits->batch_most;
+    if (batches == 0)
+        return true;
     /* Batches that end by bytes before they have that many documents are the same batches. */
     uint32_t room = figures->batch_room;
-    if (moves[move].more && room > 0 && adapt->base.batch_documents >= room - room / 4)
+    if (batches > 0 && room > 0 && adapt->base.batch_documents >= room - room / 4)
         return false;
-    result->batch_documents = to;
-    return limits->batches && (moves[move].more ? to > adapt->base.batch_documents
-                                                   : to < adapt->base.batch_documents);
+    uint32_t to = batch_moved(adapt->base.batch_documents, batches > 0);
+    result->batch_documents = to > limits->batch_most ? limits->batch_most : to;
+    return limits->batches && (batches > 0 ? result->batch_documents > adapt->base.batch_documents
+                                           : result->batch_documents < adapt->base.batch_documents);
 }
 
 static bool time_enough(const sl_adapt_figures *figures, double seconds) {
@@ -157,7 +163,8 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     if (wanted < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
         wanted = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
     bool too_long = figures->seconds - window->start > WINDOW_SECONDS_MOST;
-    double least = adapt->stage == ADAPT_SETTLED ? WATCH_SECONDS : WINDOW_SECONDS;
+    double least = adapt->stage == ADAPT_SETTLED ? WATCH_SECONDS
+                                                 : WINDOW_SECONDS * (double)(1u << adapt->stretch);
     bool still = window->longest_gap > length / 2;
     bool plainly_worse = adapt->stage == ADAPT_TRIAL && length >= EARLY_SECONDS && !still &&
                          batches >= wanted / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
@@ -169,6 +176,8 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
 static void keep_step(sl_adapt *adapt, const sl_adapt_figures *figures, double rate) {
     if (adapt->step_count < SL_ADAPT_STEPS)
         adapt->steps[adapt->step_count++] = (sl_adapt_step){figures->seconds, adapt->now, rate};
+    else
+        adapt->steps_left_out++;
 }
 
 /* ---- the search ---- */
@@ -183,6 +192,7 @@ static void settle(sl_adapt *adapt, double rate, const sl_adapt_figures *figures
     if (adapt->settled_at < 0)
         adapt->settled_at = figures->seconds;
     adapt->settled_rate = rate;
+    adapt->stretch = 0;
     adapt->odd_windows = 0;
     adapt->not_before = figures->seconds + adapt->patience;
     adapt->patience *= 2;
@@ -191,9 +201,16 @@ static void settle(sl_adapt *adapt, double rate, const sl_adapt_figures *figures
     measure(adapt, ADAPT_SETTLED, figures);
 }
 
+static bool is_odd(double rate, double known) {
+    return known > 0 && fabs(rate / known - 1) > ODD_SHARE;
+}
+
+static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *figures);
+
 /* The base has been measured: on to the next trial, if there is one. */
 static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    bool later = false; /* is a move left that only wants for time? */
+    bool later = false, only_fewer = true; /* moves are left that only want for time; which? */
+    adapt->only_fewer_left = false;
     adapt->pairs = 0;
     adapt->gains = 0;
     /* The move that was a gain comes first: what it led to may go on. */
@@ -203,16 +220,23 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
             continue;
         if (!time_enough(figures, moves[move].left_least)) {
             later = true;
+            only_fewer = only_fewer && moves[move].threads <= 0 && moves[move].batches <= 0;
             continue;
         }
         adapt->move = move;
         measure(adapt, ADAPT_TRIAL, figures);
         return;
     }
-    if (!later)
-        settle(adapt, adapt->before, figures);
-    else
+    adapt->only_fewer_left = later && only_fewer;
+    if (later) {
         measure(adapt, ADAPT_BASE, figures);
+    } else if (is_odd(adapt->before, adapt->search_rate) && !adapt->repeated) {
+        adapt->repeated = true; /* what was refused was so at another rate */
+        search_anew(adapt, adapt->before, figures);
+    } else {
+        adapt->repeated = false;
+        settle(adapt, adapt->before, figures);
+    }
 }
 
 /* The limits close upon GAIN_LEAST as pairs are added. */
@@ -235,7 +259,8 @@ static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
     adapt->tried = 0;
     if (gain >= accept_limit(adapt->pairs) && (steady || adapt->pairs > 1)) {
         adapt->base = adapt->trial;
-        adapt->before = 0;
+        adapt->before = adapt->search_rate = 0;
+        adapt->settled_at = -1;
         memset(adapt->refused, 0, sizeof adapt->refused); /* also the way back, to make sure */
         measure(adapt, ADAPT_BASE, figures);
     } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST) {
@@ -250,14 +275,13 @@ static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
 static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
     memset(adapt->refused, 0, sizeof adapt->refused);
     adapt->move = 0;
-    adapt->before = rate;
+    adapt->before = adapt->search_rate = rate;
     try_next(adapt, figures);
 }
 
 /* A window of the settled load. */
 static void watch(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
-    double share = adapt->settled_rate > 0 ? rate / adapt->settled_rate : 1;
-    if (share < 1 - ODD_SHARE || share > 1 + ODD_SHARE) {
+    if (is_odd(rate, adapt->settled_rate)) {
         if (++adapt->odd_windows >= ODD_WINDOWS) {
             adapt->patience = PATIENCE_SECONDS;
             adapt->settled_rate = rate;
@@ -287,6 +311,8 @@ static void on_window(sl_adapt *adapt, double rate, const sl_adapt_figures *figu
         if (adapt->tried > 0) {
             judge(adapt, rate, figures);
         } else {
+            if (adapt->search_rate <= 0)
+                adapt->search_rate = rate;
             adapt->before = rate;
             try_next(adapt, figures);
         }
@@ -302,6 +328,9 @@ static void on_window(sl_adapt *adapt, double rate, const sl_adapt_figures *figu
 /* Nothing is concluded from what was measured before or while batches had to be sent again. */
 static void on_disturbance(sl_adapt *adapt, const sl_adapt_figures *figures) {
     bool settled = adapt->stage == ADAPT_SETTLED;
+    adapt->disturbances++;
+    if (adapt->stretch < STRETCH_MOST) /* a longer window has room for what comes again and again */
+        adapt->stretch++;
     adapt->pairs = 0;
     adapt->gains = adapt->tried = adapt->before = 0;
     adapt->odd_windows = 0;
@@ -346,6 +375,10 @@ sl_adapt_settings sl_adapt_now(const sl_adapt *adapt) {
 
 sl_adapt_settings sl_adapt_best(const sl_adapt *adapt) {
     return adapt->base;
+}
+
+bool sl_adapt_only_fewer_left(const sl_adapt *adapt) {
+    return adapt->only_fewer_left;
 }
 
 double sl_adapt_settled_at(const sl_adapt *adapt) {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define SL_ADAPT_STEPS 240 /* measurements that are kept for the record */
-#define SL_ADAPT_MOVES 4
+#define SL_ADAPT_MOVES 5
 
 typedef struct sl_adapt_settings {
     unsigned threads;
@@ -66,16 +66,22 @@ typedef struct sl_adapt {
     sl_adapt_settings base, trial, now;
     sl_adapt_window window;
     bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and are no gain */
+    bool only_fewer_left;         /* of the moves that want for time */
     unsigned move;                /* the one being tried */
     unsigned pairs;               /* comparisons of it so far */
     double gains;                 /* their sum */
     double before, tried;         /* the last rates of base and of trial; 0: none */
-    double settled_rate, settled_at; /* the first settling of this search; at < 0: never */
+    double settled_rate, settled_at; /* on `base`; at < 0: not yet */
+    double search_rate;           /* of `base` when the search from it began; 0: not yet measured */
+    bool repeated;                /* the search, because the rate had changed while it went on */
     double not_before;            /* no trial before this second */
     double patience;              /* seconds between searches once settled */
     unsigned odd_windows;         /* in a row, far from settled_rate */
+    unsigned disturbances;        /* windows that were no measurement */
+    unsigned stretch;             /* doublings of the least length of a window */
     sl_adapt_step steps[SL_ADAPT_STEPS];
     unsigned step_count; /* kept */
+    unsigned steps_left_out;
 } sl_adapt;
 
 void sl_adapt_init(sl_adapt *adapt, const sl_adapt_limits *limits);
@@ -88,6 +94,9 @@ sl_adapt_settings sl_adapt_now(const sl_adapt *adapt);
 
 /* The best that is known. */
 sl_adapt_settings sl_adapt_best(const sl_adapt *adapt);
+
+/* Of a load that has not settled: is it known that neither more threads nor larger batches are faster? */
+bool sl_adapt_only_fewer_left(const sl_adapt *adapt);
 
 /* When it was found that nothing near is better, in seconds since the loading began; below 0 while
  * that is not known. */

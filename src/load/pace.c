@@ -36,6 +36,8 @@
 #include "engine.h"
 #include "progress.h"
 
+#define DISTURBANCES_MANY 4 /* that explain why a load has not settled */
+
 void sl_pace_init(sl_load *load) {
     sl_pace *pace = &load->pace;
     pthread_mutex_init(&pace->lock, NULL);
@@ -162,6 +164,10 @@ void sl_pace_record(sl_load *load) {
     BSON_APPEND_INT32(&section, "threadsMost", (int32_t)load->pace.most_active);
     if (sl_adapt_settled_at(adapt) >= 0)
         BSON_APPEND_DOUBLE(&section, "settledAfterSeconds", sl_adapt_settled_at(adapt));
+    if (adapt->disturbances > 0)
+        BSON_APPEND_INT32(&section, "disturbances", (int32_t)adapt->disturbances);
+    if (adapt->steps_left_out > 0)
+        BSON_APPEND_INT32(&section, "stepsLeftOut", (int32_t)adapt->steps_left_out);
     BSON_APPEND_ARRAY_BEGIN(&section, "steps", &array);
     for (unsigned i = 0; i < adapt->step_count; i++) {
         const sl_adapt_step *step = &adapt->steps[i];
@@ -191,6 +197,10 @@ void sl_pace_say(const sl_load *load) {
         sl_log_info("  settled on %u thread%s, batches of %s after %s", best.threads, plural, batch,
                     sl_human_seconds(sl_adapt_settled_at(adapt), after));
     else
-        sl_log_info("  %u thread%s, batches of %s: the load was too short to tell whether others are "
-                    "faster", best.threads, plural, batch);
+        sl_log_info("  %u thread%s, batches of %s: %s", best.threads, plural, batch,
+                    adapt->disturbances >= DISTURBANCES_MANY
+                        ? "standstills and batches sent again left no time to compare others"
+                    : sl_adapt_only_fewer_left(adapt)
+                        ? "more are not faster; the load was too short to tell whether fewer are"
+                        : "the load was too short to tell whether others are faster");
 }

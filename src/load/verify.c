@@ -174,7 +174,8 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     pthread_mutex_init(&verification.lock, NULL);
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
-    ok = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    bool listening = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    ok = listening;
     if (ok)
         sl_record_start(&load, "verify");
     ok = ok && look_at_sources(&verification, &error) &&
@@ -202,7 +203,8 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
         sl_log_error("%s", error.message);
         code = code == SL_EXIT_OK ? SL_EXIT_USAGE : code;
     }
-    sl_interrupt_stop_listening();
+    if (listening)
+        sl_interrupt_stop_listening();
     clear(&verification);
     sl_log_close_file();
     return code;

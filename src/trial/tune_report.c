@@ -140,6 +140,8 @@ char *sl_tune_yaml(const sl_tune *tune) {
             stamp, tune->config->load->database, tune->config->load->collection,
             sl_human_count((uint64_t)cell->rate, rate), cell->trials,
             cell->trials == 1 ? "" : "s");
+    fputs("# They stay as they are; to begin with them and go on to others where these are faster, add\n"
+          "# to the command line: --threads auto --batch-size auto\n", out);
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++) {
         const char *value = sl_tune_value(tune, tune->search.recommended, d);
         if (d == SL_TUNE_WIRE_COMPRESSION) { /* which is no option but part of --uri */

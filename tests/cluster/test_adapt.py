@@ -123,11 +123,22 @@ class Adapting(AdaptCase):
         self.assertNotRegex(outcome.err, "settled|too short to tell")
         self.assertIn("3 threads", outcome.err)
 
+    def test_auto_begins_with_what_the_configuration_file_says(self):
+        (path,), _ = self.generate("B", 2000)
+        tuned = self.file("fast.yaml", "threads: 3\nbatch-size: 700\n")
+        _, work = self.load("--config", tuned, path)
+        self.assertNotIn("adaptation", support.run_record(work))
+        outcome, work = self.load("--config", tuned, "-j", "auto", "--batch-size", "auto", "--again",
+                                  path)
+        record = support.run_record(work)["adaptation"]
+        self.assertEqual((record["threads"], record["batchSize"]), (3, 700))
+        self.assertIn("3 threads, batches of 700", outcome.err)
+
     def test_a_short_load_says_so(self):
         (path,), _ = self.generate("B", 2000)
         outcome, work = self.load(path)
         record = support.run_record(work)["adaptation"]
-        self.assertEqual((record["threads"], record["batchSize"]), (START, 10000))
+        self.assertEqual((record["threads"], record["batchSize"]), (START, 20000))
         self.assertNotIn("settledAfterSeconds", record)
         self.assertIn("too short to tell", outcome.err)
 

@@ -123,6 +123,20 @@ static double crowded(double seconds, unsigned threads, uint32_t batch) {
     return threads <= 1 ? 100000 : threads == 2 ? 160000 : 160000 / sqrt(threads / 2.0);
 }
 
+/* Wants few, large batches under way: neither fewer threads nor larger batches alone are a gain. */
+static double few_and_large(double seconds, unsigned threads, uint32_t batch) {
+    (void)seconds;
+    if (threads == 2 && batch == 50000)
+        return 1000000;
+    return threads == 4 && batch == 10000 ? 850000 : 800000;
+}
+
+/* Nothing is as good as what a load begins with. */
+static double as_begun(double seconds, unsigned threads, uint32_t batch) {
+    (void)seconds;
+    return threads == 4 && batch == 10000 ? 500000 : 400000;
+}
+
 /* Hates large batches. */
 static double small_batches(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds, (void)threads;
@@ -198,12 +212,22 @@ static void finds_fewer_threads(void **state) {
     (void)state;
     double brought;
     assert_true(good_ends(crowded, 0.05, 120, &brought) >= SEEDS - 1);
+    print_message("fewer threads: %.3f of what the best would have brought\n", brought);
+    assert_true(brought > 0.8);
 }
 
 static void finds_smaller_batches(void **state) {
     (void)state;
     double brought;
     assert_true(good_ends(small_batches, 0.05, 120, &brought) >= SEEDS - 1);
+    print_message("smaller batches: %.3f of what the best would have brought\n", brought);
+    assert_true(brought > 0.8);
+}
+
+static void changes_both_where_neither_alone_is_a_gain(void **state) {
+    (void)state;
+    double brought;
+    assert_true(good_ends(few_and_large, 0.03, 120, &brought) >= SEEDS - 1);
 }
 
 static void settles_and_then_leaves_it(void **state) {
@@ -228,6 +252,8 @@ static void follows_a_change_in_the_middle(void **state) {
         world_init(&w, changing, 0.05, seed);
         run(&w, 240);
         assert_true(found(&w) >= 0.85 * best_of(far, 240));
+        double settled = sl_adapt_settled_at(&w.adapt); /* on these settings, not on those before */
+        assert_true(settled < 0 || settled > 120);
     }
 }
 
@@ -239,6 +265,32 @@ static void a_short_load_keeps_its_settings(void **state) {
     run(&w, 9);
     assert_int_equal(w.changes, 0);
     assert_true(sl_adapt_settled_at(&w.adapt) < 0);
+}
+
+/* What the end of a load says must have been measured. */
+static void says_nothing_of_trials_that_were_not_made(void **state) {
+    (void)state;
+    world w;
+    world_init(&w, as_begun, 0.03, 4);
+    w.ends = 35; /* fewer threads, smaller batches want longer */
+    while (w.changes == 0 && w.seconds < 20)
+        run(&w, 0.05);
+    assert_true(sl_adapt_now(&w.adapt).threads > sl_adapt_best(&w.adapt).threads);
+    assert_false(sl_adapt_only_fewer_left(&w.adapt));
+    run(&w, 35 - w.seconds);
+    assert_true(sl_adapt_only_fewer_left(&w.adapt));
+    assert_true(sl_adapt_settled_at(&w.adapt) < 0);
+}
+
+/* A disk that hangs for a second in every two leaves no short window undisturbed. */
+static void goes_on_where_standstills_are_usual(void **state) {
+    (void)state;
+    world w;
+    world_init(&w, far, 0.03, 8);
+    for (int i = 0; i < 3600; i++)
+        tick(&w, i / 20 % 2 == 0);
+    assert_true(w.adapt.disturbances > 0);
+    assert_true(sl_adapt_best(&w.adapt).threads > 4);
 }
 
 /* While a primary is elected nothing is acknowledged, and then batches come again: whatever setting
@@ -317,9 +369,12 @@ int main(void) {
         cmocka_unit_test(finds_many_threads_for_a_distant_server),
         cmocka_unit_test(finds_fewer_threads),
         cmocka_unit_test(finds_smaller_batches),
+        cmocka_unit_test(changes_both_where_neither_alone_is_a_gain),
         cmocka_unit_test(settles_and_then_leaves_it),
         cmocka_unit_test(follows_a_change_in_the_middle),
         cmocka_unit_test(a_short_load_keeps_its_settings),
+        cmocka_unit_test(says_nothing_of_trials_that_were_not_made),
+        cmocka_unit_test(goes_on_where_standstills_are_usual),
         cmocka_unit_test(nothing_is_learned_from_an_election),
         cmocka_unit_test(keeps_to_its_limits),
         cmocka_unit_test(larger_batches_are_not_tried_without_room),

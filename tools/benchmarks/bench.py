@@ -11,7 +11,8 @@ from .data import DataSets
 from .process import Failure, rate, run, run_together
 from .servers import COLLECTION, DATABASE, Servers
 
-BATCH_DOCUMENTS, BATCH_BYTES = 10000, 16 << 20  # what a load begins with when it is left to itself
+BATCH_DOCUMENTS, BATCH_BYTES = 10000, 16 << 20  # of loads that are compared with others
+BATCH_BEGINS = 20000  # what a load begins with when it is left to itself
 EXIT_OK, EXIT_REJECTS = 0, 1
 
 

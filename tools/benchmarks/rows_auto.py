@@ -2,18 +2,23 @@
 """Rows about what the loader finds by itself: --threads auto --batch-size auto against settings that
 stay.
 
-First each setting of a grid has one load. The few that were fastest then take turns with auto, and
-with what auto begins with, for all rounds; the best of them is the one with the best median, so it is
-chosen with the knowledge of all rounds, which auto has not."""
+First each setting of a grid has one short load. The few that were fastest then take turns with auto,
+and with what auto begins with, in loads that are long enough for auto to move; the best of them is the
+one with the best median, so it is chosen with the knowledge of all rounds, which auto has not."""
+from .bench import BATCH_BEGINS
 from .figures import at_least, threads_of
-from .rows_server import RELAY_MS, relayed
+from .rows_server import relayed
 from .servers import NAMES
 
-THREADS = (1, 2, 4, 8)
-BATCHES = (1000, 10_000, 50_000)
-BEST = 3      # of the grid, in the rounds
-# Millions of records: loads of more than ten seconds on two cores.
-MILLIONS = {"mongod": 10, "cluster": 4, "replica": 1.5}
+NEAR = [(threads, batch) for threads in (1, 2, 4, 8) for batch in (1000, 10_000, 20_000, 50_000)]
+DISTANT = [(threads, batch) for threads in (4, 8, 16) for batch in (10_000, 20_000, 50_000, 100_000)]
+BEST = 2      # of the grid, in the rounds
+FEW = 3       # rounds: each is some loads of most of a minute
+SCAN = 0.2    # of the records, in a load of the grid
+# Millions of records: loads of most of a minute on two cores.
+MILLIONS = {"mongod": 24, "cluster": 9, "replica": 6}
+DISTANT_MILLIONS = 14
+DISTANT_MS = 50  # each way: another continent
 
 
 def shown(setting):
@@ -21,27 +26,30 @@ def shown(setting):
     return f"{threads_of(threads)} x {batch:,}"
 
 
-def against_grid(bench, result, deployment, data, uri=None):
-    grid = [(threads, batch) for threads in THREADS for batch in BATCHES]
-    begins = (bench.threads, 10_000)
+def against_grid(bench, result, deployment, grid, millions, uri=None):
+    data = bench.data.mot(bench.scaled(int(millions * 1e6)))
+    sample = bench.data.mot(bench.scaled(int(millions * 1e6 * SCAN)))
+    begins = (bench.threads, BATCH_BEGINS)
 
-    def fixed(setting):
+    def fixed(setting, of=data):
         threads, batch = setting
-        return bench.load(deployment, data, threads=threads, batch=batch, uri=uri).rate
+        return bench.load(deployment, of, threads=threads, batch=batch, uri=uri).rate
 
-    found = []
+    found, seconds = [], []
     auto_line = result.line("auto, docs/s")
     ratio = result.line("auto against the best that stays", at_least(0.9))
     begin_ratio = result.line("auto against what it begins with")
-    fixed(begins)  # does not count
+    fixed(begins, sample)  # does not count
     bench.say(f"a grid of {len(grid)} settings")
-    scan = {setting: fixed(setting) for setting in grid}
+    scan = {setting: fixed(setting, sample) for setting in grid}
     best = sorted(scan, key=scan.get, reverse=True)[:BEST]
     if begins not in best:
         best.append(begins)
     lines = {setting: result.line(f"{shown(setting)}, docs/s") for setting in best}
-    for _ in bench.rounds():
+    fixed(begins)  # the first of this length finds files that have yet to grow
+    for _ in bench.rounds(FEW):
         run = bench.load(deployment, data, threads="auto", batch="auto", uri=uri)
+        seconds.append(run.seconds)
         auto_line.add(run.rate)
         found.append(f"{shown(run.settings)}" + ("" if run.settled else " (not settled)"))
         for setting, line in lines.items():
@@ -52,26 +60,26 @@ def against_grid(bench, result, deployment, data, uri=None):
         begin_ratio.add(rate / began)
     result.note(f"the best that stays: {shown(winner)}; auto begins with {shown(begins)} and came to "
                 + ", ".join(found))
+    result.note(f"auto's loads took {min(seconds):.0f} to {max(seconds):.0f} s, those of the grid about "
+                f"{SCAN:.0%} of that")
     result.note("the grid, one load each, docs/s: " +
                 "; ".join(f"{shown(setting)} {rate:,.0f}" for setting, rate in scan.items()))
 
 
 def near(kind):
     def row(bench, result):
-        data = bench.data.mot(bench.scaled(int(MILLIONS[kind] * 1e6)))
-        against_grid(bench, result, bench.servers.start(kind), data)
+        against_grid(bench, result, bench.servers.start(kind), NEAR, MILLIONS[kind])
     return row
 
 
 def distant(bench, result):
-    data = bench.data.mot(bench.scaled(8_000_000))
     deployment = bench.servers.start("mongod")
-    with relayed(deployment.plain_uri, RELAY_MS) as later:
-        against_grid(bench, result, deployment, data, uri=later)
-    result.note(f"a relay adds {RELAY_MS} ms each way")
+    with relayed(deployment.plain_uri, DISTANT_MS) as later:
+        against_grid(bench, result, deployment, DISTANT, DISTANT_MILLIONS, uri=later)
+    result.note(f"a relay adds {DISTANT_MS} ms each way")
 
 
 ROWS = [(f"auto-{kind}", f"threads and batches that adapt, into {NAMES[kind]}", near(kind))
         for kind in MILLIONS] + [
-    ("auto-distant", "the same into one mongod that is 5 ms away", distant),
+    ("auto-distant", f"the same into one mongod that is {DISTANT_MS} ms away", distant),
 ]
