@@ -67,7 +67,7 @@ void sl_rates_from_number(double documents_per_second, sl_rates *rates);
 
 #define SL_PREDICTED_PHASES 6
 
-typedef struct sl_prediction {
+typedef struct sl_plan_times {
     struct {
         const char *name;    /* as in run.json */
         sl_estimate seconds; /* NAN: cannot be told, and `why` says so */
@@ -76,11 +76,11 @@ typedef struct sl_prediction {
     size_t count;
     sl_estimate seconds; /* of all phases that can be told */
     bool complete;       /* and there are no others */
-} sl_prediction;
+} sl_plan_times;
 
 /* The times of a load of `measure`, which places ranges in `steps` steps (0 without sharding), builds
  * `indexes` indexes and verifies, by these rates. */
 void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
-                bool verify, sl_prediction *prediction);
+                bool verify, sl_plan_times *prediction);
 
 #endif

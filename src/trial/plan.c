@@ -46,7 +46,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
     const sl_load_config *load = config->load;
     sl_error error = {0};
     sl_rates rates;
-    sl_prediction prediction;
+    sl_plan_times prediction;
     sl_preview *preview = NULL;
     bool known = false;
     bson_t record = BSON_INITIALIZER;

@@ -191,7 +191,7 @@ void sl_plan_print_layout(const sl_preview *preview, FILE *out) {
 
 /* ---- times ---- */
 
-void sl_plan_print_times(const sl_prediction *prediction, const char *from, FILE *out) {
+void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE *out) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
     if (!prediction) {
         fprintf(out, "\nHow long it takes cannot be told without knowing how fast this cluster is. "

@@ -11,6 +11,6 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out);
 void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out);
 void sl_plan_print_layout(const sl_preview *preview, FILE *out);
 /* NULL: without rates there is no prediction. */
-void sl_plan_print_times(const sl_prediction *prediction, const char *from, FILE *out);
+void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE *out);
 
 #endif

@@ -122,7 +122,7 @@ static void append_seconds(bson_t *document, const sl_estimate *seconds) {
     BSON_APPEND_DOUBLE(document, "high", seconds->high);
 }
 
-static void record_prediction(const sl_prediction *prediction, const char *from, bson_t *record) {
+static void record_prediction(const sl_plan_times *prediction, const char *from, bson_t *record) {
     array phases = {.count = 0};
     bson_t section, item;
     BSON_APPEND_DOCUMENT_BEGIN(record, "predicted", &section);
@@ -142,7 +142,7 @@ static void record_prediction(const sl_prediction *prediction, const char *from,
     bson_append_document_end(record, &section);
 }
 
-void sl_plan_record(const sl_preview *preview, const sl_prediction *prediction, const char *from,
+void sl_plan_record(const sl_preview *preview, const sl_plan_times *prediction, const char *from,
                     bson_t *record) {
     bson_t section;
     if (preview->connection)

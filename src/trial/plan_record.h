@@ -7,7 +7,7 @@
 
 /* All that a plan says, into `record`, which has been initialised. `prediction` and `from` are NULL
  * where there is none. */
-void sl_plan_record(const sl_preview *preview, const sl_prediction *prediction, const char *from,
+void sl_plan_record(const sl_preview *preview, const sl_plan_times *prediction, const char *from,
                     bson_t *record);
 
 #endif

@@ -22,7 +22,7 @@ static sl_estimate load_seconds(const sl_rates *rates, const sl_measure *measure
     return (sl_estimate){(a.value + b.value) / 2, fmin(a.low, b.low), fmax(a.high, b.high)};
 }
 
-static void add(sl_prediction *prediction, const char *name, sl_estimate seconds, const char *why) {
+static void add(sl_plan_times *prediction, const char *name, sl_estimate seconds, const char *why) {
     size_t i = prediction->count++;
     prediction->phases[i].name = name;
     prediction->phases[i].seconds = seconds;
@@ -34,8 +34,8 @@ static void add(sl_prediction *prediction, const char *name, sl_estimate seconds
 }
 
 void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
-                bool verify, sl_prediction *prediction) {
-    *prediction = (sl_prediction){.complete = true};
+                bool verify, sl_plan_times *prediction) {
+    *prediction = (sl_plan_times){.complete = true};
     double fixed = (isnan(rates->connect_seconds) ? 0 : rates->connect_seconds) +
                    (isnan(rates->prepare_seconds) ? 0 : rates->prepare_seconds);
     add(prediction, "prepare",

@@ -63,7 +63,7 @@ static void fuzz_record(const char *text, size_t length) {
     bson_error_t wrong;
     sl_rates rates;
     sl_error error = {0};
-    sl_prediction prediction;
+    sl_plan_times prediction;
     sl_measure measure = {.documents = {10, 9, 11}, .bson_bytes = {1000, 900, 1100}};
     bson_t *record = sl_json_parse(text, length, &wrong);
     if (!record)
