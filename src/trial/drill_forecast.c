@@ -115,14 +115,15 @@ static double scatter_of(const sl_query_run *run) {
     return run->count > 1 && run->sample.median > 0 ? run->sample.deviation / run->sample.median : 0;
 }
 
-/* The whole takes no less than its sample. */
-static void allow_for_the_model(sl_prediction *made, double sample_seconds) {
-    double below = hypot(made->seconds - made->low, 2 * MODEL_DEVIATION * made->seconds);
-    double above = hypot(made->high - made->seconds, 2 * MODEL_DEVIATION * made->seconds);
+/* Of `made`, `growing` seconds are of phases that grow. The whole takes no less than its sample. */
+static void allow_for_the_model(sl_prediction *made, double growing, double sample_seconds) {
+    double below = hypot(made->seconds - made->low, 2 * MODEL_DEVIATION * growing);
+    double above = hypot(made->high - made->seconds, 2 * MODEL_DEVIATION * growing);
     made->low = fmax(made->seconds - below, fmin(sample_seconds, made->seconds));
     made->high = made->seconds + above;
 }
 
+/* Without what the model may be wrong by. */
 static void forecast_phase(sl_drill *drill, unsigned phase) {
     const sl_phase_row *row = &sl_drill_phases[phase];
     bool grows = row->growth != SL_GROWS_NOT;
@@ -147,10 +148,26 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     if (grows && nothing)
         count = 0;
     *made = sl_extrapolate(row->growth, fixed, timings, count, drill->whole);
-    if (grows)
-        allow_for_the_model(made, sl_drill_last(drill)->seconds[phase]);
     if (phase == PHASE_LOAD)
         mind_the_reading(drill, made);
+}
+
+/* What a long load meets, all its phases meet: their errors of that kind have one cause, and do not
+ * balance each other in the sum. */
+static void forecast_phases(sl_drill *drill) {
+    double growing = 0, sampled = 0;
+    for (unsigned i = 0; i < PHASES; i++)
+        forecast_phase(drill, i);
+    drill->total = sl_prediction_sum(drill->phases, PHASES);
+    for (unsigned i = 0; i < PHASES; i++) {
+        double least = sl_drill_last(drill)->seconds[i];
+        sampled += least;
+        if (sl_drill_phases[i].growth == SL_GROWS_NOT)
+            continue;
+        growing += drill->phases[i].seconds;
+        allow_for_the_model(&drill->phases[i], drill->phases[i].seconds, least);
+    }
+    allow_for_the_model(&drill->total, growing, sampled);
 }
 
 static void forecast_query(sl_drill *drill, size_t query) {
@@ -161,13 +178,14 @@ static void forecast_query(sl_drill *drill, size_t query) {
         const sl_drill_step *step = &drill->steps[i];
         if (step->runs[query].count > 0)
             timings[count++] =
-                timing_of(step, step->runs[query].sample.median / 1e3,
+                timing_of(step, step->runs[query].timings[0] / 1e3,
                           hypot(TIMING_DEVIATION, scatter_of(&step->runs[query])));
     }
     drill->queries[query] =
         sl_extrapolate(row->growth, row->fixed_deviation, timings, count, drill->whole);
     if (count > 0)
-        allow_for_the_model(&drill->queries[query], timings[count - 1].seconds);
+        allow_for_the_model(&drill->queries[query], drill->queries[query].seconds,
+                            timings[count - 1].seconds);
 }
 
 static void take_notes(sl_drill *drill) {
@@ -204,11 +222,9 @@ bool sl_drill_forecast(sl_drill *drill, sl_error *error) {
     if (!drill->queries)
         return sl_error_memory(error, "predicting");
     drill->whole = size_of_whole(sl_drill_last(drill));
-    for (unsigned i = 0; i < PHASES; i++)
-        forecast_phase(drill, i);
+    forecast_phases(drill);
     for (size_t i = 0; i < count; i++)
         forecast_query(drill, i);
-    drill->total = sl_prediction_sum(drill->phases, PHASES);
     take_notes(drill);
     drill->forecast = true;
     return true;
