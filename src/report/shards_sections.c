@@ -13,9 +13,6 @@
 #define BARS_MAX 60
 #define QUERIES_MAX 8
 
-static double bytes_of(const bson_t *row) {
-    return sl_look_number(row, "storageBytes");
-}
 static double rate_of(const bson_t *row) {
     return sl_look_number(row, "rate");
 }
@@ -66,17 +63,35 @@ static const char *percent(sl_page *page, double share) {
 }
 
 /* The last one is time that other machines on the same host had; it is shown in the picture only. */
-static const char *const cpu_paths[] = {"cpu.user", "cpu.system", "cpu.wait", "cpu.idle",
-                                        "cpu.steal"};
+static const char *const cpu_keys[] = {"user", "system", "wait", "idle", "steal"};
 static const char *const cpu_names[] = {"user", "system", "wait", "idle", "stolen"};
-#define WAYS (sizeof cpu_paths / sizeof cpu_paths[0])
+#define WAYS (sizeof cpu_keys / sizeof cpu_keys[0])
+
+/* `of` is "cpu", while loading, or "queryCpu". */
+static double cpu_share(const bson_t *row, const char *of, size_t way) {
+    char path[32];
+    snprintf(path, sizeof path, "%s.%s", of, cpu_keys[way]);
+    return sl_look_number(row, path);
+}
+
+static bool any_has(const bson_t *record, const char *path) {
+    bool any = false;
+    for (sl_walk walk = sl_walk_start(record, "rows"); !any && sl_walk_next(&walk);)
+        any = sl_look_number(&walk.item, path) >= 0;
+    return any;
+}
+
+static const char *ratio(sl_page *page, double value) {
+    return value >= 0 ? sl_page_text(page, "%.2f", value) : "-";
+}
 
 static void show_table(sl_page *page, const bson_t *record, const char *const *queries,
                        size_t query_count) {
-    const char *titles[10 + QUERIES_MAX] = {"shards", "engine options", "cache", "load time",
-                                            "documents/s", "on disk"};
-    char left[11 + QUERIES_MAX];
-    size_t columns = 6, row = 0;
+    const char *titles[13 + QUERIES_MAX] = {"shards",    "engine options", "cache",
+                                            "load time", "documents/s",    "ratio",
+                                            "on disk",   "all files",      "memory"};
+    char left[14 + QUERIES_MAX];
+    size_t columns = 9, row = 0;
     memset(left, 'r', sizeof left);
     left[0] = left[1] = 'l';
     for (size_t i = 0; i < query_count; i++)
@@ -93,33 +108,90 @@ static void show_table(sl_page *page, const bson_t *record, const char *const *q
         sl_page_cell(page, table, sl_section_value(page, item, "cacheBytes", SL_UNIT_BYTES));
         sl_page_cell(page, table, sl_section_value(page, item, "loadSeconds", SL_UNIT_SECONDS));
         sl_page_cell(page, table, sl_section_value(page, item, "rate", SL_UNIT_COUNT));
+        sl_page_cell(page, table, ratio(page, sl_look_number(item, "ratio")));
         sl_page_cell(page, table, sl_section_value(page, item, "storageBytes", SL_UNIT_BYTES));
+        sl_page_cell(page, table, sl_section_value(page, item, "fileBytes", SL_UNIT_BYTES));
+        sl_page_cell(page, table, sl_section_value(page, item, "memoryBytes", SL_UNIT_BYTES));
         for (size_t i = 0; i < query_count; i++)
             sl_page_cell(page, table, sl_section_number(page, query_figure(item, queries[i],
                                                                            "milliseconds"),
                                                         SL_UNIT_MILLISECONDS));
         for (size_t i = 0; i < 4; i++)
-            sl_page_cell(page, table, percent(page, sl_look_number(item, cpu_paths[i])));
+            sl_page_cell(page, table, percent(page, cpu_share(item, "cpu", i)));
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
 }
 
+/* What more shards bring: a row for each query of each measurement. */
+static void show_queries(sl_page *page, const bson_t *record) {
+    static const char *const titles[] = {"shards",  "engine options", "cache",      "query",
+                                         "median",  "at least",       "at most",    "documents/ms",
+                                         "ratio",   "CPU user",       "CPU system", "CPU wait",
+                                         "CPU idle"};
+    size_t row = 0;
+    sl_page_table *table = sl_page_add_table(page, "Queries", titles, "llrlrrrrrrrrr",
+                                             sizeof titles / sizeof titles[0]);
+    for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk);) {
+        const bson_t *item = &walk.item;
+        for (sl_walk query = sl_walk_start(item, "queries"); sl_walk_next(&query); row++) {
+            static const char *const times[] = {"milliseconds", "low", "high"};
+            if (row >= SL_ROWS_MAX)
+                continue;
+            sl_page_cell(page, table, shards_text(page, item));
+            sl_page_cell(page, table, sl_look_text(item, "engine"));
+            sl_page_cell(page, table, sl_section_value(page, item, "cacheBytes", SL_UNIT_BYTES));
+            sl_page_cell(page, table, sl_look_text(&query.item, "name"));
+            for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+                sl_page_cell(page, table,
+                             sl_section_value(page, &query.item, times[i], SL_UNIT_MILLISECONDS));
+            sl_page_cell(
+                page, table,
+                sl_section_value(page, &query.item, "documentsPerMillisecond", SL_UNIT_COUNT));
+            sl_page_cell(page, table, ratio(page, sl_look_number(&query.item, "ratio")));
+            for (size_t i = 0; i < 4; i++)
+                sl_page_cell(page, table, percent(page, cpu_share(item, "queryCpu", i)));
+        }
+    }
+    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+}
+
+/* Of the figure at `path`, or of the query of that name. */
 static void show_bars(sl_page *page, const bson_t *record, const char *title, const char *caption,
-                      double (*value_of)(const bson_t *row), const char *query, sl_unit unit) {
+                      const char *path, const char *query, sl_unit unit) {
+    if (path && !any_has(record, path))
+        return;
     sl_bars *bars = sl_page_add_bars(page, title, caption, unit);
     size_t row = 0;
     for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk) && row < BARS_MAX;
          row++) {
-        double value =
-            query ? query_figure(&walk.item, query, "milliseconds") : value_of(&walk.item);
+        double value = query ? query_figure(&walk.item, query, "milliseconds")
+                             : sl_look_number(&walk.item, path);
         sl_bar *bar = sl_page_bar(page, bars, label_of(page, &walk.item), value,
                                   sl_section_number(page, value, unit));
         if (bar && query) {
             bar->low = query_figure(&walk.item, query, "low");
             bar->high = query_figure(&walk.item, query, "high");
-        } else if (bar && value_of == rate_of) {
+        } else if (bar && path && strcmp(path, "rate") == 0) {
             bar->low = sl_look_number(&walk.item, "low");
             bar->high = sl_look_number(&walk.item, "high");
+        }
+    }
+}
+
+/* What the machine's processors did, in a strip for each measurement. */
+static void show_processors(sl_page *page, const bson_t *record, const char *of, const char *title,
+                            const char *caption) {
+    size_t row = 0;
+    if (!any_has(record, sl_page_text(page, "%s.idle", of)))
+        return;
+    sl_strips *strips = sl_page_add_strips(page, title, caption, SL_UNIT_SHARE);
+    for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk) && row < BARS_MAX;
+         row++) {
+        sl_strip *strip = sl_page_strip(page, strips, label_of(page, &walk.item));
+        for (size_t i = 0; i < WAYS; i++) {
+            double share = cpu_share(&walk.item, of, i);
+            if (share > 0)
+                sl_page_part(page, strips, strip, cpu_names[i], share);
         }
     }
 }
@@ -147,7 +219,7 @@ static void say_fastest(sl_page *page, const bson_t *record) {
 
 void sl_sections_shards(sl_page *page, const bson_t *record) {
     const char *queries[QUERIES_MAX];
-    size_t query_count = query_names(record, queries), row = 0;
+    size_t query_count = query_names(record, queries);
     say_fastest(page, record);
     sl_section_texts(page, record, "warnings", SL_TONE_WARNING);
     const char *why = sl_look_text(record, "why"); /* it ended early; else empty */
@@ -155,28 +227,29 @@ void sl_sections_shards(sl_page *page, const bson_t *record) {
         sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD, why);
     if (sl_walk_count(record, "rows") > 0) {
         show_bars(page, record, "Documents per second while loading",
-                  "The whisker is the spread of the rounds; longer is better.", rate_of, NULL,
+                  "The whisker is the spread of the rounds; longer is better.", "rate", NULL,
                   SL_UNIT_COUNT);
-        show_bars(page, record, "Size on disk", "Shorter is better.", bytes_of, NULL,
+        show_bars(page, record, "Size on disk",
+                  "The collection and its indexes; shorter is better.", "storageBytes", NULL,
                   SL_UNIT_BYTES);
+        show_bars(page, record, "All files of the shards",
+                  "Journals and oplogs included; shorter is better.", "fileBytes", NULL,
+                  SL_UNIT_BYTES);
+        show_bars(page, record, "Memory of the shards' servers",
+                  "The sum of their peaks; shorter is better.", "memoryBytes", NULL, SL_UNIT_BYTES);
         for (size_t i = 0; i < query_count; i++)
             show_bars(page, record, sl_page_text(page, "Query %.100s", queries[i]),
                       "The whisker is the spread of the rounds; shorter is better.", NULL,
                       queries[i], SL_UNIT_MILLISECONDS);
-        sl_strips *strips =
-            sl_page_add_strips(page, "What the machine's processors did while loading",
-                               "Idle time is room for more shards; waiting is the disk.",
-                               SL_UNIT_SHARE);
-        for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk) && row < BARS_MAX;
-             row++) {
-            sl_strip *strip = sl_page_strip(page, strips, label_of(page, &walk.item));
-            for (size_t i = 0; i < WAYS; i++) {
-                double share = sl_look_amount(&walk.item, cpu_paths[i], 0);
-                if (share > 0)
-                    sl_page_part(page, strips, strip, cpu_names[i], share);
-            }
-        }
+        show_processors(page, record, "cpu", "What the machine's processors did while loading",
+                        "Idle time is room for more shards; waiting is the disk.");
+        show_processors(
+            page, record, "queryCpu", "What the machine's processors did while querying",
+            "One shard answers with one core; what is idle then is what more shards can "
+            "use.");
         show_table(page, record, queries, query_count);
+        if (query_count > 0)
+            show_queries(page, record);
     }
     sl_section_setting(page, record);
 }

@@ -165,16 +165,6 @@ class Kinds(ReportCase):
         self.assertIn("200 settings more than the 4000",
                       " ".join(self.text(self.record("tune", record)).split()))
 
-    def test_a_capacity_model(self):
-        path = self.scratch / "model.json"
-        self.shardload("plan", "--model", "isd-hundred-shards", "--report", path)
-        page = self.page(path)
-        for words in ("Computed, not measured", "It waits for: routers, processors",
-                      "shards, documents", "published", "What it rests on", "router-rate"):
-            self.assertIn(words, page.text)
-        self.assertNotIn("replica-cost", page.text, "a default")
-        self.assertIn("svg", page.elements)
-
     def test_a_drill_is_held_against_its_objective(self):
         for met, words in (("yes", "is met"), ("no", "is NOT met"),
                            ("cannot be told", "may or may not be met")):
@@ -185,19 +175,6 @@ class Kinds(ReportCase):
             self.assertIn('class="limit"', page.source)
             self.assertIn("objective: 4 h 00 min", self.text(path))
             self.assertIn("The load within the drill", page.text)
-
-    def test_shards_on_one_machine(self):
-        page = self.page(self.record("shards", record_maker.shards()))
-        self.assertIn("Fastest to load 10,000,000 documents: 8 shards", page.text)
-        for words in ("Query makes", "CPU wait", "1 shard,", "spread of the rounds"):
-            self.assertIn(words, page.text)
-        self.assertEqual(page.source.count('class="verdict'), 1)
-        record = {**record_maker.shards(), "warnings": ["the machine was busy"],
-                  "why": "interrupted"}
-        page = self.page(self.record("shards", record))
-        self.assertEqual(page.source.count('class="verdict'), 3)
-        self.assertIn("the machine was busy", page.text)
-        self.assertIn("interrupted", page.text)
 
 
 class SideBySide(ReportCase):

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload report` of what was computed or tried out before a load: plans, capacity models, shards on
+one machine. Does the page say all that must be known before anybody relies on the figures?"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import record_maker  # noqa: E402
+from test_report import ReportCase  # noqa: E402
+
+
+class CapacityModels(ReportCase):
+    def test_a_capacity_model(self):
+        path = self.scratch / "model.json"
+        self.shardload("plan", "--model", "isd-hundred-shards", "--report", path)
+        page = self.page(path)
+        for words in ("Computed, not measured", "It waits for: routers, processors",
+                      "shards, documents", "published", "What it rests on", "router-rate"):
+            self.assertIn(words, page.text)
+        self.assertNotIn("replica-cost", page.text, "a default")
+        self.assertIn("svg", page.elements)
+
+
+class Shards(ReportCase):
+    def test_shards_on_one_machine(self):
+        page = self.page(self.record("shards", record_maker.shards()))
+        self.assertIn("Fastest to load 10,000,000 documents: 8 shards", page.text)
+        for words in ("Query makes", "CPU wait", "1 shard,", "spread of the rounds",
+                      "All files of the shards", "Memory of the shards' servers",
+                      "processors did while loading", "processors did while querying"):
+            self.assertIn(words, page.text)
+        # A row of each table: 8 shards, the larger cache.
+        row = "8 shards cache 250000000 B each, snappy 2.0 GB"
+        self.assertIn(f"{row} 15 s 660,000 2.20 628.0 MB 3.4 GB 1.6 GB 500 ms 12.0 ms 60.0 %",
+                      page.text)
+        self.assertIn(f"{row} makes 500 ms 450 ms 600 ms 20,000 8.00 95.0 % 0.6 % 0.0 % 4.4 %",
+                      page.text)
+        record = record_maker.shards()
+        for one in record["rows"]:
+            for key in ("fileBytes", "memoryBytes", "queryCpu", "ratio"):
+                del one[key]
+        page = self.page(self.record("older", record))
+        for words in ("All files of the shards", "Memory of", "while querying", "nan"):
+            self.assertNotIn(words, page.text)
+        self.assertEqual(page.source.count('class="verdict'), 1)
+        record = {**record_maker.shards(), "warnings": ["the machine was busy"],
+                  "why": "interrupted"}
+        page = self.page(self.record("shards", record))
+        self.assertEqual(page.source.count('class="verdict'), 3)
+        self.assertIn("the machine was busy", page.text)
+        self.assertIn("interrupted", page.text)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
