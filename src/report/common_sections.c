@@ -131,6 +131,17 @@ static void predicted_row(sl_page *page, sl_page_table *table, const bson_t *ite
         sl_page_cell(page, table, sl_section_value(page, item, paths[i], SL_UNIT_SECONDS));
 }
 
+const char *sl_section_untold(sl_page *page, const bson_t *predicted) {
+    const char *all = "";
+    size_t count = 0;
+    for (sl_walk walk = sl_walk_start(predicted, "phases"); sl_walk_next(&walk);) {
+        const char *name = sl_look_text(&walk.item, "name");
+        if (sl_look_text(&walk.item, "cannotBeTold") && count++ < PARTS_MAX)
+            all = sl_page_text(page, "%.1000s%s%.60s", all, *all ? ", " : "", name ? name : "?");
+    }
+    return *all || sl_look_truth(predicted, "complete") != 0 ? all : "a part";
+}
+
 void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title) {
     static const char *const titles[] = {"phase", "predicted", "at least", "at most"};
     bson_t predicted;
@@ -143,7 +154,9 @@ void sl_section_predicted_table(sl_page *page, const bson_t *record, const char 
             predicted_row(page, table, &walk.item, sl_look_text(&walk.item, "name"));
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
-    predicted_row(page, table, &predicted, "together");
+    predicted_row(page, table, &predicted,
+                  *sl_section_untold(page, &predicted) ? "together, without what cannot be told"
+                                                       : "together");
     if (table)
         table->emphasized = table->count / table->columns - 1;
 }

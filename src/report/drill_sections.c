@@ -133,6 +133,28 @@ void sl_sections_reload(sl_page *page, const bson_t *record) {
 
 /* ---- plans ---- */
 
+/* How long it takes; what cannot be told is not in the time that is. */
+static void say_prediction(sl_page *page, const bson_t *record) {
+    char human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM], records[SL_HUMAN_ROOM];
+    bson_t predicted;
+    const char *untold = "", *time = "how long it takes was not predicted";
+    if (sl_look_inside(record, "predicted", &predicted) &&
+        sl_look_number(&predicted, "seconds") >= 0) {
+        untold = sl_section_untold(page, &predicted);
+        time = sl_page_text(
+            page, "%s (%s to %s)",
+            sl_value_text(sl_look_number(&predicted, "seconds"), SL_UNIT_SECONDS, human),
+            sl_value_text(sl_look_number(&predicted, "low"), SL_UNIT_SECONDS, low),
+            sl_value_text(sl_look_number(&predicted, "high"), SL_UNIT_SECONDS, high));
+    }
+    sl_page_say(page, SL_BLOCK_VERDICT, *untold ? SL_TONE_WARNING : SL_TONE_PLAIN,
+                sl_page_text(page, "Predicted: %s records; %s%s%s%s.",
+                             sl_value_text(sl_look_number(record, "estimate.records"),
+                                           SL_UNIT_COUNT, records),
+                             time, *untold ? ", WITHOUT " : "", untold,
+                             *untold ? ", which cannot be told" : ""));
+}
+
 static void show_ranges(sl_page *page, const bson_t *record) {
     static const char *const titles[] = {"range from", "to", "shard"};
     size_t row = 0;
@@ -153,22 +175,10 @@ static void show_ranges(sl_page *page, const bson_t *record) {
 }
 
 void sl_sections_plan(sl_page *page, const bson_t *record) {
-    char human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM], records[SL_HUMAN_ROOM];
     bson_t predicted;
     bool timed = sl_look_inside(record, "predicted", &predicted);
     const char *from = sl_look_text(record, "predicted.from");
-    const char *time = "how long it takes was not predicted";
-    if (timed && sl_look_number(&predicted, "seconds") >= 0)
-        time = sl_page_text(page, "%s (%s to %s)",
-                            sl_value_text(sl_look_number(&predicted, "seconds"), SL_UNIT_SECONDS,
-                                          human),
-                            sl_value_text(sl_look_number(&predicted, "low"), SL_UNIT_SECONDS, low),
-                            sl_value_text(sl_look_number(&predicted, "high"), SL_UNIT_SECONDS,
-                                          high));
-    sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
-                sl_page_text(page, "Predicted: %s records; %s.",
-                             sl_value_text(sl_look_number(record, "estimate.records"),
-                                           SL_UNIT_COUNT, records), time));
+    say_prediction(page, record);
     if (sl_look_text(record, "refused"))
         sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
                     sl_page_text(page, "The load would be refused: %.1000s",
@@ -180,11 +190,12 @@ void sl_sections_plan(sl_page *page, const bson_t *record) {
     sl_section_fact(page, facts, record, "estimate.averageDocument", "average document",
                     SL_UNIT_BYTES);
     if (timed && sl_walk_count(&predicted, "phases") > 0) {
+        const char *bracket = *sl_section_untold(page, &predicted)
+                                  ? "The bracket is the range of what can be told."
+                                  : "The bracket is the range in which the load ends.";
         sl_strips *strips = sl_page_add_strips(
             page, "Where the time will go",
-            from ? sl_page_text(page, "The rates come from %.500s. The bracket is the range in "
-                                      "which the load ends.", from)
-                 : "The bracket is the range in which the load ends.",
+            from ? sl_page_text(page, "The rates come from %.500s. %s", from, bracket) : bracket,
             SL_UNIT_SECONDS);
         set_range(sl_section_phase_strip(page, strips, &predicted, "phases", ""), &predicted);
         sl_section_predicted_table(page, record, NULL);

@@ -56,6 +56,8 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
                             const char *title);
 /* The texts of the array at `path` as paragraphs. */
 void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_tone tone);
+/* The phases that a prediction cannot tell: "indexes, verify"; "" when it tells all. */
+const char *sl_section_untold(sl_page *page, const bson_t *predicted);
 /* A prediction's phases with their ranges, as a table. */
 void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title);
 /* Where a table must end: "and N more" when there are more rows than anybody reads. */

@@ -138,6 +138,7 @@ static void record_prediction(const sl_plan_times *prediction, const char *from,
     }
     bson_append_array_end(&section, &phases.list);
     append_seconds(&section, &prediction->seconds);
+    BSON_APPEND_BOOL(&section, "complete", prediction->complete);
     BSON_APPEND_UTF8(&section, "from", from);
     bson_append_document_end(record, &section);
 }

@@ -215,6 +215,14 @@ class Plan(support.Case):
         plan, _ = self.plan("--rate", "1k", "--format", "ycsb", "--records", 50000)
         self.assertAlmostEqual(self.phases(plan)["load"]["seconds"], 50)
 
+    def test_a_plan_says_whether_it_is_complete(self):
+        words = ("--format", "ycsb", "--records", 50000)
+        plan, _ = self.plan("--from", self.record(), *words)
+        self.assertIs(plan["predicted"]["complete"], True)
+        plan, text = self.plan("--rate", "1k", *words)
+        self.assertIs(plan["predicted"]["complete"], False)
+        self.assertIn("without what cannot be told", text)
+
     def test_without_a_rate_no_time_is_told(self):
         plan, text = self.plan("--format", "ycsb", "--records", 50000)
         self.assertNotIn("predicted", plan)

@@ -10,6 +10,27 @@ import record_maker  # noqa: E402
 from test_report import ReportCase  # noqa: E402
 
 
+class Plans(ReportCase):
+    def test_what_a_plan_cannot_tell_is_said_at_the_top(self):
+        record = record_maker.plan()
+        page = self.page(self.record("plan", record))
+        self.assertNotIn("cannot be told", page.text)
+        record["predicted"]["phases"] += [{"name": name, "cannotBeTold": "nobody did"}
+                                          for name in ("verify", "queries")]
+        for complete in (False, None):  # plans were once written without
+            if complete is not None:
+                record["predicted"]["complete"] = complete
+            else:
+                del record["predicted"]["complete"]
+            path = self.record("plan", record)
+            page = self.page(path)
+            self.assertIn('class="verdict warning">Predicted: 300,000,000 records; 14 min 00 s '
+                          "(13 min 00 s to 17 min 00 s), WITHOUT verify, queries, which cannot be "
+                          "told.", page.source)
+            for text in (page.text, self.text(path)):
+                self.assertIn("together, without what cannot be told", text)
+
+
 class CapacityModels(ReportCase):
     def test_a_capacity_model(self):
         path = self.scratch / "model.json"
