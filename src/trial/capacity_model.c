@@ -239,7 +239,7 @@ bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_cap
     reader r = {.name = name, .error = error};
     yaml_parser_t parser;
     sl_capacity_init(model);
-    snprintf(model->name, sizeof model->name, "%.*s", (int)strcspn(name, "."), name);
+    sl_text_printable((sl_text){name, strcspn(name, ".")}, model->name, sizeof model->name);
     if (!yaml_parser_initialize(&parser))
         return sl_error_memory(error, "reading a model");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);

@@ -47,6 +47,34 @@ static const char *hours_span(const sl_estimate *range, char out[2 * SL_HUMAN_RO
     return out;
 }
 
+/* ---- texts, which are of the model's file ---- */
+
+/* In lines of at most 96 characters, indented by 2. */
+static void print_wrapped(const char *text, FILE *out) {
+    size_t column = 0;
+    while (*text) {
+        char shown[300];
+        size_t word = strcspn(text, " \n");
+        size_t width = sl_text_printable((sl_text){text, word}, shown, sizeof shown);
+        if (column > 0 && column + 1 + width > 96) {
+            fputc('\n', out);
+            column = 0;
+        }
+        fprintf(out, "%s%s", column > 0 ? " " : "  ", shown);
+        column += width + 1;
+        text += word;
+        text += strspn(text, " \n");
+    }
+    fputc('\n', out);
+}
+
+/* On one line. */
+static void print_text(const char *text, FILE *out) {
+    char shown[1000];
+    sl_text_printable(sl_text_of(text), shown, sizeof shown);
+    fprintf(out, "%s\n", shown);
+}
+
 /* ---- the tables ---- */
 
 static bool print_inputs(const sl_capacity_model *model, FILE *out) {
@@ -138,8 +166,10 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
     fprintf(out, ": the model says %s of it, and %s%s\n", figure(share, plain),
             within ? "its range holds it" : "its range does not hold it",
             fitted ? " (to which an input was fitted)" : "");
-    if (model->published_note[0])
-        fprintf(out, "               %s\n", model->published_note);
+    if (model->published_note[0]) {
+        fprintf(out, "               ");
+        print_text(model->published_note, out);
+    }
 }
 
 static void print_result(const sl_capacity_model *model, const sl_capacity_result *result,
@@ -170,25 +200,9 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
     print_published(model, result, out);
 }
 
-/* Text in lines of at most 96 characters, indented by 2. */
-static void print_wrapped(const char *text, FILE *out) {
-    size_t column = 0;
-    while (*text) {
-        size_t word = strcspn(text, " \n");
-        if (column > 0 && column + 1 + word > 96) {
-            fputc('\n', out);
-            column = 0;
-        }
-        fprintf(out, "%s%.*s", column > 0 ? " " : "  ", (int)word, text);
-        column += word + 1;
-        text += word;
-        text += strspn(text, " \n");
-    }
-    fputc('\n', out);
-}
-
 bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result, FILE *out) {
-    fprintf(out, "%s: %s\n", model->name[0] ? model->name : "model", model->title);
+    fprintf(out, "%s: ", model->name[0] ? model->name : "model");
+    print_text(model->title, out);
     if (model->about[0])
         print_wrapped(model->about, out);
     fputc('\n', out);

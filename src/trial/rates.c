@@ -168,10 +168,13 @@ bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rate
         ok = from_load(record, path, rates, error);
     else
         ok = nothing_in(path, "it is the record of another command", error);
-    snprintf(rates->from, sizeof rates->from, "the %s in %.200s", command, path);
-    if (ok && host)
-        snprintf(rates->from, sizeof rates->from, "the %s in %.150s, from %.60s", command, path,
-                 host);
+    if (ok) { /* a record may say anything of its host */
+        char file[200], from[64] = "";
+        sl_text_printable(sl_text_of(path), file, sizeof file);
+        sl_text_printable(sl_text_of(host ? host : ""), from, sizeof from);
+        snprintf(rates->from, sizeof rates->from, "the %s in %s%s%s", command, file,
+                 *from ? ", from " : "", from);
+    }
     return ok;
 }
 

@@ -223,6 +223,24 @@ class Plan(support.Case):
         self.assertIs(plan["predicted"]["complete"], False)
         self.assertIn("without what cannot be told", text)
 
+    def test_a_record_cannot_write_to_the_terminal(self):
+        path = self.record(client={"host": "else\x1b[31mwhere"})
+        plan, text = self.plan("--from", path, "--format", "ycsb", "--records", 500)
+        self.assertNotIn("\x1b", text)
+        self.assertIn("from else\\x1b[31mwhere", plan["predicted"]["from"])
+
+    def test_names_are_cut_at_characters(self):
+        record = json.loads(self.record().read_text())
+        for begin in ("", "a"):
+            name = begin + "\u00e9" * 100
+            for client in ({"host": name}, {}):
+                path = self.file(f"{name}.json", json.dumps({**record, "client": client}))
+                plan, _ = self.plan("--from", path.name, "--format", "ycsb", "--records", 500)
+                self.assertIn("\u00e9...", plan["predicted"]["from"])
+            path = self.file(f"{name}.yaml", self.MODEL)
+            plan, _ = self.plan("--model", path.name)
+            self.assertTrue(plan["capacity"]["model"].endswith("\u00e9..."))
+
     def test_without_a_rate_no_time_is_told(self):
         plan, text = self.plan("--format", "ycsb", "--records", 50000)
         self.assertNotIn("predicted", plan)
@@ -291,9 +309,11 @@ class Plan(support.Case):
 
     # Capacity models
 
+    MODEL = ("title: mine\nvalues:\n  documents: 36M\n  document-bytes: 100\n"
+             "  shard-rate: {value: 1k, low: 500, from: measured, note: at home}\n")
+
     def test_a_model_from_a_file_with_what_if(self):
-        path = self.file("mine.yaml", "title: mine\nvalues:\n  documents: 36M\n"
-                         "  document-bytes: 100\n  shard-rate: {value: 1k, low: 500}\n")
+        path = self.file("mine.yaml", self.MODEL)
         plan, text = self.plan("--model", path)
         self.assertEqual(plan["capacity"]["bottleneck"], "shards, documents")
         self.assertAlmostEqual(plan["capacity"]["hours"]["value"], 10)
@@ -306,6 +326,15 @@ class Plan(support.Case):
         rows = [line.split() for line in text.splitlines()[-4:]]
         self.assertEqual([row[:2] for row in rows],
                          [["1", "2,000"], ["2", "4,000"], ["5", "10,000"], ["100", "10,000"]])
+
+    def test_a_model_cannot_write_to_the_terminal(self):
+        nasty = r'"a\e[31mb\e]0;c\ad"'
+        path = self.file("mine.yaml", f"about: {nasty}\npublished: {{hours: 2, note: {nasty}}}\n" +
+                         self.MODEL.replace("mine", nasty).replace("at home", nasty))
+        _, text = self.plan("--model", path)
+        self.assertNotIn("\x1b", text)
+        self.assertNotIn("\a", text)
+        self.assertEqual(text.count("a\\x1b[31mb\\x1b]0;c\\x07d"), 4)
 
     def test_a_model_of_ones_own_sources(self):
         (path,), _ = self.generate("B", 50000)
