@@ -9,7 +9,8 @@
  *
  * Each input is a value with a range. More of an input makes a load slower, or faster, or neither,
  * but never one here and the other there, so the range of the time is found by putting all inputs
- * to their favourable ends and then all to the other ones. */
+ * to their favourable ends and then all to the other ones. (Where `shards-per-host` makes the
+ * number of machines, that number with its range is an input like the others.) */
 #ifndef SHARDLOAD_CAPACITY_H
 #define SHARDLOAD_CAPACITY_H
 
@@ -43,6 +44,7 @@ typedef enum sl_capacity_input {
     SL_CAPACITY_SHARD_RATE,
     SL_CAPACITY_SHARD_BYTE_RATE,
     SL_CAPACITY_HOSTS,
+    SL_CAPACITY_SHARDS_PER_HOST,
     SL_CAPACITY_HOST_RATE,
     SL_CAPACITY_HOST_NETWORK,
     SL_CAPACITY_HOST_DISK,
@@ -79,7 +81,8 @@ typedef enum sl_capacity_origin {
     SL_ORIGIN_MEASURED,  /* docs/performance.md says it */
     SL_ORIGIN_FITTED,    /* chosen with the published time in view: what follows is no prediction */
     SL_ORIGIN_ASSUMED,
-    SL_ORIGIN_GIVEN,     /* on the command line */
+    SL_ORIGIN_GIVEN,    /* on the command line */
+    SL_ORIGIN_COMPUTED, /* from other inputs: hosts from shards-per-host */
     SL_ORIGINS,
 } sl_capacity_origin;
 
@@ -122,20 +125,22 @@ typedef struct sl_capacity_row {
     bool known;      /* else its capacity is not given, and nothing below is set */
     bool bytes;      /* demand and capacity are in bytes, else in documents */
     double demand;   /* of the whole load */
-    double capacity; /* per second, all machines together */
+    double capacity; /* per second, all machines together that have any work */
     sl_estimate hours;
     double utilisation; /* at the speed of the bottleneck, 0..1 */
 } sl_capacity_row;
 
 typedef struct sl_capacity_result {
     sl_capacity_row rows[SL_CAPACITY_RESOURCES];
-    sl_capacity_resource bottleneck;
+    sl_capacity_resource bottleneck; /* of the load */
+    sl_capacity_value hosts;         /* as given, or as shards-per-host makes them */
+    double busy_hosts;               /* those of them that carry a member of a shard */
     sl_estimate load_hours;
     sl_estimate index_hours; /* 0 without indexes; NAN when their rate is not given */
     sl_estimate hours;       /* both */
     double rate;             /* documents/s while loading */
     double stored_bytes;     /* on all hosts: documents and indexes, all copies */
-    double host_share;       /* of a host's storage that is used; NAN when not given */
+    double host_share;       /* of a busy host's storage that is used; NAN when not given */
     sl_estimate cost;        /* of `hours`; NAN when no price is given */
     double cost_per_hour;
 } sl_capacity_result;
@@ -155,14 +160,19 @@ bool sl_capacity_open(const char *name, sl_capacity_model *model, sl_error *erro
  * an error does not name the option that it came by. */
 bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error *error);
 
+/* Gives an input another value, from the command line. Of `hosts` and `shards-per-host`, which both
+ * say how many machines there are, it takes the place of the one that the model's file gives. */
+void sl_capacity_give(sl_capacity_model *model, sl_capacity_input input,
+                      const sl_capacity_value *value);
+
 /* A number as --set takes it: "85k". */
 bool sl_capacity_number(const char *text, size_t length, double *number);
 
 /* The input called `name`, or SL_CAPACITY_INPUTS. */
 sl_capacity_input sl_capacity_find(const char *name, size_t length);
 
-/* False, with SL_EXIT_USAGE, when an input that nothing works without (documents, document-bytes) is
- * missing, or not a single resource has a capacity. */
+/* False, with SL_EXIT_USAGE, when an input that nothing works without (documents, document-bytes)
+ * is missing, not a single resource has a capacity, or both hosts and shards-per-host are given. */
 bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *result,
                          sl_error *error);
 

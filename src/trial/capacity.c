@@ -7,6 +7,8 @@
  *   busiest shard, which has `imbalance` times the average, is the one that is waited for.
  * - `host-rate` is what all cores of a host take together: it bounds many shards on one host. A
  *   member that only follows costs `replica-cost` of what the primary does for a document.
+ * - Members of shards are spread evenly over the hosts. A host that carries none does nothing, so
+ *   at most shards x replicas of them work.
  * - A disk takes the documents as they are stored, their indexes and, through `write-factor`, the
  *   journal and what is written more than once. */
 #include <shardload/capacity.h>
@@ -17,8 +19,8 @@
 #define HUGE_COUNT 1e15
 #define SECONDS_PER_HOUR 3600.0
 
-const char *const sl_capacity_origin_names[SL_ORIGINS] = {"default", "published", "measured",
-                                                          "fitted", "assumed", "given"};
+const char *const sl_capacity_origin_names[SL_ORIGINS] = {
+    "default", "published", "measured", "fitted", "assumed", "given", "computed"};
 
 const char *const sl_capacity_resource_names[SL_CAPACITY_RESOURCES] = {
     "loaders, processors", "loaders, network", "routers, processors", "routers, network",
@@ -53,6 +55,8 @@ const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS] = {
      "of BSON that one mongod takes, whatever its host"},
     {"hosts", "machines", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER,
      "machines that carry the shards and their members"},
+    {"shards-per-host", "members", NAN, 1, 1e6, SL_EFFECT_SLOWER,
+     "shards, or members of them, on one machine; gives hosts"},
     {"host-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
      "that all shards of one host take together"},
     {"host-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "into one host"},
@@ -103,8 +107,13 @@ static double shard_bson(const double *v) {
     return bson(v) * OF(IMBALANCE);
 }
 
+/* What all members of a shard do for a document, in what the primary does. */
+static double members_work(const double *v) {
+    return 1 + (OF(REPLICAS) - 1) * OF(REPLICA_COST);
+}
+
 static double host_documents(const double *v) {
-    return OF(DOCUMENTS) * (1 + (OF(REPLICAS) - 1) * OF(REPLICA_COST));
+    return OF(DOCUMENTS) * members_work(v);
 }
 
 static double host_bson(const double *v) {
@@ -119,33 +128,93 @@ static double written_bytes(const double *v) {
     return stored_bytes(v) * OF(WRITE_FACTOR);
 }
 
+static double loaders(const double *v) {
+    return OF(LOADERS);
+}
+
+static double routers(const double *v) {
+    return OF(ROUTERS);
+}
+
+static double shards(const double *v) {
+    return OF(SHARDS);
+}
+
+/* Those that carry a member of a shard. */
+static double busy_hosts(const double *v) {
+    return fmin(OF(HOSTS), OF(SHARDS) * OF(REPLICAS));
+}
+
+/* The same for processors. Where each member has a machine of its own, the primaries' are waited
+ * for: a machine whose member follows for less than that counts as the part of one that is at work.
+ * So more replicas never make a load faster. */
+static double working_hosts(const double *v) {
+    return fmin(OF(HOSTS), OF(SHARDS) * fmin(OF(REPLICAS), members_work(v)));
+}
+
 static const struct {
     bool bytes;
     double (*demand)(const double *v);
-    sl_capacity_input machines, each;
+    double (*machines)(const double *v);
+    sl_capacity_input each;
 } resources[SL_CAPACITY_RESOURCES] = {
-    {false, documents, SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_RATE},
-    {true, bson, SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_NETWORK},
-    {false, routed_documents, SL_CAPACITY_ROUTERS, SL_CAPACITY_ROUTER_RATE},
-    {true, routed_bson, SL_CAPACITY_ROUTERS, SL_CAPACITY_ROUTER_NETWORK},
-    {false, shard_documents, SL_CAPACITY_SHARDS, SL_CAPACITY_SHARD_RATE},
-    {true, shard_bson, SL_CAPACITY_SHARDS, SL_CAPACITY_SHARD_BYTE_RATE},
-    {false, host_documents, SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_RATE},
-    {true, host_bson, SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_NETWORK},
-    {true, written_bytes, SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_DISK},
+    {false, documents, loaders, SL_CAPACITY_LOADER_RATE},
+    {true, bson, loaders, SL_CAPACITY_LOADER_NETWORK},
+    {false, routed_documents, routers, SL_CAPACITY_ROUTER_RATE},
+    {true, routed_bson, routers, SL_CAPACITY_ROUTER_NETWORK},
+    {false, shard_documents, shards, SL_CAPACITY_SHARD_RATE},
+    {true, shard_bson, shards, SL_CAPACITY_SHARD_BYTE_RATE},
+    {false, host_documents, working_hosts, SL_CAPACITY_HOST_RATE},
+    {true, host_bson, busy_hosts, SL_CAPACITY_HOST_NETWORK},
+    {true, written_bytes, busy_hosts, SL_CAPACITY_HOST_DISK},
 };
 
+/* Per second, all machines together. */
+static double capacity_of(size_t resource, const double *v) {
+    return resources[resource].machines(v) * v[resources[resource].each];
+}
+
 static double hours_of(size_t resource, const double *v) {
-    return resources[resource].demand(v) /
-           (v[resources[resource].machines] * v[resources[resource].each]) / SECONDS_PER_HOUR;
+    return resources[resource].demand(v) / capacity_of(resource, v) / SECONDS_PER_HOUR;
 }
 
 /* Of one load, with all members of a shard building at the same time. */
 static double index_hours_of(const double *v) {
     if (OF(INDEXES) <= 0)
         return 0;
-    return OF(DOCUMENTS) * OF(INDEXES) * OF(REPLICAS) / (OF(HOSTS) * OF(INDEX_RATE)) /
+    return OF(DOCUMENTS) * OF(INDEXES) * OF(REPLICAS) / (busy_hosts(v) * OF(INDEX_RATE)) /
            SECONDS_PER_HOUR;
+}
+
+/* ---- how many machines there are ---- */
+
+static bool given(const sl_capacity_value *value) {
+    return value->origin != SL_ORIGIN_DEFAULT;
+}
+
+static double hosts_for(double shards_there, double replicas, double on_each) {
+    return ceil(shards_there * replicas / on_each);
+}
+
+/* As given, or as many as carry all members of the shards. */
+static bool find_hosts(const sl_capacity_model *model, sl_capacity_value *hosts, sl_error *error) {
+    const sl_capacity_value *each = &model->values[SL_CAPACITY_SHARDS_PER_HOST];
+    const sl_capacity_value *shard = &model->values[SL_CAPACITY_SHARDS];
+    const sl_capacity_value *replica = &model->values[SL_CAPACITY_REPLICAS];
+    *hosts = model->values[SL_CAPACITY_HOSTS];
+    if (!given(each))
+        return true;
+    if (given(hosts))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "\"hosts\" (%g) and \"shards-per-host\" (%g) are both given, and each "
+                            "says how many machines there are: give one of them",
+                            hosts->value, each->value);
+    *hosts = (sl_capacity_value){.value = hosts_for(shard->value, replica->value, each->value),
+                                 .low = hosts_for(shard->low, replica->low, each->high),
+                                 .high = hosts_for(shard->high, replica->high, each->low),
+                                 .origin = SL_ORIGIN_COMPUTED,
+                                 .note = "shards x replicas / shards-per-host"};
+    return true;
 }
 
 /* ---- the three points: as given, everything favourable, everything unfavourable ---- */
@@ -159,8 +228,11 @@ static double at_point(const sl_capacity_value *value, sl_capacity_effect effect
     return high ? value->high : value->low;
 }
 
+/* What does not depend on an input may differ in its last digit, being computed from it all the
+ * same; the value is within its range nevertheless. */
 static sl_estimate range_of(const double at[POINTS]) {
-    return (sl_estimate){at[GIVEN], at[FAVOURABLE], at[UNFAVOURABLE]};
+    return (sl_estimate){at[GIVEN], fmin(at[GIVEN], at[FAVOURABLE]),
+                         fmax(at[GIVEN], at[UNFAVOURABLE])};
 }
 
 static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACITY_INPUTS],
@@ -175,9 +247,10 @@ static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACIT
             hours[k] = hours_of(i, v[k]);
             longest[k] = fmax(longest[k], hours[k]);
         }
-        *row = (sl_capacity_row){.known = true, .bytes = resources[i].bytes, .demand = demand,
-                                 .capacity = v[GIVEN][resources[i].machines] *
-                                             v[GIVEN][resources[i].each],
+        *row = (sl_capacity_row){.known = true,
+                                 .bytes = resources[i].bytes,
+                                 .demand = demand,
+                                 .capacity = capacity_of(i, v[GIVEN]),
                                  .hours = range_of(hours)};
         if (hours[GIVEN] > 0 && hours[GIVEN] >= longest[GIVEN])
             result->bottleneck = (sl_capacity_resource)i;
@@ -192,7 +265,8 @@ static void compute_cost(const sl_capacity_model *model, sl_capacity_result *res
         {SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_PRICE}};
     sl_estimate hourly = {0, 0, 0};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const sl_capacity_value *machines = &model->values[kinds[i][0]];
+        const sl_capacity_value *machines =
+            kinds[i][0] == SL_CAPACITY_HOSTS ? &result->hosts : &model->values[kinds[i][0]];
         const sl_capacity_value *price = &model->values[kinds[i][1]];
         const sl_capacity_value *routed = &model->values[SL_CAPACITY_ROUTED];
         bool always = kinds[i][0] != SL_CAPACITY_ROUTERS; /* these only where something is routed */
@@ -212,9 +286,13 @@ bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *res
                          sl_error *error) {
     double v[POINTS][SL_CAPACITY_INPUTS], longest[POINTS] = {0}, indexes[POINTS], all[POINTS];
     *result = (sl_capacity_result){.bottleneck = SL_RESOURCE_LOADER};
+    if (!find_hosts(model, &result->hosts, error))
+        return false;
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
+        const sl_capacity_value *value =
+            i == SL_CAPACITY_HOSTS ? &result->hosts : &model->values[i];
         for (point k = GIVEN; k < POINTS; k++)
-            v[k][i] = at_point(&model->values[i], sl_capacity_inputs[i].effect, k);
+            v[k][i] = at_point(value, sl_capacity_inputs[i].effect, k);
     }
     static const sl_capacity_input needed[] = {SL_CAPACITY_DOCUMENTS, SL_CAPACITY_DOCUMENT_BYTES};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
@@ -240,8 +318,9 @@ bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *res
     result->hours = range_of(all);
     result->rate = v[GIVEN][SL_CAPACITY_DOCUMENTS] / longest[GIVEN] / SECONDS_PER_HOUR;
     result->stored_bytes = stored_bytes(v[GIVEN]);
-    result->host_share = result->stored_bytes / v[GIVEN][SL_CAPACITY_HOSTS] /
-                         v[GIVEN][SL_CAPACITY_HOST_STORAGE];
+    result->busy_hosts = busy_hosts(v[GIVEN]);
+    result->host_share =
+        result->stored_bytes / result->busy_hosts / v[GIVEN][SL_CAPACITY_HOST_STORAGE];
     compute_cost(model, result);
     return true;
 }

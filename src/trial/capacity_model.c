@@ -71,6 +71,19 @@ static bool check_value(sl_capacity_input input, const sl_capacity_value *value,
     return true;
 }
 
+void sl_capacity_give(sl_capacity_model *model, sl_capacity_input input,
+                      const sl_capacity_value *value) {
+    static const sl_capacity_input both[] = {SL_CAPACITY_HOSTS, SL_CAPACITY_SHARDS_PER_HOST};
+    model->values[input] = *value;
+    model->values[input].origin = SL_ORIGIN_GIVEN;
+    for (size_t i = 0; i < 2; i++) {
+        sl_capacity_value *other = &model->values[both[1 - i]];
+        double usual = sl_capacity_inputs[both[1 - i]].fallback;
+        if (input == both[i] && other->origin != SL_ORIGIN_GIVEN)
+            *other = (sl_capacity_value){.value = usual, .low = usual, .high = usual};
+    }
+}
+
 bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error *error) {
     const char *equals = strchr(assignment, '=');
     if (!equals)
@@ -93,11 +106,11 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
     if (*at || (count != 1 && count != 3))
         return sl_error_set(error, SL_EXIT_USAGE, "%.*s: \"%.60s\" is not a number, like 85k, nor "
                             "LOW..VALUE..HIGH", (int)(equals - assignment), assignment, equals + 1);
-    sl_capacity_value value = {.value = numbers[count / 2], .low = numbers[0],
-                               .high = numbers[count - 1], .origin = SL_ORIGIN_GIVEN};
+    sl_capacity_value value = {
+        .value = numbers[count / 2], .low = numbers[0], .high = numbers[count - 1]};
     if (!check_value(input, &value, error))
         return false;
-    model->values[input] = value;
+    sl_capacity_give(model, input, &value);
     if (input == SL_CAPACITY_DOCUMENTS || input == SL_CAPACITY_DOCUMENT_BYTES)
         model->other_data = true;
     return true;

@@ -77,7 +77,8 @@ static void print_text(const char *text, FILE *out) {
 
 /* ---- the tables ---- */
 
-static bool print_inputs(const sl_capacity_model *model, FILE *out) {
+static bool print_inputs(const sl_capacity_model *model, const sl_capacity_result *result,
+                         FILE *out) {
     sl_table *table = sl_table_create();
     if (!table)
         return false;
@@ -87,7 +88,8 @@ static bool print_inputs(const sl_capacity_model *model, FILE *out) {
     sl_table_column(table, "from", false);
     sl_table_column(table, "why", false);
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
-        const sl_capacity_value *value = &model->values[i];
+        const sl_capacity_value *value =
+            i == SL_CAPACITY_HOSTS ? &result->hosts : &model->values[i];
         const char *unit = sl_capacity_inputs[i].unit;
         char a[CELL], b[2 * CELL];
         if (value->origin == SL_ORIGIN_DEFAULT) /* said in the help, not again and again */
@@ -172,6 +174,22 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
     }
 }
 
+/* On how many machines it is stored, whether they have the room, and those that carry nothing. */
+static void print_hosts(const sl_capacity_result *result, FILE *out) {
+    char human[SL_HUMAN_ROOM], busy[SL_FIGURE_ROOM], all[SL_FIGURE_ROOM];
+    double idle = result->hosts.value - result->busy_hosts;
+    fprintf(out, "  stored       %s on %s machine%s", sl_human_bytes(result->stored_bytes, human),
+            figure(result->busy_hosts, busy), result->busy_hosts == 1 ? "" : "s");
+    if (!isnan(result->host_share))
+        fprintf(out, ", %.0f %% of %s room%s", 100 * result->host_share,
+                result->busy_hosts == 1 ? "its" : "their",
+                result->host_share > 1 ? ": IT DOES NOT FIT" : "");
+    fprintf(out, "\n");
+    if (idle >= 1)
+        fprintf(out, "  idle         %s of %s machines: there are too few shards for them\n",
+                figure(idle, busy), figure(result->hosts.value, all));
+}
+
 static void print_result(const sl_capacity_model *model, const sl_capacity_result *result,
                          FILE *out) {
     char a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM], low[SL_FIGURE_ROOM],
@@ -186,13 +204,7 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
     if (result->index_hours.value > 0)
         fprintf(out, "  together     %s (%s)\n", hours(result->hours.value, a),
                 hours_span(&result->hours, b));
-    double hosts = model->values[SL_CAPACITY_HOSTS].value;
-    fprintf(out, "  stored       %s on %s machine%s", sl_human_bytes(result->stored_bytes, a),
-            figure(hosts, plain), hosts == 1 ? "" : "s");
-    if (!isnan(result->host_share))
-        fprintf(out, ", %.0f %% of their room%s", 100 * result->host_share,
-                result->host_share > 1 ? ": IT DOES NOT FIT" : "");
-    fprintf(out, "\n");
+    print_hosts(result, out);
     if (!isnan(result->cost.value))
         fprintf(out, "  cost         %s (%s to %s) at %s an hour\n", figure(result->cost.value, plain),
                 figure(result->cost.low, low), figure(result->cost.high, high),
@@ -206,7 +218,7 @@ bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result 
     if (model->about[0])
         print_wrapped(model->about, out);
     fputc('\n', out);
-    bool ok = print_inputs(model, out);
+    bool ok = print_inputs(model, result, out);
     fputc('\n', out);
     ok = print_resources(result, out) && ok;
     print_unknown(model, result, out);
@@ -231,8 +243,8 @@ bool sl_capacity_sweep(const sl_capacity_model *model, sl_capacity_input input,
         char plain[SL_FIGURE_ROOM], a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], unit[CELL];
         sl_capacity_model one = *model;
         sl_capacity_result result;
-        one.values[input] = (sl_capacity_value){.value = values[i], .low = values[i],
-                                                .high = values[i], .origin = SL_ORIGIN_GIVEN};
+        sl_capacity_give(&one, input,
+                         &(sl_capacity_value){values[i], values[i], values[i], .note = ""});
         ok = sl_capacity_compute(&one, &result, error);
         if (!ok)
             break;
@@ -241,7 +253,8 @@ bool sl_capacity_sweep(const sl_capacity_model *model, sl_capacity_input input,
         sl_table_cell(table, "%s", hours(result.hours.value, a));
         sl_table_cell(table, "%s", hours_span(&result.hours, b));
         sl_table_cell(table, "%s", isnan(result.cost.value) ? "-" : figure(result.cost.value, plain));
-        sl_table_cell(table, "%s", sl_capacity_resource_names[result.bottleneck]);
+        sl_table_cell(table, "%s%s", sl_capacity_resource_names[result.bottleneck],
+                      result.host_share > 1 ? "; IT DOES NOT FIT" : "");
     }
     ok = ok && (sl_table_print(table, out, 2) || sl_error_memory(error, "making a table"));
     sl_table_destroy(table);
@@ -261,11 +274,13 @@ static void append_range(bson_t *document, const char *key, const sl_estimate *r
     bson_append_document_end(document, &section);
 }
 
-static void append_inputs(bson_t *document, const sl_capacity_model *model) {
+static void append_inputs(bson_t *document, const sl_capacity_model *model,
+                          const sl_capacity_result *result) {
     bson_t inputs, item;
     BSON_APPEND_DOCUMENT_BEGIN(document, "inputs", &inputs);
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
-        const sl_capacity_value *value = &model->values[i];
+        const sl_capacity_value *value =
+            i == SL_CAPACITY_HOSTS ? &result->hosts : &model->values[i];
         if (isnan(value->value))
             continue;
         bson_append_document_begin(&inputs, sl_capacity_inputs[i].name, -1, &item);
@@ -306,7 +321,7 @@ void sl_capacity_append(bson_t *document, const sl_capacity_model *model,
                         const sl_capacity_result *result) {
     BSON_APPEND_UTF8(document, "model", model->name);
     BSON_APPEND_UTF8(document, "title", model->title);
-    append_inputs(document, model);
+    append_inputs(document, model, result);
     append_resources(document, result);
     BSON_APPEND_UTF8(document, "bottleneck", sl_capacity_resource_names[result->bottleneck]);
     append_range(document, "loadHours", &result->load_hours);

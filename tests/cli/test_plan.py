@@ -327,6 +327,27 @@ class Plan(support.Case):
         self.assertEqual([row[:2] for row in rows],
                          [["1", "2,000"], ["2", "4,000"], ["5", "10,000"], ["100", "10,000"]])
 
+    def test_machines_that_no_shard_is_on(self):
+        path = self.file("mine.yaml", self.MODEL + "  hosts: 100\n  host-disk: 1M\n"
+                         "  host-storage: 1G\n")
+        _, text = self.plan("--model", path, "--sweep", "shards=1,2,200")
+        self.assertIn("idle         99 of 100 machines", text)
+        self.assertIn("3.6 GB on 1 machine, 360 % of its room: IT DOES NOT FIT", text)
+        self.assertEqual([line.endswith("IT DOES NOT FIT") for line in text.splitlines()[-3:]],
+                         [True, True, False])
+        _, text = self.plan("--model", path, "--set", "shards=100")
+        self.assertNotIn("idle", text)
+
+    def test_shards_of_each_machine(self):
+        path = self.file("mine.yaml", self.MODEL + "  hosts: 100\n  host-disk: 1M\n")
+        plan, text = self.plan("--model", path, "--set", "shards=30", "--set", "shards-per-host=4")
+        self.assertEqual(plan["capacity"]["inputs"]["hosts"]["value"], 8)
+        self.assertEqual(plan["capacity"]["inputs"]["hosts"]["from"], "computed")
+        self.assertRegex(text, r"hosts +8 +computed +shards x replicas / shards-per-host")
+        outcome = self.shardload("plan", "--model", path, "--set", "hosts=3", "--set",
+                                 "shards-per-host=4", code=support.EXIT_USAGE)
+        self.assertIn('"hosts" (3) and "shards-per-host"', outcome.err)
+
     def test_a_model_cannot_write_to_the_terminal(self):
         nasty = r'"a\e[31mb\e]0;c\ad"'
         path = self.file("mine.yaml", f"about: {nasty}\npublished: {{hours: 2, note: {nasty}}}\n" +

@@ -68,6 +68,10 @@ published: {hours: 2, low: 1, high: 3, note: n}
 values: {documents: 1G, document-bytes: {value: 100, low: 90, high: 110, from: measured, note: x},
   shard-rate: 85k, hosts: 3, host-disk: 100M, host-price: 2, indexes: 1, index-rate: 1k}
 """
+MODEL_OF_REPLICAS = b"""values: {documents: 1G, document-bytes: 100, replicas: {value: 3, low: 1, high: 5},
+  replica-cost: 0.3, shards: {value: 7, low: 2, high: 9}, shards-per-host: {value: 4, low: 3, high: 5},
+  host-rate: 9k, host-network: 1M, host-storage: 1G, routed: {value: 0, low: 0, high: 1}}
+"""
 RUN_RECORD = b"""{"command": "load", "exitCode": 0, "options": {"sink": "cluster", "index": ["{}"],
  "no-verify": "false"}, "accounting": {"inserted": 100, "bsonBytes": 9000},
  "placing": {"steps": 2, "seconds": 0.5}, "phases": [{"name": "load", "seconds": 5},
@@ -159,7 +163,8 @@ SEEDS = {
     ],
     "fuzz_schema": [SCHEMA.encode(), SCHEMA_WITHOUT_HEADER.encode(), b"name: &a [*a]\n"],
     "fuzz_suite": [SUITE.encode()],
-    "fuzz_capacity": [b"\x00" + MODEL, b"\x01shards=1..2k..3M", b"\x02" + RUN_RECORD],
+    "fuzz_capacity": [b"\x00" + MODEL, b"\x00" + MODEL_OF_REPLICAS, b"\x01shards=1..2k..3M",
+                      b"\x01shards-per-host=2..3..9", b"\x02" + RUN_RECORD],
     "fuzz_json": [b'{"st": 1, "ts": -1}',
                   b'[{"$date": "2020-01-01T00:00:00Z"}, 0.1, 1e308, "\\u00e9"]',
                   b'{"a": {"$numberLong": "5"}, "b": {"$oid": "0123456789abcdef01234567"}}'],
