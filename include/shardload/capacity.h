@@ -132,7 +132,7 @@ typedef struct sl_capacity_row {
 
 typedef struct sl_capacity_result {
     sl_capacity_row rows[SL_CAPACITY_RESOURCES];
-    sl_capacity_resource bottleneck; /* of the load */
+    sl_capacity_resource bottleneck; /* of the load; see sl_capacity_waits_for */
     sl_capacity_value hosts;         /* as given, or as shards-per-host makes them */
     double busy_hosts;               /* those of them that carry a member of a shard */
     sl_estimate load_hours;
@@ -176,17 +176,40 @@ sl_capacity_input sl_capacity_find(const char *name, size_t length);
 bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *result,
                          sl_error *error);
 
+/* What takes longest: the name of a resource, or "indexes". */
+const char *sl_capacity_waits_for(const sl_capacity_result *result);
+
+/* What a model says nothing of, although its load uses it: resources without a capacity, which can
+ * therefore not be the bottleneck, indexes without a rate. Returns how many names it has put into
+ * `names`. */
+#define SL_CAPACITY_MISSING_MAX (SL_CAPACITY_RESOURCES + 1)
+size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_result *result,
+                           const char *names[SL_CAPACITY_MISSING_MAX]);
+
+/* One input with several values, all else as in the model. */
+typedef struct sl_capacity_sweep {
+    sl_capacity_input input;
+    const double *values;
+    size_t count;
+    sl_capacity_result *results; /* the caller's room for `count` of them */
+} sl_capacity_sweep;
+
+/* Computes `sweep->results`; false as above. */
+bool sl_capacity_compute_sweep(const sl_capacity_model *model, const sl_capacity_sweep *sweep,
+                               sl_error *error);
+
 /* ---- capacity_report.c ---- */
 
 /* Prints what is assumed, the table of resources and the result. */
 bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result, FILE *out);
 
-/* Prints a table with one row for each of `values` of an input, all else as in the model. */
-bool sl_capacity_sweep(const sl_capacity_model *model, sl_capacity_input input,
-                       const double *values, size_t count, FILE *out, sl_error *error);
+/* Prints a table with one row for each value; false without memory. */
+bool sl_capacity_print_sweep(const sl_capacity_sweep *sweep, FILE *out);
 
-/* Appends {model, inputs, resources, bottleneck, hours, ...}. */
+/* ---- capacity_record.c ---- */
+
+/* Appends {model, inputs, resources, bottleneck, hours, ...}, and {sweep}, which may be NULL. */
 void sl_capacity_append(bson_t *document, const sl_capacity_model *model,
-                        const sl_capacity_result *result);
+                        const sl_capacity_result *result, const sl_capacity_sweep *sweep);
 
 #endif

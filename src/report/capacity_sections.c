@@ -42,6 +42,83 @@ static void say_result(sl_page *page, const bson_t *model) {
                              bottleneck ? bottleneck : "nothing that is known"));
 }
 
+/* "loaders, network; shards, bytes" from an array of texts; "" without any. */
+static const char *joined(sl_page *page, const bson_t *model, const char *path) {
+    const char *all = "";
+    bson_t list;
+    bson_iter_t at;
+    if (!sl_look_inside(model, path, &list) || !bson_iter_init(&at, &list))
+        return all;
+    for (unsigned i = 0; i < 20 && bson_iter_next(&at); i++) {
+        if (BSON_ITER_HOLDS_UTF8(&at))
+            all = sl_page_text(page, "%.1000s%s%.80s", all, *all ? "; " : "",
+                               bson_iter_utf8(&at, NULL));
+    }
+    return all;
+}
+
+/* What must be known before anybody relies on the figures. */
+static void say_caveats(sl_page *page, const bson_t *model) {
+    char human[SL_HUMAN_ROOM], all[SL_HUMAN_ROOM];
+    double share = sl_look_number(model, "hostShare");
+    double hosts = sl_look_number(model, "inputs.hosts.value");
+    double idle = hosts - sl_look_number(model, "busyHosts");
+    const char *missing = joined(page, model, "notInModel");
+    if (share > 1)
+        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+                    sl_page_text(page,
+                                 "IT DOES NOT FIT: what is stored takes %s of the room of the "
+                                 "machines that carry it.",
+                                 sl_share_text(share, human)));
+    if (idle >= 1)
+        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+                    sl_page_text(page,
+                                 "%s of %s machines stand idle: there are too few shards for "
+                                 "them.",
+                                 sl_value_text(idle, SL_UNIT_COUNT, human),
+                                 sl_value_text(hosts, SL_UNIT_COUNT, all)));
+    if (*missing)
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+                    sl_page_text(page,
+                                 "Not in the model, and so never what it waits or pays for: "
+                                 "%s.",
+                                 missing));
+}
+
+/* Was an input chosen with the published time in view? */
+static bool fitted(const bson_t *model) {
+    bson_t inputs;
+    bson_iter_t at;
+    if (!sl_look_inside(model, "inputs", &inputs) || !bson_iter_init(&at, &inputs))
+        return false;
+    while (bson_iter_next(&at)) {
+        bson_t item;
+        const char *from =
+            sl_look_inside(&inputs, bson_iter_key(&at), &item) ? sl_look_text(&item, "from") : NULL;
+        if (from && strcmp(from, "fitted") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void say_published(sl_page *page, const bson_t *model) {
+    double published = sl_look_number(model, "publishedHours");
+    double hours = sl_look_number(model, "hours.value");
+    const char *note = sl_look_text(model, "publishedNote");
+    bool within = sl_look_number(model, "hours.low") <= published &&
+                  published <= sl_look_number(model, "hours.high");
+    if (!(published > 0) || !(hours >= 0))
+        return;
+    sl_page_say(
+        page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+        sl_page_text(page, "Published are %s; the model says %s of it, and its range %s it%s.",
+                     sl_section_number(page, published * SECONDS_PER_HOUR, SL_UNIT_SECONDS),
+                     sl_section_ratio(page, hours, published), within ? "holds" : "does not hold",
+                     fitted(model) ? " (to which an input was fitted)" : ""));
+    if (note)
+        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, note);
+}
+
 static void show_resources(sl_page *page, const bson_t *model) {
     static const char *const titles[] = {"resource", "demand", "capacity a second", "time", "range",
                                          "busy"};
@@ -83,14 +160,14 @@ static void show_resources(sl_page *page, const bson_t *model) {
 
 /* What was given or assumed; what has its default says nothing. */
 static void show_inputs(sl_page *page, const bson_t *model) {
-    static const char *const titles[] = {"input", "value", "low", "high", "unit", "from"};
+    static const char *const titles[] = {"input", "value", "low", "high", "unit", "from", "why"};
     static const char *const figures[] = {"value", "low", "high"};
     bson_t inputs, item;
     bson_iter_t at;
     size_t row = 0;
     if (!sl_look_inside(model, "inputs", &inputs) || !bson_iter_init(&at, &inputs))
         return;
-    sl_page_table *table = sl_page_add_table(page, "What it rests on", titles, "lrrrll", 6);
+    sl_page_table *table = sl_page_add_table(page, "What it rests on", titles, "lrrrlll", 7);
     while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
         const char *from = NULL, *unit = NULL;
         if (sl_look_inside(&inputs, bson_iter_key(&at), &item)) {
@@ -107,17 +184,72 @@ static void show_inputs(sl_page *page, const bson_t *model) {
         }
         sl_page_cell(page, table, unit);
         sl_page_cell(page, table, from);
+        sl_page_cell(page, table, sl_look_text(&item, "note"));
     }
+}
+
+/* A figure of any size: 1,000,000, 12.5, 0.25. */
+static const char *plain(sl_page *page, double value) {
+    bool whole = isnan(value) || value >= 100 || value == floor(value);
+    return whole ? sl_section_number(page, value, SL_UNIT_COUNT)
+                 : sl_page_text(page, "%.3g", value);
+}
+
+/* One input with several values. */
+static void show_sweep(sl_page *page, const bson_t *model) {
+    const char *titles[] = {"value", "documents/s", "time", "range", "cost", "it waits for"};
+    const char *input = sl_look_text(model, "sweep.input");
+    size_t row = 0;
+    if (sl_walk_count(model, "sweep.rows") == 0)
+        return;
+    titles[0] = input ? input : titles[0];
+    sl_bars *bars = sl_page_add_bars(page, sl_page_text(page, "What %.80s would change", titles[0]),
+                                     "The whole time, all else as in the model.", SL_UNIT_SECONDS);
+    for (sl_walk walk = sl_walk_start(model, "sweep.rows");
+         sl_walk_next(&walk) && row < SL_ROWS_MAX; row++) {
+        double seconds = seconds_at(&walk.item, "hours.value");
+        sl_bar *bar = sl_page_bar(page, bars, plain(page, sl_look_number(&walk.item, "value")),
+                                  seconds, sl_section_number(page, seconds, SL_UNIT_SECONDS));
+        if (bar) {
+            bar->low = seconds_at(&walk.item, "hours.low");
+            bar->high = seconds_at(&walk.item, "hours.high");
+        }
+    }
+    sl_page_table *table = sl_page_add_table(page, "The values tried", titles, "rrrlrl", 6);
+    row = 0;
+    for (sl_walk walk = sl_walk_start(model, "sweep.rows"); sl_walk_next(&walk); row++) {
+        const bson_t *item = &walk.item;
+        const char *bottleneck = sl_look_text(item, "bottleneck");
+        if (row >= SL_ROWS_MAX)
+            continue;
+        sl_page_cell(page, table, plain(page, sl_look_number(item, "value")));
+        sl_page_cell(page, table,
+                     sl_section_value(page, item, "documentsPerSecond", SL_UNIT_COUNT));
+        sl_page_cell(page, table,
+                     sl_section_number(page, seconds_at(item, "hours.value"), SL_UNIT_SECONDS));
+        sl_page_cell(page, table, time_range(page, item, "hours"));
+        sl_page_cell(page, table, plain(page, sl_look_number(item, "cost.value")));
+        sl_page_cell(
+            page, table,
+            sl_page_text(page, "%.80s%s", bottleneck ? bottleneck : "?",
+                         sl_look_number(item, "hostShare") > 1 ? "; IT DOES NOT FIT" : ""));
+    }
+    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
 }
 
 void sl_sections_capacity(sl_page *page, const bson_t *record) {
     bson_t model;
     if (!sl_look_inside(record, "capacity", &model))
         return;
-    const char *title = sl_look_text(&model, "title");
+    static const char *const texts[] = {"title", "about"};
     say_result(page, &model);
-    if (title)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, title);
+    say_caveats(page, &model);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *text = sl_look_text(&model, texts[i]);
+        if (text)
+            sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, text);
+    }
+    say_published(page, &model);
     sl_page_table *facts = sl_page_add_facts(page);
     double published = seconds_at(&model, "publishedHours");
     if (published > 0)
@@ -130,8 +262,10 @@ void sl_sections_capacity(sl_page *page, const bson_t *record) {
                      sl_section_number(page, seconds_at(&model, "indexHours.value"),
                                        SL_UNIT_SECONDS));
     sl_section_fact(page, facts, &model, "storedBytes", "stored", SL_UNIT_BYTES);
+    sl_section_fact(page, facts, &model, "hostShare", "of the machines' room", SL_UNIT_SHARE);
     sl_section_fact(page, facts, &model, "cost.value", "cost", SL_UNIT_COUNT);
     show_resources(page, &model);
+    show_sweep(page, &model);
     show_inputs(page, &model);
     sl_section_setting(page, record);
 }

@@ -324,3 +324,38 @@ bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *res
     compute_cost(model, result);
     return true;
 }
+
+bool sl_capacity_compute_sweep(const sl_capacity_model *model, const sl_capacity_sweep *sweep,
+                               sl_error *error) {
+    for (size_t i = 0; i < sweep->count; i++) {
+        sl_capacity_model one = *model;
+        double value = sweep->values[i];
+        sl_capacity_give(&one, sweep->input,
+                         &(sl_capacity_value){.value = value, .low = value, .high = value});
+        if (!sl_capacity_compute(&one, &sweep->results[i], error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what is said of a result ---- */
+
+const char *sl_capacity_waits_for(const sl_capacity_result *result) {
+    return result->index_hours.value > result->load_hours.value
+               ? "indexes"
+               : sl_capacity_resource_names[result->bottleneck];
+}
+
+size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_result *result,
+                           const char *names[SL_CAPACITY_MISSING_MAX]) {
+    size_t count = 0;
+    bool direct = model->values[SL_CAPACITY_ROUTED].high <= 0;
+    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
+        bool router = i == SL_RESOURCE_ROUTER || i == SL_RESOURCE_ROUTER_NETWORK;
+        if (!result->rows[i].known && !(router && direct))
+            names[count++] = sl_capacity_resource_names[i];
+    }
+    if (isnan(result->index_hours.value))
+        names[count++] = "indexes";
+    return count;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capacity model says, as tables and as JSON. */
+/* What a capacity model says, as tables. */
 #include <shardload/capacity.h>
 
 #include <math.h>
@@ -106,6 +106,7 @@ static bool print_inputs(const sl_capacity_model *model, const sl_capacity_resul
 }
 
 static bool print_resources(const sl_capacity_result *result, FILE *out) {
+    bool indexes_longer = result->index_hours.value > result->load_hours.value;
     sl_table *table = sl_table_create();
     if (!table)
         return false;
@@ -127,27 +128,23 @@ static bool print_resources(const sl_capacity_result *result, FILE *out) {
         sl_table_cell(table, "%s", hours(row->hours.value, c));
         sl_table_cell(table, "%s", hours_span(&row->hours, d));
         sl_table_cell(table, "%.0f %%", 100 * row->utilisation);
-        sl_table_cell(table, "%s", i == result->bottleneck ? "<- bottleneck" : "");
+        sl_table_cell(table, "%s",
+                      i != result->bottleneck ? ""
+                      : indexes_longer        ? "<- bottleneck of the load"
+                                              : "<- bottleneck");
     }
     bool ok = sl_table_print(table, out, 2);
     sl_table_destroy(table);
     return ok;
 }
 
-/* The resources without a capacity: they cannot be the bottleneck, which may be wrong. */
-static void print_unknown(const sl_capacity_model *model, const sl_capacity_result *result,
+static void print_missing(const sl_capacity_model *model, const sl_capacity_result *result,
                           FILE *out) {
-    bool any = false;
-    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
-        bool direct = (i == SL_RESOURCE_ROUTER || i == SL_RESOURCE_ROUTER_NETWORK) &&
-                      model->values[SL_CAPACITY_ROUTED].high <= 0;
-        if (result->rows[i].known || direct)
-            continue;
-        fprintf(out, "%s%s", any ? "; " : "  not in the model: ", sl_capacity_resource_names[i]);
-        any = true;
-    }
-    if (any)
-        fprintf(out, "\n");
+    const char *names[SL_CAPACITY_MISSING_MAX];
+    size_t count = sl_capacity_missing(model, result, names);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s%s%s", i > 0 ? "; " : "  not in the model: ", names[i],
+                i + 1 == count ? "\n" : "");
 }
 
 static void print_published(const sl_capacity_model *model, const sl_capacity_result *result,
@@ -199,8 +196,9 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
     if (isnan(result->index_hours.value))
         fprintf(out, "  indexes      not in the model: index-rate is not given\n");
     else if (result->index_hours.value > 0)
-        fprintf(out, "  indexes      %s (%s)\n", hours(result->index_hours.value, a),
-                hours_span(&result->index_hours, b));
+        fprintf(out, "  indexes      %s (%s)%s\n", hours(result->index_hours.value, a),
+                hours_span(&result->index_hours, b),
+                result->index_hours.value > result->load_hours.value ? "  <- bottleneck" : "");
     if (result->index_hours.value > 0)
         fprintf(out, "  together     %s (%s)\n", hours(result->hours.value, a),
                 hours_span(&result->hours, b));
@@ -221,115 +219,35 @@ bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result 
     bool ok = print_inputs(model, result, out);
     fputc('\n', out);
     ok = print_resources(result, out) && ok;
-    print_unknown(model, result, out);
+    print_missing(model, result, out);
     fputc('\n', out);
     print_result(model, result, out);
     return ok;
 }
 
-bool sl_capacity_sweep(const sl_capacity_model *model, sl_capacity_input input,
-                       const double *values, size_t count, FILE *out, sl_error *error) {
+bool sl_capacity_print_sweep(const sl_capacity_sweep *sweep, FILE *out) {
     sl_table *table = sl_table_create();
     if (!table)
-        return sl_error_memory(error, "making a table");
-    sl_table_column(table, sl_capacity_inputs[input].name, true);
+        return false;
+    sl_table_column(table, sl_capacity_inputs[sweep->input].name, true);
     sl_table_column(table, "documents/s", true);
     sl_table_column(table, "time", true);
     sl_table_column(table, "range", false);
     sl_table_column(table, "cost", true);
     sl_table_column(table, "bottleneck", false);
-    bool ok = true;
-    for (size_t i = 0; ok && i < count; i++) {
+    for (size_t i = 0; i < sweep->count; i++) {
         char plain[SL_FIGURE_ROOM], a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], unit[CELL];
-        sl_capacity_model one = *model;
-        sl_capacity_result result;
-        sl_capacity_give(&one, input,
-                         &(sl_capacity_value){values[i], values[i], values[i], .note = ""});
-        ok = sl_capacity_compute(&one, &result, error);
-        if (!ok)
-            break;
-        sl_table_cell(table, "%s", amount(values[i], "", unit));
-        sl_table_cell(table, "%s", figure(floor(result.rate + 0.5), plain));
-        sl_table_cell(table, "%s", hours(result.hours.value, a));
-        sl_table_cell(table, "%s", hours_span(&result.hours, b));
-        sl_table_cell(table, "%s", isnan(result.cost.value) ? "-" : figure(result.cost.value, plain));
-        sl_table_cell(table, "%s%s", sl_capacity_resource_names[result.bottleneck],
-                      result.host_share > 1 ? "; IT DOES NOT FIT" : "");
+        const sl_capacity_result *result = &sweep->results[i];
+        sl_table_cell(table, "%s", amount(sweep->values[i], "", unit));
+        sl_table_cell(table, "%s", figure(floor(result->rate + 0.5), plain));
+        sl_table_cell(table, "%s", hours(result->hours.value, a));
+        sl_table_cell(table, "%s", hours_span(&result->hours, b));
+        sl_table_cell(table, "%s",
+                      isnan(result->cost.value) ? "-" : figure(result->cost.value, plain));
+        sl_table_cell(table, "%s%s", sl_capacity_waits_for(result),
+                      result->host_share > 1 ? "; IT DOES NOT FIT" : "");
     }
-    ok = ok && (sl_table_print(table, out, 2) || sl_error_memory(error, "making a table"));
+    bool ok = sl_table_print(table, out, 2);
     sl_table_destroy(table);
     return ok;
-}
-
-/* ---- JSON ---- */
-
-static void append_range(bson_t *document, const char *key, const sl_estimate *range) {
-    bson_t section;
-    if (isnan(range->value))
-        return;
-    bson_append_document_begin(document, key, -1, &section);
-    BSON_APPEND_DOUBLE(&section, "value", range->value);
-    BSON_APPEND_DOUBLE(&section, "low", range->low);
-    BSON_APPEND_DOUBLE(&section, "high", range->high);
-    bson_append_document_end(document, &section);
-}
-
-static void append_inputs(bson_t *document, const sl_capacity_model *model,
-                          const sl_capacity_result *result) {
-    bson_t inputs, item;
-    BSON_APPEND_DOCUMENT_BEGIN(document, "inputs", &inputs);
-    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
-        const sl_capacity_value *value =
-            i == SL_CAPACITY_HOSTS ? &result->hosts : &model->values[i];
-        if (isnan(value->value))
-            continue;
-        bson_append_document_begin(&inputs, sl_capacity_inputs[i].name, -1, &item);
-        BSON_APPEND_DOUBLE(&item, "value", value->value);
-        BSON_APPEND_DOUBLE(&item, "low", value->low);
-        BSON_APPEND_DOUBLE(&item, "high", value->high);
-        BSON_APPEND_UTF8(&item, "unit", sl_capacity_inputs[i].unit);
-        BSON_APPEND_UTF8(&item, "from", sl_capacity_origin_names[value->origin]);
-        bson_append_document_end(&inputs, &item);
-    }
-    bson_append_document_end(document, &inputs);
-}
-
-static void append_resources(bson_t *document, const sl_capacity_result *result) {
-    bson_t resources, item;
-    uint32_t used = 0;
-    BSON_APPEND_ARRAY_BEGIN(document, "resources", &resources);
-    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
-        const sl_capacity_row *row = &result->rows[i];
-        char room[16];
-        const char *key;
-        if (!row->known)
-            continue;
-        bson_uint32_to_string(used++, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&resources, key, &item);
-        BSON_APPEND_UTF8(&item, "name", sl_capacity_resource_names[i]);
-        BSON_APPEND_UTF8(&item, "unit", row->bytes ? "bytes" : "documents");
-        BSON_APPEND_DOUBLE(&item, "demand", row->demand);
-        BSON_APPEND_DOUBLE(&item, "capacityPerSecond", row->capacity);
-        append_range(&item, "hours", &row->hours);
-        BSON_APPEND_DOUBLE(&item, "utilisation", row->utilisation);
-        bson_append_document_end(&resources, &item);
-    }
-    bson_append_array_end(document, &resources);
-}
-
-void sl_capacity_append(bson_t *document, const sl_capacity_model *model,
-                        const sl_capacity_result *result) {
-    BSON_APPEND_UTF8(document, "model", model->name);
-    BSON_APPEND_UTF8(document, "title", model->title);
-    append_inputs(document, model, result);
-    append_resources(document, result);
-    BSON_APPEND_UTF8(document, "bottleneck", sl_capacity_resource_names[result->bottleneck]);
-    append_range(document, "loadHours", &result->load_hours);
-    append_range(document, "indexHours", &result->index_hours);
-    append_range(document, "hours", &result->hours);
-    BSON_APPEND_DOUBLE(document, "documentsPerSecond", result->rate);
-    BSON_APPEND_DOUBLE(document, "storedBytes", result->stored_bytes);
-    append_range(document, "cost", &result->cost);
-    if (!isnan(model->published_hours) && !model->other_data)
-        BSON_APPEND_DOUBLE(document, "publishedHours", model->published_hours);
 }

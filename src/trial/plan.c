@@ -3,6 +3,7 @@
 #include <shardload/plan.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <shardload/clock.h>
 #include <shardload/json.h>
@@ -83,25 +84,29 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
     sl_capacity_model model = *config->model;
     sl_capacity_result result;
     sl_preview *preview = NULL;
+    sl_capacity_sweep sweep = {
+        .input = config->sweep, .values = config->sweep_values, .count = config->sweep_count};
     bson_t record = BSON_INITIALIZER;
     sl_record_head(&record, "plan", load->program_version, sl_wall_clock_ms(), load->options);
     bool ok = !load->report || sl_json_may_write_file(load->report, &error);
+    if (ok && sweep.count > 0 && !(sweep.results = calloc(sweep.count, sizeof *sweep.results)))
+        ok = sl_error_memory(&error, "computing a sweep");
     if (ok && (load->path_count > 0 || load->format_options.ycsb.records > 0)) {
         ok = sl_preview_create(load, 1, config->blocks, &preview, &error);
         if (ok)
             use_preview(preview, &model);
     }
     ok = ok && sl_capacity_compute(&model, &result, &error) &&
+         sl_capacity_compute_sweep(&model, &sweep, &error) &&
          (sl_capacity_print(&model, &result, stdout) || sl_error_memory(&error, "printing"));
-    if (ok && config->sweep_count > 0) {
+    if (ok && sweep.count > 0) {
         printf("\n");
-        ok = sl_capacity_sweep(&model, config->sweep, config->sweep_values, config->sweep_count,
-                               stdout, &error);
+        ok = sl_capacity_print_sweep(&sweep, stdout) || sl_error_memory(&error, "printing");
     }
     if (ok) {
         bson_t section;
         BSON_APPEND_DOCUMENT_BEGIN(&record, "capacity", &section);
-        sl_capacity_append(&section, &model, &result);
+        sl_capacity_append(&section, &model, &result, &sweep);
         bson_append_document_end(&record, &section);
         sl_record_tail(&record, SL_EXIT_OK);
         ok = write_report(load, &record, &error);
@@ -109,6 +114,7 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
     if (!ok)
         sl_log_error("%s", error.message);
     sl_preview_destroy(preview);
+    free(sweep.results);
     bson_destroy(&record);
     return ok ? SL_EXIT_OK : error.code;
 }

@@ -330,9 +330,14 @@ class Plan(support.Case):
     def test_machines_that_no_shard_is_on(self):
         path = self.file("mine.yaml", self.MODEL + "  hosts: 100\n  host-disk: 1M\n"
                          "  host-storage: 1G\n")
-        _, text = self.plan("--model", path, "--sweep", "shards=1,2,200")
+        plan, text = self.plan("--model", path, "--sweep", "shards=1,2,200")
         self.assertIn("idle         99 of 100 machines", text)
         self.assertIn("3.6 GB on 1 machine, 360 % of its room: IT DOES NOT FIT", text)
+        self.assertEqual(plan["capacity"]["busyHosts"], 1)
+        self.assertAlmostEqual(plan["capacity"]["hostShare"], 3.6)
+        rows = plan["capacity"]["sweep"]["rows"]
+        self.assertEqual([row["busyHosts"] for row in rows], [1, 2, 100])
+        self.assertEqual([row["hostShare"] > 1 for row in rows], [True, True, False])
         self.assertEqual([line.endswith("IT DOES NOT FIT") for line in text.splitlines()[-3:]],
                          [True, True, False])
         _, text = self.plan("--model", path, "--set", "shards=100")
@@ -344,9 +349,36 @@ class Plan(support.Case):
         self.assertEqual(plan["capacity"]["inputs"]["hosts"]["value"], 8)
         self.assertEqual(plan["capacity"]["inputs"]["hosts"]["from"], "computed")
         self.assertRegex(text, r"hosts +8 +computed +shards x replicas / shards-per-host")
-        outcome = self.shardload("plan", "--model", path, "--set", "hosts=3", "--set",
-                                 "shards-per-host=4", code=support.EXIT_USAGE)
-        self.assertIn('"hosts" (3) and "shards-per-host"', outcome.err)
+        plan, _ = self.plan("--model", path, "--set", "shards=30", "--sweep", "shards-per-host=1,30")
+        self.assertEqual([row["busyHosts"] for row in plan["capacity"]["sweep"]["rows"]], [30, 1])
+        for more in (["--set", "shards-per-host=4"], ["--sweep", "shards-per-host=1,2"]):
+            outcome = self.shardload("plan", "--model", path, "--set", "hosts=3", *more,
+                                     code=support.EXIT_USAGE)
+            self.assertIn('"hosts" (3) and "shards-per-host"', outcome.err)
+            self.assertEqual(outcome.out, "")
+
+    def test_a_model_keeps_its_caveats_in_the_record(self):
+        path = self.file("mine.yaml", "about: of mine\npublished: {hours: 9, high: 11, note: n}\n" +
+                         self.MODEL + "  indexes: 1\n")
+        plan, text = self.plan("--model", path, "--set", "host-price=2")
+        capacity = plan["capacity"]
+        self.assertEqual(capacity["inputs"]["shard-rate"]["note"], "at home")
+        self.assertEqual((capacity["about"], capacity["publishedNote"]), ("of mine", "n"))
+        self.assertEqual((capacity["publishedLow"], capacity["publishedHigh"]), (9, 11))
+        self.assertNotIn("hostShare", capacity)
+        missing = capacity["notInModel"]
+        for name in ("hosts, disks", "indexes"):
+            self.assertIn(name, missing)
+        self.assertIn("not in the model: " + "; ".join(missing), text)
+
+    def test_indexes_may_be_what_is_waited_for(self):
+        path = self.file("mine.yaml", self.MODEL + "  indexes: 1\n  index-rate: 500\n")
+        plan, text = self.plan("--model", path, "--sweep", "indexes=1,0")
+        self.assertEqual(plan["capacity"]["bottleneck"], "indexes")
+        self.assertEqual(plan["capacity"]["loadBottleneck"], "shards, documents")
+        self.assertRegex(text, r"indexes +20 h 00 min .*<- bottleneck")
+        self.assertEqual([row["bottleneck"] for row in plan["capacity"]["sweep"]["rows"]],
+                         ["indexes", "shards, documents"])
 
     def test_a_model_cannot_write_to_the_terminal(self):
         nasty = r'"a\e[31mb\e]0;c\ad"'

@@ -41,6 +41,30 @@ class CapacityModels(ReportCase):
             self.assertIn(words, page.text)
         self.assertNotIn("replica-cost", page.text, "a default")
         self.assertIn("svg", page.elements)
+        self.assertNotIn("verdict bad", page.source)
+        self.assertNotIn("idle", page.text)
+
+    def test_the_caveats_of_a_capacity_model(self):
+        path = self.record("model", record_maker.model())
+        page = self.page(path)
+        self.assertIn('class="verdict bad">IT DOES NOT FIT', page.source)
+        for text in (page.text, " ".join(self.text(path).split())):
+            for words in ("takes 125.0 % of the room", "1 of 4 machines stand idle",
+                          "waits or pays for: loaders, network; router-price.",
+                          "It has two machines.", "by somebody else",
+                          "Published are 3 h 30 min; the model says 0.86 of it, and its range holds "
+                          "it (to which an input was fitted)", "What replicas would change"):
+                self.assertIn(words, text)
+        for words in ("as many as it should be", "2.5 37,037 7 h 30 min",
+                      "31.2 indexes; IT DOES NOT FIT"):
+            self.assertIn(words, page.text)
+        record = record_maker.model()
+        record["capacity"].update(hostShare=0.5, busyHosts=4.0, notInModel=[])
+        for one in record["capacity"]["sweep"]["rows"]:
+            one["hostShare"] = 0.5
+        page = self.page(self.record("model", record))
+        for words in ("DOES NOT FIT", "stand idle", "Not in the model"):
+            self.assertNotIn(words, page.text)
 
 
 class Shards(ReportCase):

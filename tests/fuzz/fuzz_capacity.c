@@ -25,14 +25,18 @@ static void compute(const sl_capacity_model *model) {
     sl_error error = {0};
     bson_t record = BSON_INITIALIZER;
     static const double values[] = {1, 2, 1000};
+    sl_capacity_result results[3];
+    const sl_capacity_sweep sweep = {SL_CAPACITY_SHARDS, values, 3, results};
     if (!sl_capacity_compute(model, &result, &error)) {
         check_error(&error);
     } else {
         if (!(result.hours.low <= result.hours.value && result.hours.value <= result.hours.high))
             abort();
         sl_capacity_print(model, &result, nowhere);
-        sl_capacity_sweep(model, SL_CAPACITY_SHARDS, values, 3, nowhere, &error);
-        sl_capacity_append(&record, model, &result);
+        bool swept = sl_capacity_compute_sweep(model, &sweep, &error);
+        if (swept)
+            sl_capacity_print_sweep(&sweep, nowhere);
+        sl_capacity_append(&record, model, &result, swept ? &sweep : NULL);
         free(sl_json_text(&record, &error));
     }
     bson_destroy(&record);

@@ -175,7 +175,8 @@ SEEDS = {
         for flags, record in enumerate([
             record_maker.load(3, 2), record_maker.load(2, 9, points=2), record_maker.load(0),
             record_maker.plan(), record_maker.shards(), record_maker.reload(0.5),
-            {**record_maker.tune(), "settings": record_maker.tune()["settings"][:6]}])
+            {**record_maker.tune(), "settings": record_maker.tune()["settings"][:6]},
+            record_maker.model()])
     ],
     "fuzz_options": [
         b"db: x\nindex:\n  - '{\"a\": 1}'\nthreads: auto\nmax-rejects: 5%\n\0"

@@ -248,6 +248,55 @@ static void shards_per_host_makes_the_number_of_hosts(void **state) {
     assert_near(result.hosts.high, 18);
 }
 
+static void indexes_can_be_what_is_waited_for(void **state) {
+    (void)state;
+    sl_capacity_model model = full(); /* 4 hours, and 1.5 for the indexes */
+    sl_capacity_result result = compute(&model);
+    assert_string_equal(sl_capacity_waits_for(&result), "shards, bytes");
+    set(&model, "index-rate=300");
+    result = compute(&model);
+    assert_string_equal(sl_capacity_waits_for(&result), "indexes");
+    assert_int_equal(result.bottleneck, SL_RESOURCE_SHARD_BYTES);
+}
+
+static bool is_missing(const sl_capacity_model *model, const char *name) {
+    const char *names[SL_CAPACITY_MISSING_MAX];
+    sl_capacity_result result = compute(model);
+    size_t count = sl_capacity_missing(model, &result, names);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void what_is_missing_is_named(void **state) {
+    (void)state;
+    sl_capacity_model bare = with((const char *const[]){"documents=3.6M", "document-bytes=1000",
+                                                        "shard-rate=1k", "indexes=1", NULL});
+    sl_capacity_model all = full();
+    assert_true(is_missing(&bare, "indexes"));
+    assert_false(is_missing(&all, "indexes"));
+    assert_true(is_missing(&bare, "routers, network"));
+    set(&bare, "routed=0");
+    assert_false(is_missing(&bare, "routers, network"));
+}
+
+static void a_sweep_changes_one_input(void **state) {
+    (void)state;
+    static const double values[] = {1, 10, 60};
+    sl_capacity_result results[3];
+    sl_error error = {0};
+    sl_capacity_model model = spread();
+    sl_capacity_sweep sweep = {SL_CAPACITY_SHARDS, values, 3, results};
+    assert_true(sl_capacity_compute_sweep(&model, &sweep, &error));
+    assert_near(results[0].busy_hosts, 3);
+    assert_near(results[1].busy_hosts, 30);
+    assert_near(results[2].busy_hosts, 100);
+    sweep.input = SL_CAPACITY_SHARDS_PER_HOST; /* beside hosts, which are given */
+    assert_false(sl_capacity_compute_sweep(&model, &sweep, &error));
+}
+
 static void direct_needs_no_router(void **state) {
     (void)state;
     sl_capacity_model model = full();
@@ -311,6 +360,9 @@ int main(void) {
         cmocka_unit_test(ranges_hold),
         cmocka_unit_test(hosts_without_a_shard_do_nothing),
         cmocka_unit_test(shards_per_host_makes_the_number_of_hosts),
+        cmocka_unit_test(indexes_can_be_what_is_waited_for),
+        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(a_sweep_changes_one_input),
         cmocka_unit_test(direct_needs_no_router),
         cmocka_unit_test(what_may_be_routed_counts_for_the_worst),
         cmocka_unit_test(what_is_not_given_is_left_out),
