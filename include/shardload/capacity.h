@@ -180,9 +180,9 @@ bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *res
 const char *sl_capacity_waits_for(const sl_capacity_result *result);
 
 /* What a model says nothing of, although its load uses it: resources without a capacity, which can
- * therefore not be the bottleneck, indexes without a rate. Returns how many names it has put into
- * `names`. */
-#define SL_CAPACITY_MISSING_MAX (SL_CAPACITY_RESOURCES + 1)
+ * therefore not be the bottleneck, indexes without a rate, machines without a price. Returns how
+ * many names it has put into `names`. */
+#define SL_CAPACITY_MISSING_MAX (SL_CAPACITY_RESOURCES + 4)
 size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_result *result,
                            const char *names[SL_CAPACITY_MISSING_MAX]);
 

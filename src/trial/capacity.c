@@ -348,6 +348,8 @@ const char *sl_capacity_waits_for(const sl_capacity_result *result) {
 
 size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_result *result,
                            const char *names[SL_CAPACITY_MISSING_MAX]) {
+    static const sl_capacity_input prices[] = {SL_CAPACITY_HOST_PRICE, SL_CAPACITY_ROUTER_PRICE,
+                                               SL_CAPACITY_LOADER_PRICE};
     size_t count = 0;
     bool direct = model->values[SL_CAPACITY_ROUTED].high <= 0;
     for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
@@ -357,5 +359,9 @@ size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_res
     }
     if (isnan(result->index_hours.value))
         names[count++] = "indexes";
+    for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
+        if (!given(&model->values[prices[i]]) && !(prices[i] == SL_CAPACITY_ROUTER_PRICE && direct))
+            names[count++] = sl_capacity_inputs[prices[i]].name;
+    }
     return count;
 }

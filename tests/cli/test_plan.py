@@ -367,8 +367,9 @@ class Plan(support.Case):
         self.assertEqual((capacity["publishedLow"], capacity["publishedHigh"]), (9, 11))
         self.assertNotIn("hostShare", capacity)
         missing = capacity["notInModel"]
-        for name in ("hosts, disks", "indexes"):
+        for name in ("hosts, disks", "indexes", "router-price", "loader-price"):
             self.assertIn(name, missing)
+        self.assertNotIn("host-price", missing)
         self.assertIn("not in the model: " + "; ".join(missing), text)
 
     def test_indexes_may_be_what_is_waited_for(self):

@@ -272,14 +272,20 @@ static bool is_missing(const sl_capacity_model *model, const char *name) {
 
 static void what_is_missing_is_named(void **state) {
     (void)state;
+    static const char *const prices[] = {"host-price", "router-price", "loader-price"};
     sl_capacity_model bare = with((const char *const[]){"documents=3.6M", "document-bytes=1000",
                                                         "shard-rate=1k", "indexes=1", NULL});
     sl_capacity_model all = full();
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(is_missing(&bare, prices[i]));
+        assert_false(is_missing(&all, prices[i]));
+    }
     assert_true(is_missing(&bare, "indexes"));
     assert_false(is_missing(&all, "indexes"));
     assert_true(is_missing(&bare, "routers, network"));
     set(&bare, "routed=0");
     assert_false(is_missing(&bare, "routers, network"));
+    assert_false(is_missing(&bare, "router-price"));
 }
 
 static void a_sweep_changes_one_input(void **state) {

@@ -158,6 +158,13 @@ static void built_in_models(void **state) {
         sl_capacity_result result = compute(&model);
         assert_true(result.hours.low <= result.hours.value &&
                     result.hours.value <= result.hours.high);
+        /* One that has a price of its hosts has the prices of all that it uses. */
+        const char *missing[SL_CAPACITY_MISSING_MAX];
+        size_t left_out = sl_capacity_missing(&model, &result, missing);
+        for (size_t i = 0; i < left_out && !isnan(result.cost.value); i++) {
+            if (strstr(missing[i], "-price"))
+                fail_msg("%s has no %s, but a cost", name, missing[i]);
+        }
     }
     assert_true(count >= 5);
     sl_error error = {0};
