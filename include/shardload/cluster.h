@@ -58,8 +58,10 @@ bool sl_key_is_id(const bson_t *key);
  * key, no compressor, not clustered) is left as it is. Compressors are compared with what the files
  * on each shard really are. `*created` tells whether it is new.
  *
- * Dropping empties the registry as well, but for the balancer's state: so the balancer may be
- * paused before. It should be, since a running balancer may move empty chunks back. */
+ * Before anything is dropped, the database is made ready to be sharded, which takes the same
+ * privilege as sharding the collection. Dropping empties the registry as well, but for the
+ * balancer's state: so the balancer may be paused before. It should be, since a running balancer
+ * may move empty chunks back. */
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error);
 

@@ -93,8 +93,9 @@ const sl_option_row sl_load_rows[] = {
      "Bytes per insert; whichever of the two is reached first.", false, NULL},
 
     {"shard-key", 0, SL_OPTION_STRING, "JSON", "{\"_id\": 1}", NULL, 0, 0, LOADING | PLAN, "Layout",
-     "On a sharded cluster. {\"_id\": 1} is pre-split so that all shards are busy from the first "
-     "second; none leaves the collection unsharded.", false, sl_check_shard_key},
+     "On a sharded cluster: fields that are 1, one of which may be \"hashed\". {\"_id\": 1} is "
+     "pre-split so that all shards are busy from the first second; none leaves the collection "
+     "unsharded.", false, sl_check_shard_key},
     {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOADING | PLAN, "Layout",
      "Build this index after the load, like {\"v\": 1}. May be given several times.", false, sl_check_key},
     {"compressor", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0, LOADING | PLAN, "Layout",

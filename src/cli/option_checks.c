@@ -38,8 +38,59 @@ bool sl_check_key(const char *text, char *problem, size_t room) {
     return key != NULL;
 }
 
+/* Can a field of this name be part of a shard key? Not where a part of the path is empty or begins
+ * with $. */
+static bool may_be_path(const char *name) {
+    for (const char *part = name;; part++) {
+        size_t length = strcspn(part, ".");
+        if (length == 0 || part[0] == '$')
+            return false;
+        part += length;
+        if (!*part)
+            return true;
+    }
+}
+
+/* What keeps a key from being a shard key, by the server's own rules; NULL when nothing does. An
+ * index may have more: what is no key for the server must be known before --drop has dropped
+ * anything. */
+static const char *shard_key_flaw(const bson_t *key, const char **field) {
+    bson_iter_t iter, other;
+    bool hashed = false;
+    bson_iter_init(&iter, key);
+    while (bson_iter_next(&iter)) {
+        *field = bson_iter_key(&iter);
+        bool is_hashed =
+            BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), "hashed") == 0;
+        bool ascending = BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_double(&iter) == 1;
+        if (!is_hashed && !ascending)
+            return "is neither 1 nor \"hashed\"";
+        if (is_hashed && hashed)
+            return "is the second one that is \"hashed\", of which there may be one";
+        if (!may_be_path(*field))
+            return "is not the name of a field";
+        if (bson_iter_init_find(&other, key, *field) &&
+            bson_iter_offset(&other) != bson_iter_offset(&iter))
+            return "is there twice";
+        hashed = hashed || is_hashed;
+    }
+    return NULL;
+}
+
 bool sl_check_shard_key(const char *text, char *problem, size_t room) {
-    return strcmp(text, "none") == 0 || sl_check_key(text, problem, room);
+    static const char advice[] = "write it like {\"st\": 1, \"ts\": 1} or {\"st\": \"hashed\"}";
+    const char *field = "";
+    if (strcmp(text, "none") == 0)
+        return true;
+    bson_t *key = sl_option_key(text);
+    const char *flaw = key ? shard_key_flaw(key, &field) : NULL;
+    if (!key)
+        snprintf(problem, room, "%s is not a key; %s", text, advice);
+    else if (flaw)
+        snprintf(problem, room, "%s cannot be a shard key: \"%s\" %s; %s", text, field, flaw,
+                 advice);
+    bson_destroy(key);
+    return key && !flaw;
 }
 
 bool sl_check_sink(const char *text, char *problem, size_t room) {

@@ -289,9 +289,9 @@ bool sl_check_target(sl_connection *connection, const sl_target *target, bool *e
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error) {
     *created = false;
-    if (!check_version(connection, target, error) ||
-        (target->drop && !sl_drop_target(connection, target, error)) ||
-        !create_database(connection, target, error))
+    /* The database first: who may not shard hears of it while there is something to lose. */
+    if (!check_version(connection, target, error) || !create_database(connection, target, error) ||
+        (target->drop && !sl_drop_target(connection, target, error)))
         return false;
     existing found;
     if (!read_existing(connection, target, &found, error))

@@ -197,6 +197,17 @@ static const char *layout_of(const sl_load *load) {
     }
 }
 
+static bool batches_fit(const sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->config;
+    const sl_server *server = sl_connection_server(load->connection);
+    return config->adapt_batches ||
+           config->batch_documents <= (uint32_t)server->max_batch_documents ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--batch-size %u is more than the server takes (%d documents)",
+                        config->batch_documents, server->max_batch_documents);
+}
+
+/* What would be refused later is refused before anything is made or, with --drop, lost. */
 static bool prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
@@ -205,7 +216,7 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .drop = config->drop && !load->resumed, .compressor = config->compressor,
                                .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL};
-    if (!sl_resume_find_target(load, error))
+    if (!batches_fit(load, error) || !sl_resume_find_target(load, error))
         return false;
     if (!sl_topology_read(load->connection, &load->topology, error) || !sl_route_open(load, error))
         return false;
@@ -232,15 +243,10 @@ static bool prepare(sl_load *load, sl_error *error) {
     }
     if (!sl_route_read_map(load, error))
         return false;
-    const sl_server *server = sl_connection_server(load->connection);
     if (sharded)
         sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
                     layout_of(load),
                     load->range_count, load->range_count == 1 ? "" : "s", load->shards);
-    if (!config->adapt_batches && config->batch_documents > (uint32_t)server->max_batch_documents)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--batch-size %u is more than the server takes (%d documents)",
-                            config->batch_documents, server->max_batch_documents);
     return not_interrupted(error);
 }
 

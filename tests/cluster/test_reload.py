@@ -328,6 +328,9 @@ class AnyServer:
         for text in ("--suite is missing", "--collection is missing", "--answers: there is no object",
                      "--compare: "):
             self.assertIn(text, outcome.err)
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop", "--shard-key",
+                                 '{"k": -1}', path, code=support.EXIT_USAGE)
+        self.assertIn('--shard-key: {"k": -1} cannot be a shard key', outcome.err)
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--objective", "0s", path,
                                  code=support.EXIT_USAGE)
         self.assertIn("--objective", outcome.err)

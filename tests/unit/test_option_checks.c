@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What values of options are checked for: a shard key that no server takes must be refused before
+ * --drop has dropped anything. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/cli/option_checks.h"
+
+static void shard_keys(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *said; /* NULL: it is a shard key */
+    } rows[] = {
+        {"none", NULL},
+        {"{\"_id\": 1}", NULL},
+        {"{\"_id\": 1.0}", NULL},
+        {"{\"_id\": {\"$numberLong\": \"1\"}}", NULL},
+        {"{\"st\": \"hashed\"}", NULL},
+        {"{\"st\": 1, \"ts\": \"hashed\", \"at.x\": 1}", NULL},
+        {"", "is not a key"},
+        {"{}", "is not a key"},
+        {"{\"st\": 0}", "is not a key"},
+        {"{\"st\": \"up\"}", "is not a key"},
+        {"{\"st\": 1, \"ts\": -1}", "\"ts\" is neither 1 nor \"hashed\""},
+        {"{\"st\": 2}", "\"st\" is neither 1 nor"},
+        {"{\"st\": 1.5}", "\"st\" is neither 1 nor"},
+        {"{\"st\": \"2d\"}", "\"st\" is neither 1 nor"},
+        {"{\"st\": \"2dsphere\"}", "\"st\" is neither 1 nor"},
+        {"{\"st\": \"text\"}", "\"st\" is neither 1 nor"},
+        {"{\"st\": \"hashed\", \"ts\": \"hashed\"}", "\"ts\" is the second one that is \"hashed\""},
+        {"{\"st\": 1, \"st\": 1}", "\"st\" is there twice"},
+        {"{\"\": 1}", "\"\" is not the name of a field"},
+        {"{\"a..b\": 1}", "is not the name of a field"},
+        {"{\".a\": 1}", "is not the name of a field"},
+        {"{\"a.\": 1}", "is not the name of a field"},
+        {"{\"a.$id\": 1}", "is not the name of a field"},
+        {"{\"$id\": 1}", "is not the name of a field"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char problem[300] = "";
+        bool good = sl_check_shard_key(rows[i].text, problem, sizeof problem);
+        if (good != !rows[i].said)
+            fail_msg("%s: %s", rows[i].text, good ? "taken" : problem);
+        if (!good && (!strstr(problem, rows[i].said) || !strstr(problem, "write it like")))
+            fail_msg("%s: said %s", rows[i].text, problem);
+    }
+}
+
+/* An index may be what a shard key may not. */
+static void keys_of_indexes(void **state) {
+    (void)state;
+    static const char *const good[] = {"{\"st\": 1, \"ts\": -1}", "{\"at\": \"2dsphere\"}",
+                                       "{\"st\": \"hashed\"}", "{\"words\": \"text\"}"};
+    static const char *const bad[] = {"{}", "{\"st\": \"up\"}", "{\"st\": 0}", "st"};
+    char problem[300];
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_true(sl_check_key(good[i], problem, sizeof problem));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(sl_check_key(bad[i], problem, sizeof problem));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shard_keys),
+        cmocka_unit_test(keys_of_indexes),
+    };
+    return cmocka_run_group_tests_name("option checks", tests, NULL, NULL);
+}
