@@ -106,6 +106,10 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
 bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uuid[SL_UUID_ROOM],
                     sl_error *error);
 
+/* Is there a collection (or a view) of this name? */
+bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *exists,
+                      sl_error *error);
+
 /* Documents with minimum <= _id < maximum, without orphans. */
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error);
@@ -308,6 +312,11 @@ bool sl_registry_finish_whole(sl_registry *registry, sl_registry_entry *entries,
 
 /* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);
+
+/* How many sources the registry of a target knows whose collection is gone (somebody has dropped
+ * it, or a drop was cut short); 0 while the collection is there. */
+bool sl_registry_left_behind(sl_connection *connection, const sl_target *target, size_t *sources,
+                             sl_error *error);
 
 /* ---- statistics.c: what is stored where ---- */
 

@@ -83,6 +83,14 @@ bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uui
     return ok;
 }
 
+bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *exists,
+                      sl_error *error) {
+    existing found;
+    bool ok = read_existing(connection, target, &found, error);
+    *exists = found.there;
+    return ok;
+}
+
 /* The block compressor in a storage engine's creation string, "none" when it names none. */
 static void compressor_of(const char *creation, char out[32]) {
     static const char name[] = "block_compressor=";

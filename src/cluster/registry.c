@@ -229,6 +229,27 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
     return ok;
 }
 
+/* The collection is looked for once more behind its registry: a loader that begins just now makes
+ * the one before it fills the other. */
+bool sl_registry_left_behind(sl_connection *connection, const sl_target *target, size_t *sources,
+                             sl_error *error) {
+    sl_registry *registry = NULL;
+    uint32_t *numbers = NULL;
+    bool exists;
+    *sources = 0;
+    bool ok = sl_target_exists(connection, target, &exists, error);
+    if (!ok || exists)
+        return ok;
+    ok = sl_registry_open(connection, target, &registry, error) &&
+         sl_registry_numbers(registry, &numbers, sources, error) &&
+         (*sources == 0 || sl_target_exists(connection, target, &exists, error));
+    if (!ok || exists)
+        *sources = 0;
+    free(numbers);
+    sl_registry_close(registry);
+    return ok;
+}
+
 static int by_name(const void *a, const void *b) {
     const sl_registry_entry *x = *(const sl_registry_entry *const *)a;
     const sl_registry_entry *y = *(const sl_registry_entry *const *)b;

@@ -139,6 +139,7 @@ typedef struct sl_load {
     sl_connection *connection; /* NULL without a cluster */
     sl_target target;
     sl_topology *topology;
+    bool target_gone; /* there was no such collection, whatever the registry says */
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored; /* or never stopped */
@@ -238,6 +239,9 @@ void sl_members_clear(const sl_load_source *source);
 bool sl_sources_number_offline(sl_load *load, sl_error *error);
 /* Refuses, before anything is changed, what has been loaded before (unless --again). */
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
+/* Refuses, before anything is made, what the registry of a collection that is gone calls loaded
+ * (unless --again); of other sources that it knows there is a warning. */
+bool sl_sources_look_for_target(sl_load *load, sl_error *error);
 /* Takes the numbers that a load would give, changing nothing. What that load would refuse, because it
  * has been loaded before, goes into `refusal`. */
 bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error);

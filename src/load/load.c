@@ -216,7 +216,9 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .drop = config->drop && !load->resumed, .compressor = config->compressor,
                                .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL};
-    if (!batches_fit(load, error) || !sl_resume_find_target(load, error))
+    if (!batches_fit(load, error) || !sl_resume_find_target(load, error) ||
+        !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
+        !sl_parts_register(load, error) || !sl_sources_look_for_target(load, error))
         return false;
     if (!sl_topology_read(load->connection, &load->topology, error) || !sl_route_open(load, error))
         return false;
@@ -224,8 +226,6 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!not_interrupted(error) || !pause_balancer(load, error))
         return false;
     if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
-        !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
-        !sl_parts_register(load, error) ||
         !sl_sources_number_by_registry(load, error) || !sl_resume_target(load, error) ||
         !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;

@@ -50,6 +50,7 @@ static void take_numbers(sl_load *load, const sl_registry_entry *entries) {
 
 static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries, size_t count,
                           sl_error *error) {
+    const sl_target *target = &load->target;
     char refused[800] = "";
     size_t used = 0, loaded = 0;
     for (size_t i = 0; i < count; i++) {
@@ -59,13 +60,46 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
                                      entries[i].name, whole ? ", on " : ", this part of it",
                                      whole ? entries[i].when : "");
     }
-    return loaded == 0 ||
-           sl_error_set(error, SL_EXIT_SOURCE,
+    if (loaded == 0)
+        return true;
+    const char *more = loaded > 5 ? "\n  ..." : "";
+    if (load->target_gone)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s.%s is gone, but its registry %s.%s.sources is left, and calls %zu of "
+            "the sources loaded:%s%s\n--again loads them anew, under the ids that "
+            "they had%s",
+            target->database, target->collection, target->database, target->collection, loaded,
+            refused, more, load->config->parts > 0 ? "" : "; --drop removes the registry as well");
+    return sl_error_set(error, SL_EXIT_SOURCE,
                         "%zu of the sources %s been loaded into %s.%s before:%s%s\n"
                         "--again sends them once more (documents that are there stay as they "
-                        "are); --drop starts anew",
-                        loaded, loaded == 1 ? "has" : "have", load->target.database,
-                        load->target.collection, refused, loaded > 5 ? "\n  ..." : "");
+                        "are)%s",
+                        loaded, loaded == 1 ? "has" : "have", target->database, target->collection,
+                        refused, more, load->config->parts > 0 ? "" : "; --drop starts anew");
+}
+
+bool sl_sources_look_for_target(sl_load *load, sl_error *error) {
+    const sl_target *target = &load->target;
+    size_t left, count;
+    if (load->resumed || target->drop)
+        return true;
+    if (!sl_registry_left_behind(load->connection, target, &left, error))
+        return false;
+    if (left == 0)
+        return true;
+    load->target_gone = true;
+    sl_registry_entry *entries = entries_of(load, &count, error);
+    bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
+              (load->config->again || refuse_loaded(load, entries, count, error));
+    if (ok)
+        sl_log_warning("%s.%s is gone, but its registry %s.%s.sources is left: of the %zu source%s "
+                       "that it knows, no document is there but what this load brings%s",
+                       target->database, target->collection, target->database, target->collection,
+                       left, left == 1 ? "" : "s",
+                       load->config->parts > 0 ? "" : "; --drop removes the registry as well");
+    free(entries);
+    return ok;
 }
 
 static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {

@@ -83,6 +83,7 @@ static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
 static bool number(sl_load *load, sl_preview *preview, sl_error *error) {
     if (!load->connection || load->config->drop)
         return sl_sources_number_offline(load, error);
+    load->target_gone = !preview->exists;
     return sl_registry_open(load->connection, &load->target, &load->registry, error) &&
            sl_sources_number_as_next(load, &preview->refusal, error);
 }

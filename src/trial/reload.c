@@ -104,18 +104,31 @@ static bool check_sources(const sl_drill *drill, sl_error *error) {
     return true;
 }
 
-/* A drill begins with nothing. */
+/* A drill begins with nothing: no collection, and no registry that calls sources loaded. */
 static bool check_target(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     const sl_target target = {.database = load->database, .collection = load->collection};
-    char uuid[SL_UUID_ROOM];
+    bool exists;
+    size_t left;
     if (sl_drill_sampled(drill) || load->drop)
         return true;
-    return sl_target_uuid(drill->connection, &target, uuid, error) &&
-           (!uuid[0] || sl_error_set(error, SL_EXIT_USAGE,
-                                     "%s.%s is there already, and a reload begins with nothing: "
-                                     "--drop drops it; --sample 5%% does not touch it",
-                                     load->database, load->collection));
+    if (!sl_target_exists(drill->connection, &target, &exists, error))
+        return false;
+    if (exists)
+        return sl_error_set(
+            error, SL_EXIT_USAGE,
+            "%s.%s is there already, and a reload begins with nothing: --drop drops "
+            "it; --sample 5%% does not touch it",
+            load->database, load->collection);
+    if (!sl_registry_left_behind(drill->connection, &target, &left, error))
+        return false;
+    return left == 0 ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "%s.%s is gone, but its registry %s.%s.sources is left, with %zu source%s "
+                        "of which no document is there, and a reload begins with nothing: --drop "
+                        "removes the registry as well; --sample 5%% does not touch it",
+                        load->database, load->collection, load->database, load->collection, left,
+                        left == 1 ? "" : "s");
 }
 
 static bool begin(sl_drill *drill, sl_error *error) {

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--drop` drops nothing before it is known that the load can go on, as far as that can be known."""
+"""`--drop` drops nothing before it is known that the load can go on, as far as that can be known; and
+a collection that somebody else has dropped, while its registry is left, is not taken for one that was
+never there."""
 import os
 import struct
 import sys
@@ -40,6 +42,12 @@ class DropCase:
         (path,), _ = self.generate("B", rows, "--seed", seed)
         return path
 
+    def collections(self):
+        return sorted(self.database.list_collection_names())
+
+    def plan(self, *words, code):
+        return self.shardload("plan", *self.target(), *words, code=code)
+
     # Before anything is lost
 
     def through(self, server):
@@ -63,6 +71,61 @@ class DropCase:
                                  path, code=support.EXIT_USAGE)
         self.assertIn("--batch-size 2000 is more than the server takes (1000 documents)", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
+
+    # A collection that is gone, and its registry
+
+    def test_what_was_loaded_before_it_was_dropped(self):
+        path = self.source()
+        self.load(path)
+        before = sorted(self.stored())
+        self.database.t.drop()
+        gone = f"{self.database_name}.t is gone, but its registry {self.database_name}.t.sources is left"
+        for _ in range(2):
+            outcome, _ = self.load(path, code=support.EXIT_SOURCE)
+            self.assertIn(gone, outcome.err)
+            self.assertIn("--again loads them anew", outcome.err)
+            self.assertIn("; --drop removes the registry as well", outcome.err)
+            self.assertEqual(self.collections(), ["t.sources"], "something was made")
+        self.assertIn(gone, self.plan(path, code=support.EXIT_SOURCE).err)
+        outcome, _ = self.load("--part", "1/2", path, code=support.EXIT_SOURCE)
+        self.assertIn(gone, outcome.err)
+        self.assertNotIn("--drop", outcome.err)
+        outcome, work = self.load("--again", path)
+        self.assertIn(gone, outcome.err)
+        self.assertEqual(sorted(self.stored()), before)
+        self.assert_accounting(work, records=300, inserted=300)
+        self.shardload("verify", *self.target(), "--content", path)
+        outcome, _ = self.load(path, code=support.EXIT_SOURCE)
+        self.assertIn("has been loaded into", outcome.err)
+        self.assertNotIn("is gone", outcome.err)
+
+    def test_other_sources_into_what_was_dropped(self):
+        self.load(self.source())
+        self.database.t.drop()
+        outcome, _ = self.load(self.source(200, 92))
+        self.assertRegex(outcome.err, "is gone, but its registry .* is left: of the 1 source that it "
+                                      "knows, no document is there but what this load brings; --drop")
+        self.assertEqual(self.database.t.count_documents({}), 200)
+
+    def test_dropped_with_its_registry(self):
+        path = self.source()
+        self.load(path)
+        self.database.t.drop()
+        outcome, _ = self.load("--drop", path)
+        self.assertNotIn("is gone", outcome.err)
+        self.database.t.drop()
+        self.database["t.sources"].drop()
+        outcome, _ = self.load(path)
+        self.assertNotIn("is gone", outcome.err)
+        self.assertEqual(self.database.t.count_documents({}), 300)
+
+    def test_a_view_is_not_taken_for_a_collection_that_is_gone(self):
+        path = self.source()
+        self.load(path)
+        self.database.t.drop()
+        self.database.create_collection("t", viewOn="others", pipeline=[])
+        outcome, _ = self.load(path, code=support.EXIT_CLUSTER)
+        self.assertIn("is a view", outcome.err)
 
 
 class Standalone(DropCase, support.ClusterCase):

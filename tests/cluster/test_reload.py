@@ -74,6 +74,25 @@ class AnyServer:
         self.reload("--drop", "--answers", answers, path)
         self.assertEqual(self.database.t.count_documents({}), 2000)
 
+    def test_after_the_loss_of_the_collection_alone(self):
+        """The registry is left, by which all is loaded: what to do about it is said at once."""
+        path, answers = self.data(2000, 83)
+        self.load(path)
+        self.database.t.drop()
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w", path,
+                                 code=support.EXIT_USAGE)
+        name = self.database_name
+        self.assertIn(f"{name}.t is gone, but its registry {name}.t.sources is left, with 1 source of "
+                      "which no document is there", outcome.err)
+        self.assertIn("--drop removes the registry as well; --sample 5%", outcome.err)
+        self.assertNotIn("--again", outcome.err)
+        self.assertEqual(self.collections(), ["t.sources"])
+        self.assertFalse((self.scratch / "w").exists())
+        self.reload("--sample", "90%", path)
+        self.assertEqual(self.collections(), ["t.sources"])
+        self.reload("--drop", "--answers", answers, path)
+        self.assertEqual(self.database.t.count_documents({}), 2000)
+
     def test_the_objective_is_missed(self):
         path, answers = self.data(6000, 63)
         outcome, record, _ = self.reload("--answers", answers, "--objective", "1s", "--rate-limit",
