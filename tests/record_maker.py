@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 STAGES = ["reading", "inflating", "parsing", "the server"]
+QUERIES = ["green-ness", "pass-rate-by-age", "makes", "worst-models"]
 BEGUN = "2026-03-01T09:30:00Z"
 
 
@@ -114,24 +115,56 @@ def tune():
             "gridTrials": 5 * len(settings), "storage": storage, **tail()}
 
 
-def reload(share=0.1, slower=1.0, objective=14_400.0):
-    phases = [("drop", 3.0), ("prepare", 6.0), ("load", 900.0 * slower), ("indexes", 220.0),
-              ("verify", 60.0), ("queries", 14.0)]
-    whole = [{"name": name, "seconds": seconds / share, "low": seconds / share * 0.9,
-              "high": seconds / share * 1.2} for name, seconds in phases]
-    total = sum(row["seconds"] for row in whole)
-    inner = load(900 * slower, 2)
-    record = {**head("shardload", "reload"), "sample": share, "objectiveMet": "yes",
-              "phases": [{"name": name, "seconds": seconds} for name, seconds in phases],
-              "predicted": {"phases": whole, "seconds": total, "low": total * 0.9,
-                            "high": total * 1.2},
-              "firstCorrectQuerySeconds": 1189.5 * slower,
-              "queries": [{"suite": "mot", "name": "makes", "documents": 10**8, "medianMs": 812.25,
-                           "documentsPerMs": 123_456.7, "answer": "right"}],
-              "accounting": inner["accounting"], "load": inner, **tail()}
+def drill_query(name, answer, documents, sampled):
+    median = 812.25
+    timings = [] if answer == "FAILED" else [median * 1.1, median, median] if sampled else [median]
+    figures = {"minMs": median, "medianMs": median, "meanMs": median, "deviationMs": 0.0,
+               "maxMs": median, "documentsPerMs": documents / median} if timings else {}
+    return {"suite": "mot", "name": name, "database": "mot", "collection": "tests",
+            "documents": documents, "pipeline": [{"$group": {"_id": "$k"}}], "options": {},
+            "warmUp": 0, "repeat": len(timings), "timingsMs": timings, **figures, "answer": answer,
+            "resultCount": 5 if timings else 0, "resultsComplete": True, "results": []}
+
+
+def reload(share=0.1, slower=1.0, objective=14_400.0, code=0, met="yes", answers=None, ended=None):
+    """A drill, `slower` times as long as the first one. `answers` of the four queries; `ended` where the
+    exit code does not say whether it came to its end."""
+    sampled, ended = share < 1, code in (0, 1, 5) if ended is None else ended
+    inner = load(900 * slower, 2, code=code if not ended else 0)
+    documents = inner["accounting"]["inserted"]
+    phases = [{"name": "start", "seconds": 0.31}, *inner["phases"],
+              {"name": "account", "seconds": 0.4},
+              {"name": "query", "seconds": 14 * slower if ended else 0.0}]
+    grow = ("load", "indexes", "verify", "query")
+    answers = answers or (["not checked"] if sampled else ["ok"]) * 4
+    record = {**head("shardload", "reload"), "sample": share, "ended": ended}
     if objective:
         record["objectiveSeconds"] = objective
-    return record
+        if ended:
+            record["objectiveMet"] = met
+    record["phases"] = phases
+    if sampled:
+        whole = [{"name": phase["name"], "seconds": seconds, "low": seconds * 0.9,
+                  "high": seconds * 1.1} for phase, seconds in
+                 ((p, p["seconds"] / (share if p["name"] in grow else 1)) for p in phases)]
+        total = sum(phase["seconds"] for phase in whole)
+        record["steps"] = [{"share": share * part, "documents": int(documents * part),
+                            "loadDeviation": 0.02, "phases": [
+                                {**p, "seconds": p["seconds"] * (part if p["name"] in grow else 1)}
+                                for p in phases]} for part in (1 / 16, 1 / 4, 1)]
+        if ended:
+            record["predicted"] = {
+                "documents": documents / share, "phases": whole, "seconds": total,
+                "low": total * 0.9, "high": total * 1.1,
+                "queries": [{"name": name, "seconds": 8.0, "low": 7.0, "high": 9.0}
+                            for name in QUERIES],
+                "notes": ["the sample was loaded in 900 s"]}
+    elif ended and "ok" in answers:
+        record["firstCorrectQuerySeconds"] = sum(phase["seconds"] for phase in phases) + 0.02
+    record["answersChecked"] = not sampled and ended
+    record["queries"] = [drill_query(name, answer, documents, sampled)
+                         for name, answer in zip(QUERIES, answers)] if ended else []
+    return {**record, "accounting": inner["accounting"], "load": inner, **tail(code)}
 
 
 def plan():
@@ -226,6 +259,8 @@ ODD = {
     "nothing": lambda: load(0, 2, code=4),
     "rejects": lambda: load(300, 3, code=1, rejects=40_000),
     "interrupted": lambda: load(60, 12, code=130),
+    "drill": lambda: reload(1.0),
+    "drill-stopped": lambda: reload(code=3),
 }
 ALL = {"load": load, "tune": tune, "reload": reload, "plan": plan, "model": model, "shards": shards, **ODD}
 

@@ -32,6 +32,10 @@ sl_walk sl_walk_start(const bson_t *document, const char *path);
 bool sl_walk_next(sl_walk *walk); /* what is no document is passed over */
 uint32_t sl_walk_count(const bson_t *document, const char *path);
 
+/* Did the drill of a record of `reload` come to its end, queries and all? By its "ended", and where
+ * there is none by its exit code. */
+bool sl_look_drill_ended(const bson_t *record);
+
 /* The value at `at` as a number as above, or NAN. */
 double sl_value_number(const bson_iter_t *at);
 

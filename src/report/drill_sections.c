@@ -29,46 +29,134 @@ void sl_section_whole_drill(sl_page *page, sl_strips *strips, const bson_t *reco
         sl_section_phase_strip(page, strips, record, "phases", label);
 }
 
-static void say_objective(sl_page *page, const bson_t *record) {
-    char took[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
-    double objective = sl_look_number(record, "objectiveSeconds");
+/* ---- how it went ---- */
+
+/* Of drills that did not come to their end. */
+static const struct {
+    int code;
+    const char *words;
+} stops[] = {
+    {2, "Stopped by wrong options or a file that could not be written"},
+    {3, "Stopped by a source that could not be read or understood"},
+    {4, "Stopped because the cluster could not be reached or refused"},
+    {5, "Stopped because the counts are not what they must be: do not trust what was loaded"},
+    {130, "Interrupted"},
+};
+
+static const char *with_what(sl_page *page, const bson_t *record) {
+    char human[SL_HUMAN_ROOM];
     double share = sl_look_amount(record, "sample", 1);
-    double seconds = sl_section_phase_seconds(record, "phases", NULL);
+    return share < 1 ? sl_page_text(page, "with %s of the data", sl_share_text(share, human))
+                     : "with all of the data";
+}
+
+static void say_stop(sl_page *page, const bson_t *record) {
+    char human[SL_HUMAN_ROOM];
+    double code = sl_look_number(record, "exitCode");
+    double objective = sl_look_number(record, "objectiveSeconds");
+    const char *words = "It has not ended";
+    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
+        if (code == stops[i].code)
+            words = stops[i].words;
+    }
+    const char *untold =
+        objective > 0 ? sl_page_text(page, ", and does not tell whether the objective of %s is met",
+                                     sl_value_text(objective, SL_UNIT_SECONDS, human))
+                      : "";
+    sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+                sl_page_text(page, "%s: the drill %s did not come to its end%s.", words,
+                             with_what(page, record), untold));
+}
+
+/* What the queries came to, where that is not what it should be; "" where all is well. */
+static const char *say_answers(sl_page *page, const bson_t *record) {
+    unsigned all = 0, wrong = 0, failed = 0;
+    for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk); all++) {
+        const char *answer = sl_look_text(&walk.item, "answer");
+        if (answer && strcmp(answer, "WRONG") == 0)
+            wrong++;
+        if (answer && strcmp(answer, "FAILED") == 0)
+            failed++;
+    }
+    const char *words = "";
+    if (wrong > 0)
+        words = sl_page_text(page, "%u of %u answers %s WRONG. ", wrong, all,
+                             wrong == 1 ? "is" : "are");
+    if (failed > 0)
+        words = sl_page_text(page, "%s%u of %u queries FAILED. ", words, failed, all);
+    else if (sl_look_number(record, "exitCode") == 4) /* of a smaller size of the sample */
+        words = sl_page_text(page, "%sA query FAILED on the way. ", words);
+    return words;
+}
+
+/* How a drill that came to its end stands to its objective. */
+static const char *say_objective(sl_page *page, const bson_t *record, sl_tone *tone) {
+    static const struct {
+        const char *met;
+        sl_tone tone;
+        const char *words;
+    } verdicts[] = {
+        {"yes", SL_TONE_GOOD, "is met"},
+        {"no", SL_TONE_BAD, "is NOT met"},
+        {"cannot be told", SL_TONE_WARNING, "may or may not be met"},
+    };
+    char human[SL_HUMAN_ROOM];
+    double objective = sl_look_number(record, "objectiveSeconds");
     const char *met = sl_look_text(record, "objectiveMet");
+    const char *words = "was not judged";
+    *tone = objective > 0 ? SL_TONE_WARNING : SL_TONE_PLAIN;
+    if (!(objective > 0))
+        return "No objective was given";
+    for (size_t i = 0; met && i < sizeof verdicts / sizeof verdicts[0]; i++) {
+        if (strcmp(met, verdicts[i].met) == 0) {
+            *tone = verdicts[i].tone;
+            words = verdicts[i].words;
+        }
+    }
+    return sl_page_text(page, "The objective of %s %s",
+                        sl_value_text(objective, SL_UNIT_SECONDS, human), words);
+}
+
+/* The exit code first: an objective may be met by a drill whose answers are wrong. */
+static void say_verdict(sl_page *page, const bson_t *record) {
+    char took[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    double code = sl_look_number(record, "exitCode");
     const char *whole = "";
-    const char *verdict = "No objective was given";
-    sl_tone tone = SL_TONE_PLAIN;
-    if (share < 1 && sl_look_number(record, "predicted.seconds") >= 0)
+    sl_tone tone;
+    if (!sl_look_drill_ended(record)) {
+        say_stop(page, record);
+        return;
+    }
+    const char *verdict = say_objective(page, record, &tone);
+    const char *answers = say_answers(page, record);
+    if (sl_look_amount(record, "sample", 1) < 1 && sl_look_number(record, "predicted.seconds") >= 0)
         whole = sl_page_text(
             page, " The whole would take %s (%s to %s).",
             sl_value_text(sl_look_number(record, "predicted.seconds"), SL_UNIT_SECONDS, human),
             sl_value_text(sl_look_number(record, "predicted.low"), SL_UNIT_SECONDS, low),
             sl_value_text(sl_look_number(record, "predicted.high"), SL_UNIT_SECONDS, high));
-    if (objective > 0) {
-        bool yes = met && strcmp(met, "yes") == 0;
-        bool no = met && strcmp(met, "no") == 0;
-        tone = yes ? SL_TONE_GOOD : no ? SL_TONE_BAD : SL_TONE_WARNING;
-        verdict = sl_page_text(page, "The objective of %s %s",
-                               sl_value_text(objective, SL_UNIT_SECONDS, human),
-                               yes ? "is met" : no ? "is NOT met" : "may or may not be met");
-    }
+    if (code == 1 && tone != SL_TONE_BAD)
+        tone = SL_TONE_WARNING;
+    if (*answers || (code != 0 && code != 1))
+        tone = SL_TONE_BAD;
     sl_page_say(page, SL_BLOCK_VERDICT, tone,
-                sl_page_text(page, "%s: the drill %s took %s.%s", verdict,
-                             share < 1 ? sl_page_text(page, "with %s of the data",
-                                                      sl_share_text(share, high))
-                                       : "with all of the data",
-                             sl_value_text(seconds, SL_UNIT_SECONDS, took), whole));
+                sl_page_text(page, "%s%s: the drill %s took %s.%s%s", answers, verdict,
+                             with_what(page, record),
+                             sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
+                                           SL_UNIT_SECONDS, took),
+                             whole, code == 1 ? " Records were rejected." : ""));
 }
 
 static void show_timeline(sl_page *page, const bson_t *record) {
     bson_t predicted;
     double objective = sl_look_number(record, "objectiveSeconds");
     bool forecast = sl_look_inside(record, "predicted", &predicted);
-    const char *caption =
-        sl_page_text(page, "%s%s", objective > 0 ? "The line is the objective. " : "",
-                     forecast ? "The bracket below the end of the prediction is the range in which "
-                                "the whole ends."
-                              : "");
+    const char *caption = sl_page_text(
+        page, "%s%s%s", objective > 0 ? "The line is the objective. " : "",
+        forecast ? "The bracket below the end of the prediction is the range in which "
+                   "the whole ends. "
+                 : "",
+        sl_look_drill_ended(record) ? "" : "What the drill did not come to is missing.");
     sl_strips *strips = sl_page_add_strips(page, "From the empty cluster to the right answers",
                                            *caption ? caption : NULL, SL_UNIT_SECONDS);
     sl_section_phase_strip(page, strips, record, "phases", "this drill");
@@ -110,7 +198,7 @@ static void show_queries(sl_page *page, const bson_t *record) {
 
 void sl_sections_reload(sl_page *page, const bson_t *record) {
     bson_t load;
-    say_objective(page, record);
+    say_verdict(page, record);
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "firstCorrectQuerySeconds", "first correct answer after",
                     SL_UNIT_SECONDS);

@@ -83,3 +83,11 @@ uint32_t sl_walk_count(const bson_t *document, const char *path) {
         count++;
     return count;
 }
+
+/* ---- what records of some kinds have ---- */
+
+bool sl_look_drill_ended(const bson_t *record) {
+    int ended = sl_look_truth(record, "ended");
+    double code = sl_look_number(record, "exitCode");
+    return ended >= 0 ? ended == 1 : code == 0 || code == 1 || code == 5;
+}

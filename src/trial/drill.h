@@ -64,7 +64,8 @@ typedef struct sl_drill {
     bool correct;          /* and at least one was right */
     double first_correct;  /* seconds since the start; of a whole drill */
     bool rejects;          /* records were rejected, within the limit */
-    sl_objective objective;
+    bool judged;            /* the drill came to its end, and has been held against the objective */
+    sl_objective objective; /* once it is judged */
 
     bool forecast; /* what follows is set: of a sample */
     sl_size whole; /* documents of it */

@@ -220,20 +220,16 @@ static bool append_queries(const sl_drill *drill, bson_t *record) {
     return ok && bson_append_array_end(record, &queries);
 }
 
-static bool finished(const sl_drill *drill, sl_exit code) {
-    return drill->forecast || (drill->step_count > 0 && sl_drill_last(drill)->runs &&
-                               code != SL_EXIT_INTERRUPTED);
-}
-
 bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
     const sl_load_config *load = drill->config->load;
     sl_record_head(record, "reload", load->program_version, drill->wall_start, load->options);
     if (drill->step_count > 0)
         take_over(&sl_drill_last(drill)->account, "server", record);
     BSON_APPEND_DOUBLE(record, "sample", load->sample);
+    BSON_APPEND_BOOL(record, "ended", drill->judged);
     if (drill->config->objective_seconds > 0) {
         BSON_APPEND_DOUBLE(record, "objectiveSeconds", drill->config->objective_seconds);
-        if (finished(drill, code))
+        if (drill->judged)
             BSON_APPEND_UTF8(record, "objectiveMet", sl_objective_text(drill->objective));
     }
     bool ok = true;

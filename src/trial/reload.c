@@ -197,6 +197,7 @@ static sl_exit drill_sample(sl_drill *drill) {
 
 static void judge(sl_drill *drill) {
     double objective = drill->config->objective_seconds;
+    drill->judged = true;
     if (drill->forecast) {
         drill->objective = sl_objective_of(&drill->total, objective);
         return;

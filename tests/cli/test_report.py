@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload report` and --html: is the page whole and safe, does it say what the record says, are
 several runs laid side by side, and is what is no record refused in words?"""
+import html
 import html.parser
 import json
 import os
@@ -87,6 +88,12 @@ class ReportCase(support.Case):
             if tag == "rect" and name == "x":
                 self.assertTrue(-1 <= float(value) <= 901, value)
 
+    def assert_verdict(self, page, tone, words):
+        """What the first sentence with an edge says, and its colour."""
+        found = re.search(r'<p class="verdict ?(\w*)">([^<]*)<', page.source)
+        self.assertEqual(found[1], tone, found[2])
+        self.assertTrue(html.unescape(found[2]).startswith(words), found[2])
+
     def text(self, *words, **more):
         return self.shardload("report", *words, **more).out
 
@@ -166,15 +173,63 @@ class Kinds(ReportCase):
                       " ".join(self.text(self.record("tune", record)).split()))
 
     def test_a_drill_is_held_against_its_objective(self):
-        for met, words in (("yes", "is met"), ("no", "is NOT met"),
-                           ("cannot be told", "may or may not be met")):
-            record = {**record_maker.reload(), "objectiveMet": met}
+        for met, words, tone in (("yes", "is met", "good"), ("no", "is NOT met", "bad"),
+                                 ("cannot be told", "may or may not be met", "warning")):
+            record = record_maker.reload(met=met, code=5 if met == "no" else 0)
             path = self.record("reload", record)
             page = self.page(path)
-            self.assertIn(f"The objective of 4 h 00 min {words}", page.text)
+            self.assert_verdict(page, tone, f"The objective of 4 h 00 min {words}: the drill with "
+                                            "10.0 % of the data took 19 min 18 s. The whole would take")
             self.assertIn('class="limit"', page.source)
             self.assertIn("objective: 4 h 00 min", self.text(path))
             self.assertIn("The load within the drill", page.text)
+            self.assertNotIn("did not come to", page.text)
+
+    def test_a_drill_that_went_wrong_is_red_whatever_its_objective(self):
+        make = record_maker.reload
+        unended = ", and does not tell whether the objective of 4 h 00 min is met."
+        right = ["ok"] * 4
+        cases = [
+            (make(code=2), "Stopped by wrong options or a file that could not be written: the drill "
+                           f"with 10.0 % of the data did not come to its end{unended}"),
+            (make(code=3), "Stopped by a source that could not be read or understood: the drill with "
+                           f"10.0 % of the data did not come to its end{unended}"),
+            (make(1.0, code=4), "Stopped because the cluster could not be reached or refused: the "
+                                f"drill with all of the data did not come to its end{unended}"),
+            (make(1.0, code=5, ended=False), "Stopped because the counts are not what they must be"),
+            (make(1.0, code=130), "Interrupted: the drill with all of the data did not come to its "
+                                  f"end{unended}"),
+            (make(1.0, code=130, objective=None), "Interrupted: the drill with all of the data did "
+                                                  "not come to its end."),
+            # As such records were written once.
+            ({**make(1.0, code=130, ended=True), "ended": None}, "Interrupted: "),
+            ({**make(1.0, code=0), "exitCode": None, "ended": None}, "It has not ended: "),
+            (make(1.0, code=5, answers=[*right[:3], "WRONG"]),
+             "1 of 4 answers is WRONG. The objective of 4 h 00 min is met: the drill with all"),
+            (make(1.0, code=5, answers=["WRONG", "WRONG", "not checked", "ok"], met="no"),
+             "2 of 4 answers are WRONG. The objective of 4 h 00 min is NOT met: "),
+            (make(1.0, code=4, ended=True, answers=["FAILED", "WRONG", *right[2:]]),
+             "1 of 4 answers is WRONG. 1 of 4 queries FAILED. The objective of 4 h 00 min is met: "),
+            (make(1.0, code=5, objective=None, answers=[*right[:3], "WRONG"]),
+             "1 of 4 answers is WRONG. No objective was given: the drill with all of the data took"),
+            (make(code=4, ended=True), "A query FAILED on the way. The objective of 4 h 00 min"),
+        ]
+        for number, (record, words) in enumerate(cases):
+            with self.subTest(number=number, words=words):
+                path = self.record(f"drill-{number}", record)
+                page = self.page(path)
+                self.assert_verdict(page, "bad", words)
+                self.assertNotIn("may or may not", page.text)
+                self.assertIn("!! " + words[:40], " ".join(self.text(path).split()))
+                if words.endswith(unended):
+                    self.assertIn("What the drill did not come to is missing", page.text)
+
+    def test_a_drill_with_rejects_is_yellow(self):
+        page = self.page(self.record("rejects", record_maker.reload(1.0, code=1)))
+        self.assert_verdict(page, "warning", "The objective of 4 h 00 min is met: ")
+        self.assertIn("Records were rejected.", page.text)
+        page = self.page(self.record("none", record_maker.reload(1.0, objective=None)))
+        self.assert_verdict(page, "", "No objective was given: the drill with all of the data took")
 
 
 class SideBySide(ReportCase):

@@ -2,6 +2,7 @@
 """`shardload reload`: the drill of the whole and of a sample, what they leave behind, and what they
 say. How near predictions come to the truth is for tools/bench; here they are only held against
 themselves."""
+import html
 import json
 import os
 import re
@@ -32,6 +33,14 @@ class AnyServer:
         self.assertEqual([phase["name"] for phase in record["phases"]], PHASES)
         return outcome, record, work
 
+    def assert_page(self, name, tone, words):
+        """The first sentence with an edge of a page: its colour, and what it says."""
+        source = (self.scratch / name).read_text("utf-8")
+        self.assertIn("</html>", source)
+        found = re.search(r'<p class="verdict ?(\w*)">([^<]*)<', source)
+        self.assertEqual(found[1], tone, found[2])
+        self.assertTrue(html.unescape(found[2]).startswith(words), found[2])
+
     def collections(self):
         return sorted(self.database.list_collection_names())
 
@@ -46,8 +55,10 @@ class AnyServer:
         outcome, record, work = self.reload(
             "--answers", answers, "--objective", "10h", "--index", '{"v": 1}', "--report", report,
             "--html", "drill.html", path)
-        self.assertIn("</html>", (self.scratch / "drill.html").read_text("utf-8"))
+        self.assert_page("drill.html", "good", "The objective of 10 h 00 min is met: the drill with "
+                                               "all of the data took ")
         self.assertEqual(self.database.t.count_documents({}), 30000)
+        self.assertIs(record["ended"], True)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertEqual(record["objectiveSeconds"], 36000)
         self.assertEqual(record["accounting"]["inserted"], 30000)
@@ -111,8 +122,10 @@ class AnyServer:
         del answers["answers"]["worst-models"]
         answers["answers"]["green-ness"][0]["count"] += 1
         file.write_text(json.dumps(answers))
-        outcome, record, _ = self.reload("--answers", file, "--objective", "10h", path,
-                                         code=support.EXIT_VERIFICATION)
+        outcome, record, _ = self.reload("--answers", file, "--objective", "10h", "--html",
+                                         "drill.html", path, code=support.EXIT_VERIFICATION)
+        self.assert_page("drill.html", "bad",
+                         "1 of 4 answers is WRONG. The objective of 10 h 00 min is met: ")
         found = {query["name"]: query["answer"] for query in record["queries"]}
         self.assertEqual(found, {"green-ness": "WRONG", "pass-rate-by-age": "ok", "makes": "ok",
                                  "worst-models": "not checked"})
@@ -144,7 +157,8 @@ class AnyServer:
     def test_interrupted_it_can_be_completed(self):
         path, _ = self.data(60000, 67)
         running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
-                             "work", "--progress", "none", "--rate-limit", 10000, path)
+                             "work", "--progress", "none", "--rate-limit", 10000, "--objective",
+                             "10h", "--html", "drill.html", path)
         self.wait_for(lambda: not running.running() or
                       self.database.t.estimated_document_count() > 20, "the first documents")
         running.signal(signal.SIGINT)
@@ -153,6 +167,10 @@ class AnyServer:
         self.assertRegex(outcome.err, r"`shardload load` .* --resume --work-dir work")
         record = json.loads((self.scratch / "work/reload.json").read_text())
         self.assertEqual(record["exitCode"], support.EXIT_INTERRUPTED)
+        self.assertIs(record["ended"], False)
+        self.assertNotIn("objectiveMet", record)
+        self.assert_page("drill.html", "bad", "Interrupted: the drill with all of the data did not come "
+                                              "to its end, and does not tell whether the objective of ")
         self.assertLess(self.database.t.count_documents({}), 60000)
         self.shardload("load", *self.target(), "--work-dir", "work", "--progress", "none",
                        "--resume", path)
@@ -232,9 +250,37 @@ class AnyServer:
                                          code=support.EXIT_VERIFICATION)
         self.assertEqual(record["objectiveMet"], "no")
         self.assertIn("NOT met", outcome.err)
-        self.assertIn("</html>", (self.scratch / "drill.html").read_text("utf-8"))
+        self.assert_page("drill.html", "bad", "The objective of 1.0 s is NOT met: the drill with 30.0 % "
+                                              "of the data took ")
         self.assertTrue(any("--rate-limit" in note for note in record["predicted"]["notes"]))
         self.assertEqual(self.collections(), [])
+
+    def test_a_sample_without_documents_says_nothing_of_the_objective(self):
+        path = self.file("none.txt", support.HEADER + "\n")
+        outcome, record, _ = self.reload("--sample", "50%", "--objective", "10h", "--html",
+                                         "drill.html", path, code=support.EXIT_SOURCE)
+        self.assertIn("there is no document in the sample", outcome.err)
+        self.assertNotIn("objectiveMet", record)
+        self.assertNotIn("predicted", record)
+        self.assertEqual((record["objectiveSeconds"], record["ended"]), (36000, False))
+        self.assert_page("drill.html", "bad", "Stopped by a source that could not be read or "
+                                              "understood: the drill with 50.0 % of the data did not")
+        self.assertEqual(self.collections(), [])
+
+    def test_a_query_that_fails(self):
+        path, _ = self.data(2000, 84)
+        suite = self.file("suite.yaml", "name: mine\nqueries:\n"
+                          "  - name: good\n    pipeline: |\n      [{\"$count\": \"n\"}]\n"
+                          "  - name: bad\n    pipeline: |\n      [{\"$noSuchStage\": {}}]\n")
+        work = self.scratch / "failing"
+        self.shardload("reload", *self.target(), "--suite", suite, "--work-dir", work, "--progress",
+                       "none", "--objective", "10h", "--html", "drill.html", path,
+                       code=support.EXIT_CLUSTER)
+        record = json.loads((work / "reload.json").read_text("utf-8"))
+        self.assertEqual([query["answer"] for query in record["queries"]], ["not checked", "FAILED"])
+        self.assertEqual((record["objectiveMet"], record["ended"]), ("yes", True))
+        self.assert_page("drill.html", "bad",
+                         "1 of 2 queries FAILED. The objective of 10 h 00 min is met: ")
 
     def test_no_sample_is_the_whole(self):
         """A target that is there is never touched by a sample, not even by one of nearly all."""
