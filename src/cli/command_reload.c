@@ -2,12 +2,14 @@
 /* shardload reload: its own options on top of those of a load. */
 #include "commands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <shardload/json.h>
 #include <shardload/log.h>
 #include <shardload/reload.h>
+#include <shardload/text.h>
 
 #include "load_options.h"
 #include "option_checks.h"
@@ -46,11 +48,51 @@ static void read_json(const sl_options *options, const char *option, bson_t **do
         add_error(error, name, &why);
 }
 
-static void check_answers(const bson_t *answers, sl_error *error) {
-    bson_iter_t found;
-    if (answers && (!bson_iter_init_find(&found, answers, "answers") ||
-                    !BSON_ITER_HOLDS_DOCUMENT(&found)))
+static bool is_asked(const sl_suite *suite, const char *name) {
+    for (size_t i = 0; i < suite->count; i++) {
+        if (strcmp(suite->queries[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* An answer that belongs to no query would never be compared with anything, and a drill without
+ * answers to compare is one whose first answer counts: so none is passed over. Suites without
+ * queries have been refused. */
+static void check_answers(const bson_t *answers, const sl_suite *suite, sl_error *error) {
+    bson_iter_t found, one;
+    size_t known = 0, wrong = 0;
+    if (!answers)
+        return;
+    if (!bson_iter_init_find(&found, answers, "answers") || !BSON_ITER_HOLDS_DOCUMENT(&found) ||
+        !bson_iter_recurse(&found, &one)) {
         sl_option_problem(error, "--answers: there is no object \"answers\" in it");
+        return;
+    }
+    while (suite && bson_iter_next(&one)) {
+        char shown[100], problem[300];
+        bool asked = is_asked(suite, bson_iter_key(&one)), list = BSON_ITER_HOLDS_ARRAY(&one);
+        if (asked && list)
+            known++;
+        if ((asked && list) || wrong++ >= 5)
+            continue;
+        sl_text_printable(sl_text_of(bson_iter_key(&one)), shown, sizeof shown);
+        if (asked)
+            snprintf(problem, sizeof problem,
+                     "--answers: what it has for %s is not an array of "
+                     "documents",
+                     shown);
+        else
+            snprintf(problem, sizeof problem,
+                     "--answers: the suite %.60s has no query %s; leave it "
+                     "out of the file, or name another suite",
+                     suite->name, shown);
+        sl_option_problem(error, problem);
+    }
+    if (suite && suite->count > 0 && known == 0 && wrong == 0)
+        sl_option_problem(error,
+                          "--answers: there is no answer in it; without the option, the answers "
+                          "that the suite has are checked");
 }
 
 int sl_command_reload(const sl_options *options) {
@@ -62,7 +104,7 @@ int sl_command_reload(const sl_options *options) {
     /* The files first: the rest may ask for a password, and does so only when all is well. */
     open_suite(options, &suite, &error);
     read_json(options, "answers", &answers, &error);
-    check_answers(answers, &error);
+    check_answers(answers, suite, &error);
     read_json(options, "compare", &last, &error);
     if (sl_option_given(options, "objective") && sl_option_seconds(options, "objective") <= 0)
         sl_option_problem(&error, "--objective: nothing takes no time; give one like 90s, 15m or 4h");

@@ -137,7 +137,7 @@ const sl_option_row sl_load_rows[] = {
      "that must be answered. tune, with --try-compressors: those to time on what each of them "
      "stores; may be given several times.", false, NULL},
     {"answers", 0, SL_OPTION_STRING, "FILE", NULL, NULL, 0, 0, RELOAD, "Drill",
-     "JSON file whose object \"answers\" has the expected documents of each query by name; wins over "
+     "JSON file whose object \"answers\" has the expected documents of queries by name; wins over "
      "what the suite expects.", false, NULL},
     {"repeat", 0, SL_OPTION_COUNT, "N", "1", NULL, 1, 1000000, RELOAD, "Drill",
      "How often each query runs. The first run counts; nobody warms up after a disaster.", false,

@@ -384,6 +384,21 @@ class AnyServer:
 
     # What is wrong is told at once, and before anything is made
 
+    def test_answers_that_belong_to_no_query(self):
+        path, _ = self.data(100, 87)
+        cases = [({"makse": []}, "the suite mot has no query makse"),
+                 ({"makes": {"count": 1}}, "what it has for makes is not an array of documents"),
+                 ({"makes": [], "green-nes": []}, "the suite mot has no query green-nes"),
+                 ({}, "there is no answer in it")]
+        for answers, words in cases:
+            with self.subTest(words):
+                file = self.file("odd.json", json.dumps({"answers": answers}))
+                outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--answers", file,
+                                         "--work-dir", "w", path, code=support.EXIT_USAGE)
+                self.assertIn(f"--answers: {words}", outcome.err)
+                self.assertFalse((self.scratch / "w").exists())
+        self.assertEqual(self.collections(), [])
+
     def test_wrong_options(self):
         path, _ = self.data(100, 78)
         answers = self.file("odd.json", "{}")
