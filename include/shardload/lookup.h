@@ -36,6 +36,10 @@ uint32_t sl_walk_count(const bson_t *document, const char *path);
  * there is none by its exit code. */
 bool sl_look_drill_ended(const bson_t *record);
 
+/* Does an option of a record say anything of how the run went? Where its account goes, and how it
+ * is shown, does not. */
+bool sl_option_matters(const char *name);
+
 /* The value at `at` as a number as above, or NAN. */
 double sl_value_number(const bson_iter_t *at);
 

@@ -154,16 +154,6 @@ static void compare_queries(sl_page *page, const sl_records *records) {
 
 /* ---- options that are not the same ---- */
 
-/* Where things are written says nothing of how a run went. */
-static bool matters(const char *option) {
-    static const char *const places[] = {"work-dir", "report", "html", "progress"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (strcmp(option, places[i]) == 0)
-            return false;
-    }
-    return true;
-}
-
 static bool find_option(const bson_t *record, const char *name, bson_iter_t *at) {
     bson_t options;
     return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
@@ -214,7 +204,7 @@ static void compare_options(sl_page *page, const sl_records *records) {
             continue;
         while (bson_iter_next(&at)) {
             const char *name = bson_iter_key(&at);
-            if (!matters(name) || is_known(records, from, name))
+            if (!sl_option_matters(name) || is_known(records, from, name))
                 continue;
             bool differs = false;
             for (size_t i = 1; i < records->count; i++)

@@ -2,6 +2,8 @@
 /* Values out of records. */
 #include <shardload/lookup.h>
 
+#include <string.h>
+
 #define NUMBER_MAX 1e18
 
 static bool find(const bson_t *document, const char *path, bson_iter_t *value) {
@@ -90,4 +92,13 @@ bool sl_look_drill_ended(const bson_t *record) {
     int ended = sl_look_truth(record, "ended");
     double code = sl_look_number(record, "exitCode");
     return ended >= 0 ? ended == 1 : code == 0 || code == 1 || code == 5;
+}
+
+bool sl_option_matters(const char *name) {
+    static const char *const places[] = {"work-dir", "report", "html", "progress", "compare"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (strcmp(name, places[i]) == 0)
+            return false;
+    }
+    return true;
 }

@@ -121,8 +121,9 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record);
 /* Can a drill be compared with this record? False with error set (SL_EXIT_SOURCE): asked before the
  * drill, which may take hours. */
 bool sl_drill_check_last(const bson_t *last, sl_error *error);
-/* Prints how two records of drills compare, phase by phase. `last` has been checked; false with error
- * set (SL_EXIT_SOURCE) when this one has loaded nothing. */
+/* Prints how two records of drills compare, phase by phase and together. `last` has been checked;
+ * false with error set (SL_EXIT_SOURCE) when this one has loaded nothing or did not come to its
+ * end. */
 bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error);
 
 #endif

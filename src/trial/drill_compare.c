@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This drill against an earlier one, by their records. What each measured is compared, not what it
- * predicted; where they had different numbers of documents, phases that grow with these are compared
- * per document. One run of each tells no more than that: differences within the usual scatter of a
- * phase are not called differences. */
+/* This drill against an earlier one, by their records. What each measured is compared, phase by
+ * phase and together; of samples also what they predict for the whole. Where they had different
+ * numbers of documents, phases that grow with these are compared per document. One run of each
+ * tells no more than that: differences within the usual scatter of a phase are not called
+ * differences. */
 #include "drill.h"
 
 #include <math.h>
@@ -16,6 +17,8 @@
 /* Two single runs closer than this are not told apart. */
 #define RATIO_SCATTER 0.1
 #define SECONDS_SCATTER 0.1
+/* Options that differ beyond these are counted only. */
+#define OPTIONS_SHOWN 40
 
 static const char *text_of(const bson_t *record, const char *path) {
     const char *text = sl_look_text(record, path);
@@ -27,14 +30,80 @@ static double documents_of(const bson_t *record) {
            sl_look_amount(record, "accounting.alreadyThere", 0);
 }
 
-/* The seconds of a phase; negative when the record has none of that name. */
-static double phase_of(const bson_t *record, const char *name) {
-    for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) {
+/* The seconds of a phase of the array at `path`; negative when it has none of that name. */
+static double phase_of(const bson_t *record, const char *path, const char *name) {
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
         const char *called = sl_look_text(&walk.item, "name");
         if (called && strcmp(called, name) == 0)
             return sl_look_amount(&walk.item, "seconds", -1);
     }
     return -1;
+}
+
+/* ---- what else is not the same ---- */
+
+static bool find_option(const bson_t *record, const char *name, bson_iter_t *at) {
+    bson_t options;
+    return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
+}
+
+/* An option in words, safe on a terminal; "off" for one that is off or unknown. */
+static const char *option_of(const bson_t *record, const char *name, char out[200]) {
+    bson_iter_t at, items;
+    size_t used = 0;
+    strcpy(out, "off");
+    if (!find_option(record, name, &at))
+        return out;
+    if (BSON_ITER_HOLDS_UTF8(&at) && strcmp(bson_iter_utf8(&at, NULL), "false") != 0)
+        sl_text_printable(sl_text_of(bson_iter_utf8(&at, NULL)), out, 200);
+    bool list = BSON_ITER_HOLDS_ARRAY(&at) && bson_iter_recurse(&at, &items);
+    while (list && bson_iter_next(&items)) {
+        if (used > 0 && used < 190)
+            used += (size_t)snprintf(out + used, 200 - used, ", ");
+        if (BSON_ITER_HOLDS_UTF8(&items) && used < 190)
+            used +=
+                sl_text_printable(sl_text_of(bson_iter_utf8(&items, NULL)), out + used, 200 - used);
+    }
+    return out;
+}
+
+/* Lists to the last item, of which the words are the first ones only. */
+static bool same_option(const bson_t *last, const bson_t *now, const char *name) {
+    bson_iter_t a, b;
+    char before[200], after[200];
+    if (find_option(last, name, &a) && find_option(now, name, &b) && BSON_ITER_HOLDS_ARRAY(&a) &&
+        BSON_ITER_HOLDS_ARRAY(&b)) {
+        uint32_t a_length, b_length;
+        const uint8_t *a_bytes, *b_bytes;
+        bson_iter_array(&a, &a_length, &a_bytes);
+        bson_iter_array(&b, &b_length, &b_bytes);
+        return a_length == b_length && memcmp(a_bytes, b_bytes, a_length) == 0;
+    }
+    return strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
+}
+
+/* The options of both: another version has others. */
+static void say_options(const bson_t *last, const bson_t *now) {
+    const bson_t *const records[] = {now, last};
+    size_t differing = 0;
+    for (size_t i = 0; i < 2; i++) {
+        bson_t options;
+        bson_iter_t at, other;
+        if (!sl_look_inside(records[i], "options", &options) || !bson_iter_init(&at, &options))
+            continue;
+        while (bson_iter_next(&at)) {
+            const char *name = bson_iter_key(&at);
+            char shown[60], before[200], after[200];
+            if (!sl_option_matters(name) || (i == 1 && find_option(now, name, &other)) ||
+                same_option(last, now, name) || differing++ >= OPTIONS_SHOWN)
+                continue;
+            sl_text_printable(sl_text_of(name), shown, sizeof shown);
+            sl_log_info("  --%s differs: %s, now %s", shown, option_of(last, name, before),
+                        option_of(now, name, after));
+        }
+    }
+    if (differing > OPTIONS_SHOWN)
+        sl_log_info("  and %zu options more", differing - OPTIONS_SHOWN);
 }
 
 static void say_what_differs(const bson_t *last, const bson_t *now) {
@@ -48,8 +117,10 @@ static void say_what_differs(const bson_t *last, const bson_t *now) {
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const char *before = text_of(last, texts[i].path), *after = text_of(now, texts[i].path);
+        char shown[200];
+        sl_text_printable(sl_text_of(before), shown, sizeof shown);
         if (strcmp(before, after) != 0)
-            sl_log_warning("  not comparable: other %s: %s, now %s", texts[i].what, before, after);
+            sl_log_warning("  not comparable: other %s: %s, now %s", texts[i].what, shown, after);
     }
     unsigned shards = sl_walk_count(last, "load.topology");
     unsigned shards_now = sl_walk_count(now, "load.topology");
@@ -59,7 +130,14 @@ static void say_what_differs(const bson_t *last, const bson_t *now) {
     if (fabs(before - after) > 1e-9)
         sl_log_warning("  not comparable: another sample: %.3g %%, now %.3g %%", 100 * before,
                        100 * after);
+    if (sl_look_number(last, "exitCode") == SL_EXIT_CLUSTER)
+        sl_log_warning("  not comparable: a query of the earlier drill failed");
+    if (sl_look_number(now, "exitCode") == SL_EXIT_CLUSTER)
+        sl_log_warning("  not comparable: a query of this drill failed");
+    say_options(last, now);
 }
+
+/* ---- phases ---- */
 
 static const char *verdict(double before, double after, double ratio) {
     if (fabs(after - before) < SECONDS_SCATTER || fabs(ratio - 1) < RATIO_SCATTER)
@@ -70,7 +148,8 @@ static const char *verdict(double before, double after, double ratio) {
 static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
                           bool per_document) {
     const sl_phase_row *row = &sl_drill_phases[phase];
-    double before = phase_of(last, row->name), after = phase_of(now, row->name);
+    double before = phase_of(last, "phases", row->name);
+    double after = phase_of(now, "phases", row->name);
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     if (before < 0 || after < 0)
         return;
@@ -88,14 +167,77 @@ static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
                     scaled ? ", per document" : "");
 }
 
+/* ---- all of them ---- */
+
+/* All phases of one drill, measured or, of a sample, predicted for the whole. */
+typedef struct extent {
+    const bson_t *record;
+    const char *path; /* of its phases */
+    double documents; /* 0: unknown */
+    double low, high; /* of their sum; that itself when it is measured */
+    bool predicted;
+} extent;
+
+/* The seconds of all phases; of those that grow, for `times` as many documents. */
+static double sum_of(const extent *all, double times) {
+    double sum = 0;
+    for (unsigned i = 0; i < PHASES; i++) {
+        double seconds = phase_of(all->record, all->path, sl_drill_phases[i].name);
+        if (seconds > 0)
+            sum += sl_drill_phases[i].growth == SL_GROWS_NOT ? seconds : times * seconds;
+    }
+    return sum;
+}
+
+static extent measured(const bson_t *record) {
+    extent all = {.record = record, .path = "phases", .documents = documents_of(record)};
+    all.low = all.high = sum_of(&all, 1);
+    return all;
+}
+
+static extent whole_of(const bson_t *record) {
+    if (!(sl_look_amount(record, "sample", 1) < 1))
+        return measured(record);
+    return (extent){.record = record,
+                    .path = "predicted.phases",
+                    .documents = sl_look_amount(record, "predicted.documents", 0),
+                    .low = sl_look_amount(record, "predicted.low", 0),
+                    .high = sl_look_amount(record, "predicted.high", 0),
+                    .predicted = true};
+}
+
+static void compare_extent(const char *name, const extent *last, const extent *now) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    double before = sum_of(last, 1), after = sum_of(now, 1);
+    double times = last->documents > 0 ? now->documents / last->documents : 1;
+    bool scaled = fabs(times - 1) > 0.001;
+    if (!(before > 0) || !(after > 0))
+        return;
+    /* What the earlier one would have taken with as many documents. */
+    double like = scaled ? sum_of(last, times) : before;
+    const char *words = verdict(like, after, after / like);
+    if ((last->predicted || now->predicted) && last->low * like / before <= now->high &&
+        now->low <= last->high * like / before)
+        words = "within the error of the prediction";
+    sl_log_info("  %-12s %12s %12s %8.3f   %s%s", name, sl_human_seconds(before, a),
+                sl_human_seconds(after, b), after / like, words, scaled ? ", per document" : "");
+}
+
 bool sl_drill_check_last(const bson_t *last, sl_error *error) {
+    double code = sl_look_amount(last, "exitCode", 0);
     if (strcmp(text_of(last, "command"), "reload") != 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "the file of --compare is not the record of a reload (reload.json)");
-    return documents_of(last) > 0 ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "--compare: the earlier drill has loaded nothing: there is nothing to "
-                        "compare with");
+    if (documents_of(last) <= 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "--compare: the earlier drill has loaded nothing: there is nothing to "
+                            "compare with");
+    return sl_look_drill_ended(last) ||
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "--compare: the earlier drill did not come to its end (exit code %.0f), and "
+               "part of its phases is missing: name one that did",
+               code);
 }
 
 bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
@@ -103,6 +245,10 @@ bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     if (after <= 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "--compare: this drill has loaded nothing");
+    if (!sl_look_drill_ended(now))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "--compare: this drill did not come to its end, "
+                            "and is not compared");
     bool per_document = fabs(after / before - 1) > 0.001;
     sl_log_info("%s", "");
     sl_log_info("against the earlier drill: %s documents, now %s",
@@ -111,5 +257,10 @@ bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
     sl_log_info("  %-12s %12s %12s %8s", "phase", "then", "now", "ratio");
     for (unsigned i = 0; i < PHASES; i++)
         compare_phase(last, now, i, per_document);
+    extent all_before = measured(last), all_now = measured(now);
+    compare_extent("together", &all_before, &all_now);
+    extent whole_before = whole_of(last), whole_now = whole_of(now);
+    if (whole_before.predicted || whole_now.predicted)
+        compare_extent("the whole", &whole_before, &whole_now);
     return true;
 }

@@ -2,51 +2,20 @@
 """`shardload reload`: the drill of the whole and of a sample, what they leave behind, and what they
 say. How near predictions come to the truth is for tools/bench; here they are only held against
 themselves."""
-import html
 import json
 import os
 import re
 import signal
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+import reload_case  # noqa: E402
 import support  # noqa: E402
-
-PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",
-          "account", "query"]
+from reload_case import PHASES  # noqa: E402
 
 
-class AnyServer:
-    def data(self, rows, seed):
-        """Returns (path, its answers' path)."""
-        (path,), answers = self.generate("B", rows, "--seed", seed)
-        return path, self.file(f"answers-{seed}.json", json.dumps(answers))
-
-    def reload(self, *words, code=support.EXIT_OK):
-        """Returns (what it said, reload.json, the work directory)."""
-        work = self.scratch / f"reload-{next(self._counter)}"
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", work,
-                                 "--progress", "none", *words, code=code)
-        record = json.loads((work / "reload.json").read_text("utf-8"))
-        self.assertEqual((record["program"], record["command"], record["exitCode"]),
-                         ("shardload", "reload", code))
-        self.assertEqual([phase["name"] for phase in record["phases"]], PHASES)
-        return outcome, record, work
-
-    def assert_page(self, name, tone, words):
-        """The first sentence with an edge of a page: its colour, and what it says."""
-        source = (self.scratch / name).read_text("utf-8")
-        self.assertIn("</html>", source)
-        found = re.search(r'<p class="verdict ?(\w*)">([^<]*)<', source)
-        self.assertEqual(found[1], tone, found[2])
-        self.assertTrue(html.unescape(found[2]).startswith(words), found[2])
-
-    def collections(self):
-        return sorted(self.database.list_collection_names())
-
-    def drills(self):
-        return [name for name in self.collections() if ".drill." in name]
-
+class AnyServer(reload_case.ReloadCase):
     # The whole
 
     def test_the_whole(self):
@@ -359,28 +328,6 @@ class AnyServer:
                                  "--sample", "5%", "-", code=support.EXIT_USAGE)
         self.assertIn("pipe", outcome.err)
         self.assertEqual(self.collections(), [])
-
-    # This drill against the last
-
-    def test_against_the_last_drill(self):
-        path, answers = self.data(20000, 77)
-        _, record, work = self.reload("--answers", answers, path)
-        last = work / "reload.json"
-        outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        self.assertIn("against the earlier drill: 20,000 documents, now 20,000", outcome.err)
-        self.assertNotIn("not comparable", outcome.err)
-        self.assertNotIn("per document", outcome.err)
-        record["server"]["version"] = "4.4.1"
-        record["load"]["topology"] *= 3
-        record["accounting"]["inserted"] = 10000
-        for phase in record["phases"]:
-            phase["seconds"] = 3600
-        last.write_text(json.dumps(record))
-        outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        for text in ("other versions of the server: 4.4.1, now", "another number of shards: ",
-                     "faster, per document", "10,000 documents, now 20,000"):
-            self.assertIn(text, outcome.err)
-        self.assertNotIn("another sample", outcome.err)
 
     # What is wrong is told at once, and before anything is made
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of `shardload reload` share."""
+import html
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",
+          "account", "query"]
+
+
+class ReloadCase:
+    def data(self, rows, seed):
+        """Returns (path, its answers' path)."""
+        (path,), answers = self.generate("B", rows, "--seed", seed)
+        return path, self.file(f"answers-{seed}.json", json.dumps(answers))
+
+    def reload(self, *words, code=support.EXIT_OK):
+        """Returns (what it said, reload.json, the work directory)."""
+        work = self.scratch / f"reload-{next(self._counter)}"
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", work,
+                                 "--progress", "none", *words, code=code)
+        record = json.loads((work / "reload.json").read_text("utf-8"))
+        self.assertEqual((record["program"], record["command"], record["exitCode"]),
+                         ("shardload", "reload", code))
+        self.assertEqual([phase["name"] for phase in record["phases"]], PHASES)
+        return outcome, record, work
+
+    def assert_page(self, name, tone, words):
+        """The first sentence with an edge of a page: its colour, and what it says."""
+        source = (self.scratch / name).read_text("utf-8")
+        self.assertIn("</html>", source)
+        found = re.search(r'<p class="verdict ?(\w*)">([^<]*)<', source)
+        self.assertEqual(found[1], tone, found[2])
+        self.assertTrue(html.unescape(found[2]).startswith(words), found[2])
+
+    def collections(self):
+        return sorted(self.database.list_collection_names())
+
+    def drills(self):
+        return [name for name in self.collections() if ".drill." in name]

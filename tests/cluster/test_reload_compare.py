@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload reload --compare`: this drill against the last one."""
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+import reload_case  # noqa: E402
+import support  # noqa: E402
+
+
+class AnyServer(reload_case.ReloadCase):
+    def test_against_the_last_drill(self):
+        path, answers = self.data(20000, 77)
+        _, record, work = self.reload("--answers", answers, path)
+        last = work / "reload.json"
+        outcome, _, _ = self.reload("--drop", "--compare", last, path)
+        self.assertIn("against the earlier drill: 20,000 documents, now 20,000", outcome.err)
+        self.assertNotIn("not comparable", outcome.err)
+        self.assertNotIn("per document", outcome.err)
+        self.assertRegex(outcome.err, r"\n  together +[0-9.]+ s +[0-9.]+ s +[0-9.]+ ")
+        self.assertNotIn("the whole ", outcome.err)
+        self.assertIn("--drop differs: off, now true", outcome.err)
+        self.assertRegex(outcome.err, r"--answers differs: .*answers-77\.json, now off")
+        for name in ("work-dir", "compare", "suite", "threads"):
+            self.assertNotIn(f"--{name} differs", outcome.err)
+        record["server"]["version"] = "4.4.1"
+        record["load"]["topology"] *= 3
+        record["accounting"]["inserted"] = 10000
+        for phase in record["phases"]:
+            phase["seconds"] = 3600
+        last.write_text(json.dumps(record))
+        outcome, _, _ = self.reload("--drop", "--compare", last, path)
+        for text in ("other versions of the server: 4.4.1, now", "another number of shards: ",
+                     "faster, per document", "10,000 documents, now 20,000"):
+            self.assertIn(text, outcome.err)
+        self.assertNotIn("another sample", outcome.err)
+        # Ten phases of an hour, of which four grow with the documents, would be fourteen hours.
+        self.assertRegex(outcome.err, r"\n  together +10 h 00 min +\S.* 0\.00\d +faster, per document")
+
+    def test_against_a_drill_that_did_not_end_or_failed(self):
+        path, answers = self.data(3000, 85)
+        _, record, work = self.reload("--answers", answers, path)
+        last = work / "reload.json"
+        for changed in ({"ended": False, "exitCode": 130}, {"ended": False, "exitCode": 5},
+                        {"ended": None, "exitCode": 4}):
+            last.write_text(json.dumps({**record, **changed}))
+            outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop", "--compare",
+                                     last, "--work-dir", "w", path, code=support.EXIT_SOURCE)
+            self.assertIn("the earlier drill did not come to its end (exit code "
+                          f"{changed['exitCode']})", outcome.err)
+            self.assertEqual(self.database.t.count_documents({}), 3000, "nothing was dropped")
+        last.write_text(json.dumps({**record, "exitCode": 4}))
+        outcome, _, _ = self.reload("--drop", "--compare", last, path)
+        self.assertIn("not comparable: a query of the earlier drill failed", outcome.err)
+        last.write_text(json.dumps(record))
+        outcome, _, _ = self.reload("--drop", "--compare", last, "--max-rejects", 0,
+                                    self.file("bad.txt", f"{support.HEADER}\nnothing\n"),
+                                    code=support.EXIT_SOURCE)
+        self.assertNotIn("against the earlier drill", outcome.err)
+
+    def test_samples_are_compared_by_what_they_predict(self):
+        path, _ = self.data(60000, 86)
+        _, record, work = self.reload("--sample", "50%", path)
+        last = work / "reload.json"
+        outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
+        self.assertRegex(outcome.err, r"\n  together +\S")
+        self.assertRegex(outcome.err, r"\n  the whole +\S.* \d\.\d{3} ")
+        for phase in record["predicted"]["phases"]:
+            phase["seconds"] = 3600
+        record["predicted"].update(seconds=36000, low=35000, high=37000)
+        last.write_text(json.dumps(record))
+        outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
+        self.assertRegex(outcome.err, r"\n  the whole +10 h 00 min +\S.* 0\.00\d +faster\n")
+        record["predicted"].update(low=0)
+        last.write_text(json.dumps(record))
+        outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
+        self.assertRegex(outcome.err, r"\n  the whole .*within the error of the prediction\n")
+
+
+class Standalone(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class Sharded(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
