@@ -24,4 +24,17 @@ void sl_interrupt_stop_listening(void);
 /* Has there been a signal since the outermost began to listen? Any thread. */
 bool sl_interrupt_requested(void);
 
+/* ---- what must not come behind the second signal ---- */
+
+/* What changes the cluster for a load, a batch or a step of the preparation, stands between these
+ * two. From the second signal on the first one does not return any more: the process is about to
+ * end, and what a handler removes must stay removed. So call it without a lock that a handler may
+ * want. Any thread, also while nobody listens; one such change never within another. */
+void sl_interrupt_begin_change(void);
+void sl_interrupt_end_change(void);
+
+/* For `second`: waits until all changes that had begun have ended, `seconds` at most. False when
+ * some have not. */
+bool sl_interrupt_await_changes(double seconds);
+
 #endif

@@ -6,17 +6,34 @@
  * take even an ignored signal. Once the second signal is being served, which may mean waiting for a
  * server, the third one kills as if nobody had listened.
  *
- * To stop listening, the flag `over` is set and a signal of its own is sent to the thread, which then
- * ends, unless it serves the second signal: then it ends the process, and who waits for it never gets
- * on. One of the signals that ask for an end would not do, since the third one is meant to kill. Signals stay blocked afterwards: what is left of the program is a few lines of
- * output, and a Ctrl-C in them should not lose the summary. */
+ * To stop listening, the flag `over` is set and a signal of its own is sent to the thread, which
+ * then ends, unless it serves the second signal: then it ends the process, and who waits for it
+ * never gets on. One of the signals that ask for an end would not do, since the third one is meant
+ * to kill. Signals stay blocked afterwards: what is left of the program is a few lines of output,
+ * and a Ctrl-C in them should not lose the summary.
+ *
+ * Changes. A collection that a handler of the second signal drops is made again by an insert that
+ * comes behind, so there must be none. Who is about to send one adds itself to `changing` and then
+ * looks at `at_once`; the thread that serves the signal sets `at_once` and then looks at
+ * `changing`:
+ *
+ *     worker     changing + 1,  then  at_once?        yes: changing - 1, and wait for the end
+ *     handler    at_once = true,  then  changing = 0?  no: wait for changing - 1
+ *
+ * All four are in one order that both threads see (sequentially consistent). If the worker's look
+ * comes behind the handler's write, the worker sees it, and sends nothing. If it comes before, then
+ * so did its addition, which the handler therefore sees, and waits for. So there is no insert that
+ * the handler does not know of, unless it has been waited for in vain. */
 #include <shardload/interrupt.h>
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <shardload/clock.h>
 
 #define WAKE SIGRTMIN
 
@@ -30,6 +47,8 @@ static struct {
     pthread_t thread;
     _Atomic bool requested;
     _Atomic bool over;
+    _Atomic bool at_once;      /* the second signal has come; see above */
+    _Atomic unsigned changing; /* threads that are changing the cluster */
     sigset_t signals; /* that ask for an end */
     sigset_t awaited; /* these, and the one that wakes the thread */
     pthread_mutex_t lock; /* held while handlers run; guards what follows */
@@ -60,6 +79,7 @@ static void *listen_for_signals(void *unused) {
             signal(SIGINT, SIG_DFL);
             signal(SIGTERM, SIG_DFL);
             pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
+            atomic_store(&state.at_once, true);
             tell(true);
             _exit(SL_EXIT_INTERRUPTED);
         }
@@ -119,4 +139,24 @@ void sl_interrupt_stop_listening(void) {
 
 bool sl_interrupt_requested(void) {
     return atomic_load(&state.requested);
+}
+
+void sl_interrupt_begin_change(void) {
+    atomic_fetch_add(&state.changing, 1);
+    if (!atomic_load(&state.at_once))
+        return;
+    atomic_fetch_sub(&state.changing, 1);
+    for (;;)
+        pause();
+}
+
+void sl_interrupt_end_change(void) {
+    atomic_fetch_sub(&state.changing, 1);
+}
+
+bool sl_interrupt_await_changes(double seconds) {
+    int64_t start = sl_clock_ns();
+    while (atomic_load(&state.changing) > 0 && sl_seconds_since(start) < seconds)
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    return atomic_load(&state.changing) == 0;
 }

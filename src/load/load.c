@@ -333,8 +333,12 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 static bool verify(sl_load *load, sl_error *error) {
     if (load->config->verify && !sl_verify_counts(load, error))
         return false;
-    return load->config->sample < 1 || (sl_sources_mark_loaded(load, error) &&
-                                        sl_parts_end(load, error));
+    if (load->config->sample < 1)
+        return true;
+    sl_interrupt_begin_change();
+    bool ok = sl_sources_mark_loaded(load, error) && sl_parts_end(load, error);
+    sl_interrupt_end_change();
+    return ok;
 }
 
 /* The limit as a share is judged at the end too, when few records give it a meaning. */
@@ -359,20 +363,26 @@ static bool run_phases(sl_load *load, sl_error *error) {
         phase_function *function;
         bool cluster_only;
         bool offline_only;
+        bool change; /* of the cluster, all of it: see sl_interrupt_begin_change */
     } phases[] = {
-        {"connect", connect_to_cluster, true, false},
-        {"prepare", prepare, true, false},
-        {"prepare", prepare_offline, false, true},
-        {"load", load_documents, false, false},
-        {"indexes", build_indexes, true, false},
-        {"balancer", restore_balancer, true, false},
-        {"verify", verify, true, false},
+        {"connect", connect_to_cluster, true, false, false},
+        {"prepare", prepare, true, false, true},
+        {"prepare", prepare_offline, false, true, false},
+        {"load", load_documents, false, false, false}, /* batch by batch */
+        {"indexes", build_indexes, true, false, true},
+        {"balancer", restore_balancer, true, false, false}, /* a handler does it too */
+        {"verify", verify, true, false, false},
     };
     bool cluster = load->config->sink == SL_SINK_CLUSTER;
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
         if (cluster ? phases[i].offline_only : phases[i].cluster_only)
             continue;
-        if (!run_phase(load, phases[i].name, phases[i].function, error))
+        if (phases[i].change)
+            sl_interrupt_begin_change();
+        bool ok = run_phase(load, phases[i].name, phases[i].function, error);
+        if (phases[i].change)
+            sl_interrupt_end_change();
+        if (!ok)
             return false;
         if (phases[i].function == load_documents && !rejects_within_limit(load, error))
             return false;

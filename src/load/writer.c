@@ -453,7 +453,11 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
     const sl_listener listener = {result, refused, context};
     for (unsigned attempt = 0;; attempt++) {
         *result = (sl_batch_result){.retries = attempt};
-        switch (send_once(outlet, batch, outlet->look || attempt > 0, &listener, error)) {
+        sl_interrupt_begin_change();
+        sl_outcome outcome =
+            send_once(outlet, batch, outlet->look || attempt > 0, &listener, error);
+        sl_interrupt_end_change();
+        switch (outcome) {
         case DELIVERED:
             error->code = SL_EXIT_OK;
             return true;

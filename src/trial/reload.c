@@ -8,10 +8,8 @@
  * to warm the server up, a quarter of the sample, and all of it. Each collection is dropped when it
  * has been asked, and whatever ends the drill, `sl_reload_run` goes through the same last lines, which
  * drop the one that is left. Only a second Ctrl-C takes a shorter way: the thread that hears it drops
- * the collection itself. The load that is under way may then have one more insert in flight, which
- * would make the collection again; so it is dropped a second time, a moment later, when the load,
- * which has been told to stop, is not sending any more. What even that leaves, the next drill removes.
- */
+ * the collection itself, when the load that is under way sends nothing any more (throwaway.h). What
+ * even that leaves it names, and the next drill removes. */
 #include "drill.h"
 
 #include <errno.h>

@@ -11,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <shardload/clock.h>
 #include <shardload/hash.h>
+#include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/process.h>
 
@@ -19,7 +21,9 @@
 #define HOST_SHOWN 16     /* bytes of the host's own name */
 #define NAMESPACE_MAX 255 /* bytes, of database, dot and collection */
 #define REGISTRY ".sources"
-#define LAST_INSERT_NS 300000000 /* what was in flight at the second signal has come in by then */
+#define AWAIT_SECONDS 5.0 /* what was under way at the second signal has come in by then */
+#define AWAIT_MORE_SECONDS 0.5
+#define REMOVE_SECONDS 10.0 /* how long all of it may take then, but for a server that hangs */
 
 /* ---- names ---- */
 
@@ -176,29 +180,72 @@ void sl_litter_note(sl_connection *connection, const char *database, const char 
     pthread_mutex_unlock(&litter.lock);
 }
 
-static bool remove_locked(unsigned times, sl_error *error) {
-    bool ok = true;
-    for (unsigned i = 0; ok && litter.name[0] && i < times; i++) {
-        if (i > 0)
-            nanosleep(&(struct timespec){0, LAST_INSERT_NS}, NULL);
-        ok = drop(litter.connection, litter.database, litter.name, error);
-    }
-    if (ok)
-        litter.name[0] = '\0';
-    return ok || sl_error_prefix(error, "the throw-away collection %s.%s is left; the next trial of the "
-                                 "same target removes it", litter.database, litter.name);
+/* Under the lock: it is left, for the reason in the error. */
+static bool is_left(sl_error *error) {
+    char why[300];
+    snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->message);
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "the throw-away collection %s.%s is left: %s; the next trial of the same "
+        "target on this host removes it, or mongosh with "
+        "db.getSiblingDB(\"%s\").getCollection(\"%s\").drop(), and the same for its "
+        "registry, whose name ends with %s",
+        litter.database, litter.name, why, litter.database, litter.name, REGISTRY);
 }
 
 bool sl_litter_remove(sl_error *error) {
     pthread_mutex_lock(&litter.lock);
-    bool ok = remove_locked(1, error);
+    bool ok = !litter.name[0] || drop(litter.connection, litter.database, litter.name, error) ||
+              is_left(error);
+    if (ok)
+        litter.name[0] = '\0';
     pthread_mutex_unlock(&litter.lock);
     return ok;
 }
 
+/* Under the lock: is the collection there, or its registry? */
+static bool look(bool *there, sl_error *error) {
+    char registry[SL_THROWAWAY_ROOM + sizeof REGISTRY], uuid[SL_UUID_ROOM],
+        registry_uuid[SL_UUID_ROOM];
+    snprintf(registry, sizeof registry, "%s%s", litter.name, REGISTRY);
+    const sl_target target = {.database = litter.database, .collection = litter.name};
+    const sl_target its_registry = {.database = litter.database, .collection = registry};
+    if (!sl_target_uuid(litter.connection, &target, uuid, error) ||
+        !sl_target_uuid(litter.connection, &its_registry, registry_uuid, error))
+        return false;
+    *there = uuid[0] || registry_uuid[0];
+    return true;
+}
+
+/* Under the lock. Nothing new is sent any more. What was under way is waited for, since it makes
+ * the collection again if it comes behind the drop; if it takes too long, the collection is dropped
+ * meanwhile, and once more when it has ended. */
+static bool remove_for_good(sl_error *error) {
+    int64_t start = sl_clock_ns();
+    double patience = AWAIT_SECONDS;
+    for (;;) {
+        bool quiet = sl_interrupt_await_changes(patience), there;
+        if (!drop(litter.connection, litter.database, litter.name, error) || !look(&there, error))
+            return false;
+        if (quiet && !there)
+            return true;
+        if (sl_seconds_since(start) > REMOVE_SECONDS)
+            return sl_error_set(error, SL_EXIT_CLUSTER,
+                                there
+                                    ? "it was dropped, and is there again"
+                                    : "an insert that the server has not answered yet may make it "
+                                      "again");
+        if (quiet)
+            nanosleep(&(struct timespec){0, 50000000}, NULL);
+        patience = AWAIT_MORE_SECONDS;
+    }
+}
+
 bool sl_litter_remove_at_once(sl_error *error) {
     pthread_mutex_lock(&litter.lock);
-    bool ok = remove_locked(2, error);
+    bool ok = !litter.name[0] || remove_for_good(error) || is_left(error);
+    if (ok)
+        litter.name[0] = '\0';
     pthread_mutex_unlock(&litter.lock);
     return ok;
 }

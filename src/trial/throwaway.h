@@ -42,12 +42,12 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
 void sl_litter_note(sl_connection *connection, const char *database, const char *name);
 
 /* Drops the collection that is noted, with its registry; true when there is none. False, with the
- * name in the error, when it is left: it stays noted, so that this can be tried again. */
+ * name and what to do in the error, when it is left: it stays noted, so that this can be tried again. */
 bool sl_litter_remove(sl_error *error);
 
-/* The same for the second signal, while a load may be under way: that has been told to stop, but may
- * have one more insert in flight, which would make the collection again. So it is dropped twice, a
- * moment apart. */
+/* The same for the second signal, when a load may be under way whose inserts would make the collection
+ * again. To be called by a handler (interrupt.h), when nothing new is sent any more: what is under way
+ * is waited for, 5 s at most, then the collection is dropped until it is gone, 10 s at most. */
 bool sl_litter_remove_at_once(sl_error *error);
 
 /* ---- loads into it ---- */

@@ -83,9 +83,9 @@ def command_of(message):
     return message[26:end].decode(), message[end + 1:]
 
 
-def is_insert_into(collection, value):
-    name = collection.encode() + b"\0"
-    return value.startswith(struct.pack("<i", len(name)) + name)
+def collection_of(value):
+    """The name that is the first value of a command."""
+    return value[4:value.index(b"\0", 4)].decode()
 
 
 def receive(side, count):
@@ -179,7 +179,9 @@ class Link:
 
 class Proxy:
     def __init__(self, target, collection="t"):
-        self.target, self.collection = target, collection
+        """`collection`: the name of the one whose batches count, or a function that tells it."""
+        self.target = target
+        self.is_counted = collection if callable(collection) else collection.__eq__
         self.change = lambda message: message    # of every reply; must keep its length
         self.lock = threading.Lock()
         self.faults, self.links = {}, []     # faults: (kind, number) -> action
@@ -249,7 +251,7 @@ class Proxy:
         if name is None or name.lower() in ("hello", "ismaster"):
             return None
         kinds = ["command"]
-        if name == "insert" and is_insert_into(self.collection, value):
+        if name == "insert" and self.is_counted(collection_of(value)):
             kinds.append("batch")
         action = None
         with self.lock:
