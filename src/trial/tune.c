@@ -162,6 +162,17 @@ static bool check_size(const sl_tune *tune, sl_error *error) {
                         "the --try options", SL_SEARCH_CELLS_MAX);
 }
 
+static bool no_time_for_a_trial(const sl_tune *tune, sl_error *error) {
+    char limit[SL_HUMAN_ROOM], before[SL_HUMAN_ROOM], trial[SL_HUMAN_ROOM];
+    return sl_error_set(
+        error, SL_EXIT_USAGE,
+        "no trial fitted into --max-time (%s): what comes before them took %s, and one "
+        "takes about %s; give more time, or a smaller --trial-bytes",
+        sl_human_seconds(tune->config->time_max, limit),
+        sl_human_seconds(sl_seconds_since(tune->begun), before),
+        sl_human_seconds(tune->trial_seconds + tune->around_seconds, trial));
+}
+
 static bool search(sl_tune *tune, sl_error *error) {
     plan_search(tune);
     say_what_comes(tune);
@@ -175,7 +186,9 @@ static bool search(sl_tune *tune, sl_error *error) {
         *error = tune->failure;
         return false;
     }
-    if (tune->search.trials == 0 && !tune->interrupted && !tune->out_of_time)
+    if (tune->search.trials == 0 && tune->out_of_time)
+        return no_time_for_a_trial(tune, error);
+    if (tune->search.trials == 0 && !tune->interrupted)
         return sl_error_set(error, SL_EXIT_CLUSTER, "no setting works: see the reasons above");
     if (tune->out_of_time)
         sl_log_warning("--max-time is reached after %zu trials: this is what they show",

@@ -249,9 +249,26 @@ queries:
         self.assertGreater(len(dimensions["batchSize"]), 1)
 
     def test_a_limit_of_time(self):
-        outcome = self.tune(*SMALL, "--search", "grid", "--repeats", 20, "--max-time", "1s")
+        outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "100,150,200,300,500,1k",
+                            "--trial-bytes", "4600KiB", "--search", "grid", "--repeats", 20,
+                            "--max-time", "10s")
         self.assertIn("--max-time", outcome.err)
-        self.assertLess(self.record()["trials"], 80)
+        self.assertIn("recommended: ", outcome.out)
+        self.assertGreater(self.record()["trials"], 0)
+        self.assertLess(self.record()["trials"], 240)
+        self.assertEqual(self.collections(), [])
+
+    def test_a_limit_of_time_that_is_too_short_for_a_trial(self):
+        fast = self.scratch / "fast.yaml"
+        outcome = self.shardload("tune", *self.target(), "--work-dir", self.work, "--format", "ycsb",
+                                 "--records", "100k", "--try-threads", 1, "--try-batch-sizes", 100,
+                                 "--trial-bytes", "16MiB", "--max-time", "1s", "--save", fast,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("no trial fitted into --max-time (1.0 s)", outcome.err)
+        self.assertIn("give more time", outcome.err)
+        self.assertFalse(fast.exists())
+        self.assertEqual((self.record()["trials"], self.record()["exitCode"]),
+                         (0, support.EXIT_USAGE))
         self.assertEqual(self.collections(), [])
 
     def test_settings_that_the_sample_is_too_small_for_are_left_out(self):
