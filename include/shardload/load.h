@@ -85,6 +85,10 @@ typedef struct sl_load_config {
                         whatever the exit code */
 } sl_load_config;
 
+/* How many bytes one batch holds where there are so many shards, whose batches share a worker's
+ * room; a document that is larger makes its batch larger. */
+size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
+
 /* Runs the load and prints what it does. Returns the exit code; problems have been reported. */
 sl_exit sl_load_run(const sl_load_config *config);
 

@@ -137,13 +137,16 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
 
 /* ---- documents to their batches ---- */
 
-/* When `shards` batches share a worker's room. */
-size_t sl_delivery_room(const sl_load *load) {
-    size_t whole = load->config->batch_bytes;
-    size_t share = whole / load->shards;
+size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards) {
+    size_t whole = config->batch_bytes;
+    size_t share = whole / shards;
     if (share < BATCH_BYTES_LEAST)
         share = BATCH_BYTES_LEAST;
     return share < whole ? share : whole;
+}
+
+size_t sl_delivery_room(const sl_load *load) {
+    return sl_load_batch_room(load->config, load->shards);
 }
 
 bool sl_delivery_init(sl_worker *worker, sl_error *error) {

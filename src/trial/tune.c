@@ -144,8 +144,10 @@ static void say_what_comes(sl_tune *tune) {
                 sl_human_bytes((double)tune->bson_bytes, bytes), 100 * tune->share);
     if (cells < all)
         sl_log_warning("%zu of %zu settings are left out: with so many threads and such large "
-                       "batches the sample is too small to keep all threads busy; a larger "
-                       "--trial-bytes brings them in", all - cells, all);
+                       "batches%s the sample is too small to keep all threads busy; %s",
+                       all - cells, all, tune->open_batches > 1 ? ", one for each shard," : "",
+                       tune->share < 1 ? "a larger --trial-bytes brings them in"
+                                       : "it is all of the sources: larger ones bring them in");
     sl_log_info("at most %zu trials of %zu settings, about %s%s", tune->planned, cells,
                 sl_human_seconds(seconds, long_it_takes),
                 tune->config->time_max > 0 && tune->config->time_max < seconds

@@ -3,7 +3,12 @@
  *
  * A trial should take a few seconds: a shorter one is mostly its start and its end, where not every
  * thread has work. And it must give each thread of the largest setting a few batches, for the same
- * reason; a setting for which the sample is too small is left out, rather than measured wrongly. */
+ * reason; a setting for which the sample is too small is left out, rather than measured wrongly. A
+ * thread fills one batch for each shard at the same time, so it takes so many times as many
+ * documents.
+ *
+ * The first load of all is small and meets a cold server; what it says of the rate is corrected
+ * once, by the second one. */
 #include "tuning.h"
 
 #include <math.h>
@@ -19,8 +24,10 @@
 #define FIRST_LOOK_BYTES (8.0 * 1024 * 1024) /* of text, in the first load */
 #define TRIAL_SECONDS 3.0
 #define TRIAL_SECONDS_MAX 8.0
+#define TOO_SHORT 0.7           /* of TRIAL_SECONDS: the sample is made larger */
+#define LARGER_MAX 10.0         /* times, by one load that was over too soon */
 #define TRIAL_SECONDS_SMALL 0.5 /* below this a trial says little */
-#define ROUNDS 2.0              /* batches, and blocks, that each thread should have */
+#define ROUNDS 2.0 /* batches of each shard, and blocks, that each thread should have */
 
 static double number_of(const sl_tune *tune, const size_t *at, sl_tune_dimension dimension) {
     return strtod(tune->config->values[dimension].items[at[dimension]], NULL);
@@ -31,6 +38,15 @@ static double largest(const sl_tune *tune, sl_tune_dimension dimension) {
     return strtod(values->items[values->count - 1], NULL);
 }
 
+/* How many documents keep so many threads busy, which go to their batches by as many, or fewer
+ * where documents of this size fill a batch's bytes first. */
+static double documents_for(const sl_tune *tune, double threads, double batch,
+                            double document_bytes) {
+    double room = (double)sl_load_batch_room(tune->config->load, tune->shards);
+    double fit = fmax(1, room / fmax(1, document_bytes));
+    return threads * fmin(batch, fit) * tune->open_batches * ROUNDS;
+}
+
 /* A setting that is not varied at all is measured as it is. */
 bool sl_tune_is_usable(void *context, const size_t *at) {
     const sl_tune *tune = context;
@@ -39,13 +55,15 @@ bool sl_tune_is_usable(void *context, const size_t *at) {
     bool smallest = at[SL_TUNE_THREADS] == 0 && at[SL_TUNE_BATCH_SIZE] == 0;
     if (sl_tune_is_refused(tune, at))
         return false;
-    return smallest || (threads * ROUNDS <= tune->blocks &&
-                        threads * batch * ROUNDS <= (double)tune->documents);
+    double documents = (double)tune->documents;
+    return smallest ||
+           (threads * ROUNDS <= tune->blocks &&
+            documents_for(tune, threads, batch, (double)tune->bson_bytes / documents) <= documents);
 }
 
+/* As far as can be told without opening them. */
 static bool look_at_sources(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
-    tune->cut = true;
     if (load->path_count == 0) { /* made up */
         tune->made_up = true;
         tune->whole_text = (double)load->format_options.ycsb.records * SL_MADE_UP_BYTES;
@@ -59,12 +77,22 @@ static bool look_at_sources(sl_tune *tune, sl_error *error) {
             ok = sl_error_set(error, SL_EXIT_SOURCE,
                               "%s can be read only once, and each trial reads it again: name files",
                               source->shown);
-        tune->cut = tune->cut && sl_source_is_cut(source);
     }
     if (ok)
         tune->whole_text = (double)sl_source_set_stored_bytes(set);
     sl_source_set_destroy(set);
     return ok;
+}
+
+static bool look_at_target(sl_tune *tune, sl_error *error) {
+    sl_topology *topology;
+    if (!sl_topology_read(tune->connection, &topology, error))
+        return false;
+    bool sharded = sl_connection_server(tune->connection)->deployment == SL_SHARDED;
+    tune->shards = (uint32_t)topology->count;
+    tune->open_batches = sharded && tune->config->load->shard_key ? tune->shards : 1;
+    sl_topology_destroy(topology);
+    return true;
 }
 
 static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
@@ -90,17 +118,39 @@ static double text_of(const sl_tune *tune, const sl_tune_load *figures) {
                          : (double)figures->text_bytes;
 }
 
-/* How much text a trial takes, from what the first look has shown. */
-static double wanted_text(const sl_tune *tune, const sl_tune_load *look) {
+/* What the first load has shown of the sources. What is stored says little of how much text there
+ * is, where that is compressed. */
+static void measure_sources(sl_tune *tune, const sl_tune_load *look) {
+    tune->cut = look->cut;
+    tune->whole_text = look->cut ? look->source_text : text_of(tune, look) / tune->share;
+    tune->whole_blocks = look->source_blocks;
+    if (!look->cut)
+        tune->whole_blocks = fmax(tune->whole_blocks, tune->whole_text / (double)SL_BLOCK_BYTES);
+}
+
+/* The share that a trial takes, from what the first look has shown. */
+static double wanted_share(const sl_tune *tune, const sl_tune_load *look) {
     if (tune->config->trial_bytes)
-        return (double)tune->config->trial_bytes;
-    double text = text_of(tune, look), seconds = fmax(look->seconds, 0.001);
+        return fmin(1, (double)tune->config->trial_bytes / tune->whole_text);
+    double documents = (double)look->documents, seconds = fmax(look->seconds, 0.001);
     double threads = largest(tune, SL_TUNE_THREADS);
-    double documents = threads * largest(tune, SL_TUNE_BATCH_SIZE) * ROUNDS;
-    double wanted = TRIAL_SECONDS * text / seconds;
-    wanted = fmax(wanted, threads * ROUNDS * (double)SL_BLOCK_BYTES);
-    wanted = fmax(wanted, 1.05 * documents * text / (double)look->documents);
-    return fmin(wanted, TRIAL_SECONDS_MAX * text / seconds);
+    double enough = documents_for(tune, threads, largest(tune, SL_TUNE_BATCH_SIZE),
+                                  (double)look->bson_bytes / documents);
+    double wanted = TRIAL_SECONDS / seconds * tune->share;
+    wanted = fmax(wanted, 1.05 * threads * ROUNDS / tune->whole_blocks);
+    wanted = fmax(wanted, 1.05 * enough / documents * tune->share);
+    return fmin(1, fmin(wanted, TRIAL_SECONDS_MAX / seconds * tune->share));
+}
+
+/* Was the first look so much slower than what came after it that trials would be too short? Then
+ * the share is another one. */
+static bool correct_share(sl_tune *tune) {
+    if (tune->config->trial_bytes || tune->share >= 1 ||
+        tune->trial_seconds >= TOO_SHORT * TRIAL_SECONDS)
+        return false;
+    double times = fmin(LARGER_MAX, TRIAL_SECONDS / fmax(tune->trial_seconds, 0.001));
+    tune->share = fmin(1, tune->share * times);
+    return true;
 }
 
 static void say_what_is_odd(const sl_tune *tune) {
@@ -111,7 +161,8 @@ static void say_what_is_odd(const sl_tune *tune) {
     if (tune->trial_seconds < TRIAL_SECONDS_SMALL)
         sl_log_warning("a trial takes %.2f s only: the result says little; give larger sources%s",
                        tune->trial_seconds,
-                       tune->config->trial_bytes ? ", or a larger --trial-bytes" : "");
+                       tune->config->trial_bytes && tune->share < 1 ? ", or a larger --trial-bytes"
+                                                                    : "");
 }
 
 bool sl_tune_choose_sample(sl_tune *tune, sl_error *error) {
@@ -119,19 +170,18 @@ bool sl_tune_choose_sample(sl_tune *tune, sl_error *error) {
         return false;
     if (tune->whole_text <= 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "the sources are empty: nothing to measure");
-    if (!sl_tune_probe(tune, error))
+    if (!look_at_target(tune, error) || !sl_tune_probe(tune, error))
         return false;
     sl_tune_load look, warm;
     tune->share = fmin(1, FIRST_LOOK_BYTES / tune->whole_text);
     sl_log_info("warming up");
     if (!warm_up(tune, &look, error))
         return false;
-    if (!tune->cut) /* what is stored says little of how much text it is */
-        tune->whole_text = text_of(tune, &look) / tune->share;
-    tune->share = fmin(1, wanted_text(tune, &look) / tune->whole_text);
-    if (!warm_up(tune, &warm, error))
+    measure_sources(tune, &look);
+    tune->share = wanted_share(tune, &look);
+    if (!warm_up(tune, &warm, error) || (correct_share(tune) && !warm_up(tune, &warm, error)))
         return false;
-    tune->blocks = tune->share * tune->whole_text / (double)SL_BLOCK_BYTES;
+    tune->blocks = tune->share * tune->whole_blocks;
     say_what_is_odd(tune);
     return true;
 }

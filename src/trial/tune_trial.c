@@ -3,13 +3,16 @@
  * taken from the record that it gives. */
 #include "tuning.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <shardload/clock.h>
+#include <shardload/document_id.h>
 #include <shardload/interrupt.h>
+#include <shardload/lookup.h>
 #include <shardload/private_file.h>
 #include <shardload/text.h>
 
@@ -128,6 +131,20 @@ static double load_seconds(const bson_t *record) {
     return 0;
 }
 
+static void look_at_sources(const bson_t *record, sl_tune_load *figures) {
+    figures->cut = true;
+    for (sl_walk walk = sl_walk_start(record, "sources"); sl_walk_next(&walk);) {
+        if (sl_look_truth(&walk.item, "leftOut") == 1)
+            continue;
+        double text = sl_look_amount(&walk.item, "records", 0) * SL_MADE_UP_BYTES +
+                      sl_look_amount(&walk.item, "storedBytes", 0);
+        bool cut = sl_look_truth(&walk.item, "cut") == 1;
+        figures->cut = figures->cut && cut;
+        figures->source_text += text;
+        figures->source_blocks += cut ? fmax(1, ceil(text / (double)SL_BLOCK_BYTES)) : 1;
+    }
+}
+
 static bool make_work_directory(sl_tune *tune, sl_tune_purpose purpose, char path[600],
                                 sl_error *error) {
     bool probe = purpose == SL_TUNE_FOR_PROBE;
@@ -149,6 +166,7 @@ static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account
     figures->text_bytes = (uint64_t)number_in(account, "accounting.textBytes");
     figures->bson_bytes = (uint64_t)number_in(account, "accounting.bsonBytes");
     figures->seconds = load_seconds(account);
+    look_at_sources(account, figures);
     if (code == SL_EXIT_INTERRUPTED || sl_interrupt_requested()) {
         tune->interrupted = true;
         return false;

@@ -50,7 +50,11 @@ typedef struct sl_tune {
     /* The sample. */
     bool made_up;
     bool cut;               /* every block can be reached without reading those in front */
+    uint32_t shards;        /* that a worker's batches share its room for */
+    uint32_t open_batches;  /* that a worker fills at a time: one for each shard of a sharded
+                               collection */
     double whole_text;      /* bytes of all sources, estimated unless all of them are plain */
+    double whole_blocks;    /* each source has one at least */
     double share;           /* of the blocks */
     uint64_t documents;     /* in a trial */
     uint64_t text_bytes;
@@ -77,6 +81,10 @@ typedef struct sl_tune_load {
     uint64_t bson_bytes;
     double seconds;    /* of the load phase */
     double everything; /* with preparation and the rest */
+    /* Of its sources as a whole, but for those that were left out. */
+    bool cut;             /* as in sl_tune */
+    double source_text;   /* bytes, where they are cut; else as they are stored */
+    double source_blocks; /* at least */
 } sl_tune_load;
 
 /* ---- tune_trial.c ---- */

@@ -6,8 +6,11 @@ import json
 import os
 import signal
 import sys
+import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
+import proxy  # noqa: E402
 import support  # noqa: E402
 
 ROWS = 60000
@@ -279,6 +282,49 @@ queries:
         self.assertEqual(stopped[64, 100], "left out")
         self.assertEqual(stopped[64, 100000], "left out")
         self.assertNotEqual(stopped[1, 100], "left out")
+        self.assertIn("a larger --trial-bytes brings them in", outcome.err)
+
+    def left_out(self):
+        return {(s["threads"], s["batchSize"]) for s in self.record()["settings"]
+                if s["stopped"] == "left out"}
+
+    def test_a_small_file_is_a_block_all_the_same(self):
+        """Eight threads have two files each, though all of them together hold few MiB."""
+        for number in range(40):
+            first = 1 + 1500 * number
+            rows = "".join(support.ROW.format(id=n) + "\n" for n in range(first, first + 1500))
+            self.file(f"many/{number:02}.txt", f"{support.HEADER}\n{rows}")
+        outcome = self.shardload("tune", *self.target(), "--work-dir", self.work, "--try-threads",
+                                 "1,8,64", "--try-batch-sizes", "100", "--trial-bytes", "1GiB",
+                                 "--max-trials", 2, self.scratch / "many")
+        self.assertEqual(self.left_out(), {(64, 100)})
+        self.assertEqual(self.record()["sample"]["records"], 60000)
+        self.assertIn("larger ones bring them in", outcome.err)
+        self.assertNotIn("a larger --trial-bytes", outcome.err)
+        self.assertNotIn("compressed sources", outcome.err)
+
+    def test_batches_are_no_larger_than_their_bytes(self):
+        """Documents of a kilobyte: 64 of them fill a batch, whatever its size in documents."""
+        self.shardload("tune", *self.target(), "--work-dir", self.work, "--format", "ycsb",
+                       "--records", "40k", "--trial-bytes", "4600KiB", "--batch-bytes", "64KiB",
+                       "--try-threads", "1,2", "--try-batch-sizes", "100,50k", "--max-trials", 2)
+        self.assertLess(self.record()["sample"]["records"], 2 * 50000)
+        self.assertEqual(self.left_out(), set())
+
+    def test_a_first_load_that_was_slowed_down_does_not_make_trials_short(self):
+        host, port = self.uri.split("://")[1].split("/")[0].rsplit(":", 1)
+        between = proxy.Proxy(int(port), lambda name: ".tune." in name)
+        self.addCleanup(between.close)
+        between.on_batch(1, proxy.call(lambda: time.sleep(4)))
+        self.shardload("tune", "--uri", f"mongodb://{host}:{between.port}/", "-d", self.database_name,
+                       "-c", "t", "--work-dir", self.work, "--format", "ycsb", "--records", "3M",
+                       "--try-threads", 2, "--try-batch-sizes", 1000, "--max-trials", 1)
+        loads = [support.run_record(folder)["accounting"]["inserted"]
+                 for folder in sorted(self.work.glob("trial-*"))]
+        record = self.record()
+        self.assertEqual(len(loads), record["trials"] + 3)
+        self.assertGreater(loads[2], 1.3 * loads[1])
+        self.assertEqual(loads[2:], [record["sample"]["records"]] * (len(loads) - 2))
 
     def test_made_up_records(self):
         self.shardload("tune", *self.target(), "--work-dir", self.work, "--format", "ycsb",
@@ -350,6 +396,17 @@ class Refused(TuneCase):
 
 
 class TwoShards(TuneCase):
+    def test_each_thread_fills_a_batch_for_each_shard(self):
+        outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "1000,10k", "--trial-bytes",
+                            "4600KiB", "--max-trials", 2)
+        record = self.record()
+        documents = record["sample"]["records"]
+        self.assertTrue(2 * 10000 * 2 <= documents < 2 * 10000 * 2 * 2, documents)
+        self.assertEqual({(s["threads"], s["batchSize"]) for s in record["settings"]
+                          if s["stopped"] == "left out"}, {(2, 10000)})
+        self.assertIn("one for each shard", outcome.err)
+        self.assertEqual(self.collections(), [])
+
     def test_trials_are_spread_over_the_shards_and_leave_the_balancer_as_it_was(self):
         self.client.admin.command("balancerStart")
         self.tune("-j", 2, "--batch-size", 1000, "--trial-bytes", "4600KiB", "--try-routes",
