@@ -41,7 +41,7 @@ typedef struct sl_search_plan {
     size_t dimension_count;
     sl_search_kind kind;
     unsigned repeats;   /* of each cell in a full grid, 1..SL_SEARCH_REPEATS_MAX */
-    size_t trials_max;  /* at most so many trials; 0: a quarter of the full grid's */
+    size_t trials_max;  /* at most so many trials; 0: a quarter of the full grid's, but 8 at least */
     uint64_t seed;      /* of the order of trials */
     /* Is the cell at `at` (one index per dimension) worth a trial? May be NULL: all are. */
     bool (*usable)(void *context, const size_t *at);
@@ -71,8 +71,9 @@ typedef struct sl_search {
     bool ended_early;   /* by SL_TRIAL_STOP */
 } sl_search;
 
-/* Searches. A search that was told to stop is no failure, nor one in which no cell works. False with `error` set (SL_EXIT_USAGE)
- * for a grid with no usable cell or too many, and without memory. Clear `search` in any case.
+/* Searches. A search that was told to stop is no failure, nor one in which no cell works. False with
+ * `error` set (SL_EXIT_USAGE) for a grid with no usable cell or too many, and without memory. Clear
+ * `search` in any case.
  *
  * Cheapest means: the fewest dimensions off their standard, since those change more than the speed;
  * then the lowest values of the ordered dimensions, the first dimension first. */

@@ -3,16 +3,16 @@
  *
  * The logarithm of the rate is taken for a smooth surface with an unknown level, whose covariance
  * between two cells falls with their distance: by a Matern function of the steps along each ordered
- * dimension, by a constant factor where they differ in an unordered one. A cell's observation is the
- * median of its trials' logarithms (a trial that was disturbed should not count by how much).
+ * dimension, by a constant factor where they differ in an unordered one. A cell's observation is
+ * the median of its trials' logarithms (a trial that was disturbed should not count by how much).
  *
  * How rough the surface is along each ordered dimension and how noisy trials are is not known
  * beforehand: the likeliest of a small table of values is taken, given what has been measured. What
  * repeated trials of one cell say of the noise is part of that likelihood.
  *
- * All cells with trials together are a few dozen as a rule, so that everything is computed anew for each
- * fit, with dense matrices. Of more than that, a part spread evenly over them is enough to choose
- * the model by, which is what would take long: each model costs the cube of their number. */
+ * All cells with trials together are a few dozen as a rule, so that everything is computed anew for
+ * each fit, with dense matrices. Of more than that, a part spread evenly over them is enough to
+ * choose the model by, which is what would take long: each model costs the cube of their number. */
 #include "surface.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@
 /* Reach of the correlation along an ordered dimension, in shares of its length. */
 static const double reaches[] = {0.3, 0.6, 1.2};
 static const double heights[] = {0.1, 0.3, 0.7, 1.5}; /* standard deviation of the surface */
-static const double noises[] = {0.01, 0.02, 0.035, 0.06, 0.1, 0.17, 0.3};
+static const double noises[] = {0.01, 0.02, 0.035, 0.06, 0.1, 0.17, 0.3, 0.45, 0.6};
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
 typedef struct surface_model {
@@ -46,6 +46,7 @@ struct sl_surface {
     size_t used;      /* of those */
     size_t room;
     double *values;   /* their observations, less `level` */
+    double *alike;    /* their correlations, used * used, lower */
     double *factor;   /* Cholesky factor of their covariance, used * used, lower */
     double *weights;
     double *reach;    /* factor^-1 * covariance with each cell: count rows of `used` */
@@ -85,6 +86,7 @@ void sl_surface_destroy(sl_surface *surface) {
     free(surface->measured);
     free(surface->spread);
     free(surface->values);
+    free(surface->alike);
     free(surface->factor);
     free(surface->weights);
     free(surface->reach);
@@ -160,9 +162,9 @@ static void observe(sl_surface *surface) {
 
 /* ---- the model ---- */
 
-static double covariance(const sl_surface *surface, const surface_model *model, size_t a,
-                         size_t b) {
-    double product = model->height * model->height;
+static double correlation(const sl_surface *surface, const surface_model *model, size_t a,
+                          size_t b) {
+    double product = 1;
     for (size_t d = 0; d < surface->dimension_count; d++) {
         size_t x = surface->cells[a].at[d], y = surface->cells[b].at[d];
         if (x == y)
@@ -178,12 +180,27 @@ static double covariance(const sl_surface *surface, const surface_model *model, 
     return product;
 }
 
-/* Factors the covariance of the first n observations. */
+static double covariance(const sl_surface *surface, const surface_model *model, size_t a,
+                         size_t b) {
+    return model->height * model->height * correlation(surface, model, a, b);
+}
+
+/* Between the first n observations, which depends on the reaches alone: many heights and noises are
+ * tried with it. */
+static void correlate(sl_surface *surface, const surface_model *model, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++)
+            surface->alike[i * n + j] =
+                correlation(surface, model, surface->measured[i], surface->measured[j]);
+    }
+}
+
+/* Factors the covariance of the first n observations, which have been correlated. */
 static void factorize(sl_surface *surface, const surface_model *model, size_t n) {
     double *factor = surface->factor;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) {
-            double sum = covariance(surface, model, surface->measured[i], surface->measured[j]);
+            double sum = model->height * model->height * surface->alike[i * n + j];
             size_t trials = surface->cells[surface->measured[i]].trials;
             if (i == j)
                 sum += JITTER + model->noise * model->noise * sl_surface_median_variance(trials);
@@ -227,6 +244,7 @@ typedef struct surface_choice {
 static void choose_height_and_noise(sl_surface *surface, surface_model model,
                                     surface_choice *kept) {
     size_t n = surface->used < MODEL_CELLS ? surface->used : MODEL_CELLS;
+    correlate(surface, &model, n);
     for (size_t h = 0; h < COUNT(heights); h++) {
         for (size_t s = 0; s < COUNT(noises); s++) {
             model.height = heights[h];
@@ -240,7 +258,7 @@ static void choose_height_and_noise(sl_surface *surface, surface_model model,
 
 /* The likeliest model: for the reaches one dimension after the other, starting from the middle. */
 static void choose_model(sl_surface *surface) {
-    surface_model best = {.height = heights[1], .noise = noises[2]};
+    surface_model best = {.height = heights[1], .noise = NOISE_USUAL};
     surface_choice kept = {best, -HUGE_VAL};
     for (size_t d = 0; d < SL_SEARCH_DIMENSIONS_MAX; d++)
         best.reach[d] = reaches[1];
@@ -263,17 +281,20 @@ bool sl_surface_fit(sl_surface *surface) {
     observe(surface);
     size_t n = surface->used;
     if (n > surface->room) { /* nothing of the earlier fit is kept */
+        free(surface->alike);
         free(surface->factor);
         free(surface->reach);
         surface->room = n + 16 < surface->count ? n + 16 : surface->count;
+        surface->alike = calloc(surface->room * surface->room, sizeof *surface->alike);
         surface->factor = calloc(surface->room * surface->room, sizeof *surface->factor);
         surface->reach = calloc(surface->room * surface->count, sizeof *surface->reach);
-        if (!surface->factor || !surface->reach) {
+        if (!surface->alike || !surface->factor || !surface->reach) {
             surface->room = 0;
             return false;
         }
     }
     choose_model(surface);
+    correlate(surface, &surface->model, n);
     likelihood(surface, &surface->model, n);
     for (size_t c = 0; c < surface->count; c++) {
         double *row = &surface->reach[c * n];

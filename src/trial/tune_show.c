@@ -11,6 +11,7 @@
 #include <shardload/text.h>
 
 #define TOLD_APART 0.05 /* noise above this is worth a word */
+#define SETTINGS_SHOWN 40
 
 char *sl_tune_describe(const sl_tune *tune, const size_t *at, char *out, size_t room) {
     const sl_tune_values *values = tune->config->values;
@@ -123,6 +124,54 @@ static void show_layouts(const sl_tune *tune) {
     sl_table_destroy(table);
 }
 
+static int by_median(const void *a, const void *b) {
+    double x = (*(const sl_search_cell *const *)a)->rate,
+           y = (*(const sl_search_cell *const *)b)->rate;
+    return (x < y) - (x > y);
+}
+
+/* Each setting that was tried, with the spread of its own trials. */
+static void show_settings(const sl_tune *tune) {
+    const sl_search *search = &tune->search;
+    sl_table *table = sl_table_create();
+    const sl_search_cell **tried = calloc(search->count, sizeof *tried);
+    size_t count = 0;
+    for (size_t i = 0; tried && i < search->count; i++) {
+        if (search->cells[i].trials > 0)
+            tried[count++] = &search->cells[i];
+    }
+    if (table && count > 0) {
+        static const char *const titles[] = {"setting", "trials", "documents/s", "least .. most",
+                                             "true rate, 90 %"};
+        for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+            sl_table_column(table, titles[i], i > 0);
+        qsort(tried, count, sizeof *tried, by_median);
+        for (size_t i = 0; i < count && i < SETTINGS_SHOWN; i++) {
+            char text[200], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+            const sl_search_cell *cell = tried[i];
+            double least = cell->rates[0], most = least;
+            for (size_t k = 1; k < cell->trials; k++) {
+                least = fmin(least, cell->rates[k]);
+                most = fmax(most, cell->rates[k]);
+            }
+            sl_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
+            sl_table_cell(table, "%zu", cell->trials);
+            sl_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, a));
+            sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)least, a),
+                          sl_human_count((uint64_t)most, b));
+            sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, a),
+                          sl_human_count((uint64_t)cell->high, b));
+        }
+        printf("\nwhat each setting gave, the fastest first (median, and what its own trials lie "
+               "between)\n\n");
+        sl_table_print(table, stdout, 2);
+        if (count > SETTINGS_SHOWN)
+            printf("  and %zu more, all of them in tune.json\n", count - SETTINGS_SHOWN);
+    }
+    free(tried);
+    sl_table_destroy(table);
+}
+
 static void show_recommendation(const sl_tune *tune) {
     const sl_search *search = &tune->search;
     const sl_search_cell *best = &search->cells[search->best];
@@ -217,6 +266,7 @@ void sl_tune_show_storage(const sl_tune *tune) {
 void sl_tune_show(const sl_tune *tune) {
     show_map(tune);
     show_layouts(tune);
+    show_settings(tune);
     show_recommendation(tune);
     fflush(stdout);
 }

@@ -4,6 +4,7 @@ machine; but that it measures what it says, leaves nothing behind, and that a lo
 recommends."""
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -112,6 +113,22 @@ class OneServer(TuneCase):
         self.assertEqual(set(counted), {(1, 100), (1, 1000), (2, 100), (2, 1000)})
         self.assertGreater(counted[1, 100], 5 * counted[1, 1000])
         self.assertEqual(sources, {record["sample"]["bsonBytes"]}, "not the same blocks")
+
+    def test_each_setting_is_shown_with_the_spread_of_its_trials(self):
+        outcome = self.tune(*SMALL, "--search", "grid", "--repeats", 3)
+        settings = self.assert_counts(self.record())
+        shown = re.findall(r"^  (\d+) threads?, ([\d,]+) per batch +(\d+) +([\d,]+) +([\d,]+) \.\. "
+                           r"([\d,]+) +([\d,]+) \.\. ([\d,]+)$", outcome.out, re.M)
+        rows = [[int(figure.replace(",", "")) for figure in row] for row in shown]
+        self.assertEqual([row[3] for row in rows], sorted((row[3] for row in rows), reverse=True))
+        rows = {(row[0], row[1]): row[2:] for row in rows}
+        self.assertEqual(len(rows), len(settings), outcome.out)
+        for setting in settings:
+            rates = [trial["rate"] for trial in setting["trials"]]
+            expected = [len(rates), setting["rate"], min(rates), max(rates), setting["low"],
+                        setting["high"]]
+            found = rows[setting["threads"], setting["batchSize"]]
+            self.assertLess(max(abs(a - b) for a, b in zip(found, expected)), 1.2, (found, expected))
 
     def test_compressors_are_compared(self):
         outcome = self.tune("--try-threads", 2, "--try-batch-sizes", 1000, "--trial-bytes", "3MiB",
