@@ -194,12 +194,13 @@ const sl_option_row sl_load_rows[] = {
      "Compressors of the connection to try (compressors= in --uri): none, snappy, zlib, zstd. The "
      "server must allow them, or nothing is compressed.", false, sl_check_compressors},
     {"search", 0, SL_OPTION_CHOICE, "KIND", "adaptive", "adaptive|grid", 0, 0, TUNE, TRIALS,
-     "adaptive: each trial is chosen by what is known already, a quarter of the grid at most. grid: "
-     "every setting, --repeats times.", false, NULL},
+     "adaptive: each trial is chosen by what is known already, a quarter of the grid at most, but 8 "
+     "where that is more. grid: every setting, --repeats times.", false, NULL},
     {"repeats", 0, SL_OPTION_COUNT, "N", "3", NULL, 1, 20, TUNE, TRIALS,
      "Trials of each setting in a full grid.", false, NULL},
     {"max-trials", 0, SL_OPTION_COUNT, "N", NULL, NULL, 1, 100000, TUNE, TRIALS,
-     "Trials of an adaptive search at most, instead of a quarter of the full grid's.", false, NULL},
+     "Trials of an adaptive search at most, instead of a quarter of the full grid's or 8.", false,
+     NULL},
     {"max-time", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, TUNE, TRIALS,
      "Stop after this time, like 15m, with what is known by then.", false, NULL},
     {"trial-bytes", 0, SL_OPTION_BYTES, "SIZE", NULL, NULL, 1 << 20, 0, TUNE, TRIALS,
