@@ -210,7 +210,10 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
         ok = sl_private_file_replace(path, yaml, strlen(yaml), error) ||
              sl_error_prefix(error, "--save");
         if (ok)
-            printf("\nsaved in %s, for: shardload load --config %s ...\n", path, path);
+            printf("\nsaved in %s, for: shardload load --config %s ...\n"
+                   "or, to begin with these threads and batches and go on to others where that is "
+                   "faster: shardload load --config %s -j auto --batch-size auto ...\n",
+                   path, path, path);
     } else {
         printf("\nfor a file that `shardload load --config FILE` takes (--save writes it):\n\n%s",
                yaml);

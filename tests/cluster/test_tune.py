@@ -86,6 +86,9 @@ class OneServer(TuneCase):
         self.assertNotIn("storage", record)
         self.assertEqual(json.loads((self.scratch / "report.json").read_text("utf-8")), record)
         self.assertIn("recommended: ", outcome.out)
+        fast = self.scratch / "fast.yaml"
+        self.assertIn(f"shardload load --config {fast} ...", outcome.out)
+        self.assertIn(f"shardload load --config {fast} -j auto --batch-size auto ...", outcome.out)
         self.assertIn("<svg", (self.scratch / "tune.html").read_text("utf-8"))
 
         chosen = settings[record["recommended"]]
