@@ -77,8 +77,9 @@ static void usual_thread_counts(sl_tune_values *values) {
 }
 
 /* The one value of a dimension that is not varied. */
-static void take_fixed(const sl_load_config *load, sl_tune_dimension dimension,
-                       sl_tune_values *values) {
+static void take_fixed(const sl_load_config *load, const sl_options *options,
+                       sl_tune_dimension dimension, sl_tune_values *values) {
+    const char *wire = sl_option_string(options, "wire-compression");
     char text[SL_TUNE_VALUE_ROOM] = "";
     switch (dimension) {
     case SL_TUNE_THREADS:
@@ -96,8 +97,8 @@ static void take_fixed(const sl_load_config *load, sl_tune_dimension dimension,
     case SL_TUNE_ROUTE:
         snprintf(text, sizeof text, "%s", load->direct ? "direct" : "mongos");
         break;
-    default:
-        break; /* as the connection string says */
+    default: /* else as the connection string says */
+        snprintf(text, sizeof text, "%s", wire ? wire : "");
     }
     add_value(values, text, strlen(text), false);
 }
@@ -133,7 +134,7 @@ static void set_up_values(sl_tune_config *config, const sl_options *options, sl_
         else if (lists == 0 && !fixed)
             add_values(values, rows[r].fallback, rows[r].numbers);
         else if (lists == 0)
-            take_fixed(config->load, d, values);
+            take_fixed(config->load, options, d, values);
         if (rows[r].numbers)
             qsort(values->items, values->count, sizeof values->items[0], by_number);
         choose_standard(values, rows[r].standard);
@@ -181,8 +182,11 @@ static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_
     if (config->values[SL_TUNE_ROUTE].count > 1 && !config->load->shard_key)
         sl_option_problem(error, "--try-routes needs a sharded collection: leave out --shard-key "
                                  "none");
-    if (sl_option_list_count(options, "try-wire-compression") > 0 && config->load->uri &&
-        strstr(config->load->uri, "compressors="))
+    bool wires = sl_option_list_count(options, "try-wire-compression") > 0;
+    if (wires && sl_option_given(options, "wire-compression"))
+        sl_option_problem(error, "--try-wire-compression tries several, --wire-compression says which: "
+                                 "leave one of them out");
+    else if (wires && config->load->uri && strstr(config->load->uri, "compressors="))
         sl_option_problem(error, "--try-wire-compression: --uri says compressors= already; leave "
                                  "one of them out");
 }

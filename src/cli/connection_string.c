@@ -170,6 +170,30 @@ static void look_at_config_file(const sl_options *options, const parts *p) {
         sl_secret_warn_of_readers(options->config_path);
 }
 
+/* What --uri says about compressing the connection; bytes is NULL when it says nothing. */
+static sl_text named_compressors(const parts *p) {
+    static const char name[] = "compressors=";
+    for (size_t at = 0; at < p->query.length;) {
+        const char *option = p->query.bytes + at;
+        size_t length = strcspn(option, "&;");
+        if (length >= strlen(name) && strncasecmp(option, name, strlen(name)) == 0)
+            return (sl_text){option + strlen(name), length - strlen(name)};
+        at += length + 1;
+    }
+    return (sl_text){NULL, 0};
+}
+
+/* The URI cannot be told to forget what it names, and of two lists nobody knows which is meant. */
+static bool check_compression(const sl_options *options, const parts *p, sl_error *error) {
+    const char *wanted = sl_option_string(options, "wire-compression");
+    sl_text named = named_compressors(p);
+    if (!wanted || !named.bytes || sl_text_equal(named, sl_text_of(wanted)))
+        return true;
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "--wire-compression %s: --uri says compressors=%.*s already; leave one of them "
+                        "out", wanted, (int)named.length, named.bytes);
+}
+
 static void put_together(writer *w, const sl_options *options, const parts *p, const char *password,
                          const char *key_password) {
     static const struct {
@@ -210,6 +234,9 @@ static void put_together(writer *w, const sl_options *options, const parts *p, c
     put_option(w, "tlsCertificateKeyFilePassword", *key_password ? key_password : NULL);
     put_option(w, "tlsAllowInvalidHostnames", any_name ? "true" : NULL);
     put_option(w, "tls", tls || any_name ? "true" : NULL);
+    const char *compression = sl_option_string(options, "wire-compression");
+    if (compression && strcmp(compression, "none") != 0 && !named_compressors(p).bytes)
+        put_option(w, "compressors", compression);
     if (w->text[w->used - 1] == '?') /* nothing was asked for: as it was */
         w->text[--w->used] = '\0';
 }
@@ -225,7 +252,8 @@ bool sl_connection_string(const sl_options *options, char **uri, sl_error *error
         return *uri || sl_error_memory(error, "connecting");
     }
     look_at_config_file(options, &p);
-    bool ok = find_password(options, &p, password, error) &&
+    bool ok = check_compression(options, &p, error) &&
+              find_password(options, &p, password, error) &&
               find_key_password(options, key_password, error);
     if (ok && (p.password.length || *password || *key_password))
         sl_secret_guard_process();

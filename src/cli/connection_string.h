@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection string: what --uri says, with what the options about users and TLS add. Both
+/* The connection string: what --uri says, with what the options about users, TLS and compression add. Both
  * programs take these options, under the names that the vendor's tools give them. */
 #ifndef SHARDLOAD_CLI_CONNECTION_STRING_H
 #define SHARDLOAD_CLI_CONNECTION_STRING_H
@@ -32,7 +32,12 @@
      "Connection", "What that key is encrypted with; asked for when empty.", SL_SECRET, NULL},      \
     {"tlsAllowInvalidHostnames", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, commands, "Connection", \
      "Accept a certificate made out to another name, as through a tunnel. Whoever has any "         \
-     "certificate of a trusted authority can then pose as the server.", SL_OPEN, NULL}
+     "certificate of a trusted authority can then pose as the server.", SL_OPEN, NULL},             \
+    {"wire-compression", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0,          \
+     commands, "Connection",                                                                        \
+     "Compress what goes over the network, where the server allows it: worth it when the network "  \
+     "is slow. Without it, what compressors= in --uri says; the two are not taken together.",       \
+     SL_OPEN, NULL}
 
 /* Makes the connection string that the driver takes, with user and password in it, asking for
  * what is missing. Free it with sl_secret_free. False with the error set. */

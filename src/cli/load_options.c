@@ -191,8 +191,8 @@ const sl_option_row sl_load_rows[] = {
     {"try-routes", 0, SL_OPTION_LIST, "WAY,...", NULL, NULL, 0, 0, TUNE, TRIALS,
      "Ways to try that batches take: mongos,direct.", false, sl_check_routes},
     {"try-wire-compression", 0, SL_OPTION_LIST, "NAME,...", NULL, NULL, 0, 0, TUNE, TRIALS,
-     "Compressors of the connection to try (compressors= in --uri): none, snappy, zlib, zstd. The "
-     "server must allow them, or nothing is compressed.", false, sl_check_compressors},
+     "Values of --wire-compression to try: none, snappy, zlib, zstd. The server must allow them, or "
+     "nothing is compressed.", false, sl_check_compressors},
     {"search", 0, SL_OPTION_CHOICE, "KIND", "adaptive", "adaptive|grid", 0, 0, TUNE, TRIALS,
      "adaptive: each trial is chosen by what is known already, a quarter of the grid at most, but 8 "
      "where that is more. grid: every setting, --repeats times.", false, NULL},

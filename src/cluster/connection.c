@@ -214,6 +214,24 @@ static bool check_mechanism(const mongoc_uri_t *uri, sl_error *error) {
                         "--tlsCertificateKeyFile");
 }
 
+/* The driver passes over compressors that it has not been built with, and compresses nothing when
+ * it has none of those that are named. */
+static bool check_compression(const char *text, const mongoc_uri_t *uri, sl_error *error) {
+    static const char name[] = "compressors=";
+    const char *query = strchr(text, '?');
+    const char *named = query ? strcasestr(query, name) : NULL;
+    named = named ? named + strlen(name) : "";
+    int length = (int)strcspn(named, "&;");
+    return length == 0 || (length == 4 && strncasecmp(named, "none", 4) == 0) ||
+           bson_count_keys(mongoc_uri_get_compressors(uri)) > 0 ||
+           sl_error_set(
+               error, SL_EXIT_USAGE,
+               "the driver of this build cannot compress a connection with %.*s, which "
+               "--wire-compression or compressors= in --uri asks for; choose another one of "
+               "snappy, zlib and zstd, or leave it out",
+               length, named);
+}
+
 /* The first command of a connection has been refused because of the user: says which one. */
 static void name_refused_user(const sl_connection *connection, sl_error *error) {
     const mongoc_uri_t *uri = connection->uri;
@@ -306,7 +324,8 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
         mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
 
-    if (!check_mechanism(made->uri, error) || !sl_preflight(made->uri, error)) {
+    if (!check_mechanism(made->uri, error) || !check_compression(uri, made->uri, error) ||
+        !sl_preflight(made->uri, error)) {
         sl_error_prefix(error, "cannot use %s", made->display_uri);
         goto fail;
     }

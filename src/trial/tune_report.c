@@ -144,14 +144,8 @@ char *sl_tune_yaml(const sl_tune *tune) {
           "# to the command line: --threads auto --batch-size auto\n", out);
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++) {
         const char *value = sl_tune_value(tune, tune->search.recommended, d);
-        if (d == SL_TUNE_WIRE_COMPRESSION) { /* which is no option but part of --uri */
-            if (tune->dimensions[d].count > 1)
-                fprintf(out, "# and in the connection string: %s%s\n",
-                        strcmp(value, "none") == 0 ? "no compressors=" : "compressors=",
-                        strcmp(value, "none") == 0 ? "" : value);
-        } else if (*value) {
+        if (*value)
             fprintf(out, "%s: %s\n", sl_tune_option(d), value);
-        }
     }
     return fclose(out) == 0 ? text : NULL;
 }

@@ -73,7 +73,7 @@ void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *docum
 
 /* ---- a setting as a configuration ---- */
 
-/* The connection string with another list of compressors. To be freed. */
+/* The connection string with a compressor, unless it names one. To be freed. */
 static char *with_wire_compression(const char *uri, const char *compressor) {
     size_t room = strlen(uri) + strlen(compressor) + 32;
     char *made = malloc(room);
@@ -81,8 +81,10 @@ static char *with_wire_compression(const char *uri, const char *compressor) {
         return NULL;
     const char *hosts = strstr(uri, "://");
     const char *slash = hosts ? strchr(hosts + 3, '/') : NULL;
-    const char *joint = strchr(uri, '?') ? "&" : slash ? "?" : "/?";
-    if (*compressor && strcmp(compressor, "none") != 0)
+    const char *query = strchr(uri, '?');
+    const char *joint = query ? "&" : slash ? "?" : "/?";
+    bool named = query && strcasestr(query, "compressors=");
+    if (*compressor && strcmp(compressor, "none") != 0 && !named)
         snprintf(made, room, "%s%scompressors=%s", uri, joint, compressor);
     else
         snprintf(made, room, "%s", uri);
@@ -94,7 +96,7 @@ static void make_options(const sl_tune *tune, const size_t *at, bson_t *options)
     bson_init(options);
     bson_copy_to_excluding_noinit(tune->config->load->options, options, names[0].option,
                                   names[1].option, names[2].option, names[3].option,
-                                  names[4].option, names[5].option, NULL);
+                                  names[4].option, names[5].option, names[6].option, NULL);
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
         sl_tune_append_value(options, names[d].option, d, value_at(tune, at, d));
 }

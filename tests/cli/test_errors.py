@@ -74,6 +74,20 @@ class WrongOptions(ErrorCase):
                 self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
                            self.good)
 
+    def test_compressions_that_there_are_not(self):
+        target = ["-d", "x", "-c", "y"]
+        outcome = self.fails(support.EXIT_USAGE, "load", "--uri",
+                             "mongodb://127.0.0.1:1/?compressors=lzo&w=1", *target, self.good)
+        self.assertIn("cannot compress a connection with lzo", outcome.err)
+        self.assertIn("snappy, zlib and zstd", outcome.err)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--wire-compression", "lzo", *target,
+                             self.good)
+        self.assertIn("none|snappy|zlib|zstd", outcome.err)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--uri",
+                             "mongodb://127.0.0.1:1/?compressors=zlib", "--wire-compression", "zstd",
+                             *target, self.good)
+        self.assertIn("--wire-compression zstd: --uri says compressors=zlib already", outcome.err)
+
     def test_wrong_index_specifications(self):
         for spec in ("{t", "[]", '"t"', "{}", '{"t": "sideways"}'):
             with self.subTest(spec):

@@ -163,6 +163,35 @@ class OneServer(TuneCase):
                           for z in ("none", "zlib")})
         self.assertEqual({s["threads"] for s in settings}, {2})
 
+    def unpacked(self, compressor):
+        """Bytes that the server has had in messages of this compression, as they were before."""
+        network = self.client.admin.command("serverStatus")["network"]["compression"]
+        return network[compressor]["decompressor"]["bytesOut"]
+
+    def test_a_recommended_compression_is_that_of_the_load(self):
+        fast = self.scratch / "fast.yaml"
+        self.tune("--try-threads", 2, "--try-batch-sizes", 1000, "--trial-bytes", "2MiB",
+                  "--try-wire-compression", "zlib", "--max-trials", 1, "--save", fast)
+        self.assertIn("\nwire-compression: zlib\n", fast.read_text("utf-8"))
+        before = self.unpacked("zlib")
+        _, work = self.load("--config", fast, self.path, collection="loaded")
+        record = support.run_record(work)
+        self.assertEqual(record["options"]["wire-compression"], "zlib")
+        self.assertGreater(self.unpacked("zlib") - before, record["accounting"]["bsonBytes"])
+
+    def test_a_compression_that_is_given_is_kept(self):
+        before = self.unpacked("snappy")
+        self.tune("--try-threads", 2, "--try-batch-sizes", 1000, "--trial-bytes", "2MiB",
+                  "--wire-compression", "snappy", "--max-trials", 1)
+        record = self.record()
+        self.assertEqual(record["dimensions"]["wireCompression"], ["snappy"])
+        written = (self.work / "trial-001/run.json").read_text("utf-8")
+        self.assertEqual(written.count('"wire-compression"'), 1)
+        self.assertGreater(self.unpacked("snappy") - before, record["sample"]["bsonBytes"])
+        outcome = self.tune("--wire-compression", "snappy", "--try-wire-compression", "none,zlib",
+                            code=support.EXIT_USAGE)
+        self.assertIn("leave one of them out", outcome.err)
+
     def test_interrupted(self):
         """Nothing is left in the cluster, and what was measured is told."""
         running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, *SMALL,

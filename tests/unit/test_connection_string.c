@@ -66,6 +66,12 @@ static void options_become_parts_of_the_string(void **state) {
          "mongodb+srv://h/?tlsCertificateKeyFile=k&tlsCertificateKeyFilePassword=p%26&tls=true"},
         {"-u a -p b --authenticationDatabase c --authenticationMechanism SCRAM-SHA-1",
          "mongodb://a:b@h/?authSource=c&authMechanism=SCRAM-SHA-1"},
+        {"--wire-compression zstd", "mongodb://h/?compressors=zstd"},
+        {"--wire-compression none", "mongodb://h/"},
+        {"--uri mongodb://h?w=1 --tls --wire-compression zlib",
+         "mongodb://h/?w=1&tls=true&compressors=zlib"},
+        {"--uri mongodb://h/?compressors=zstd&w=1 --wire-compression zstd", /* the same: once */
+         "mongodb://h/?compressors=zstd&w=1"},
         {"--uri nonsense -u a -p b", "nonsense"}, /* for the driver to refuse */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -89,10 +95,26 @@ static void a_password_needs_somebody(void **state) {
     unsetenv("SL_TEST_PASSWORD");
 }
 
+static void compression_is_said_in_one_place(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "--uri mongodb://h/?w=1&compressors=snappy --wire-compression zstd",
+        "--uri mongodb://h/?COMPRESSORS=snappy&w=1 --wire-compression none",
+        "--uri mongodb://h/?compressors=snappy,zstd --wire-compression zstd"};
+    sl_error error;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_null(string_of(lines[i], &error));
+        assert_int_equal(error.code, SL_EXIT_USAGE);
+        assert_non_null(strstr(error.message, "--uri says compressors=snappy"));
+        assert_non_null(strstr(error.message, "leave one of them out"));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_become_parts_of_the_string),
         cmocka_unit_test(a_password_needs_somebody),
+        cmocka_unit_test(compression_is_said_in_one_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
