@@ -33,6 +33,20 @@ class TuneCase(support.ClusterCase):
     def record(self):
         return json.loads((self.work / "tune.json").read_text("utf-8"))
 
+    def loads(self):
+        """The record of each load of the tuning, in the order in which they ran: what each is said to
+        be stands in its options."""
+        folders = sorted(self.work.glob("probe-*")) + sorted(self.work.glob("trial-*"))
+        return [support.run_record(folder) for folder in folders]
+
+    def through_a_proxy(self):
+        """A proxy that counts the batches of trials, and the connection string that leads through it."""
+        host, port = self.uri.split("://")[1].split("/")[0].rsplit(":", 1)
+        between = proxy.Proxy(int(port), lambda name: ".tune." in name and
+                              not name.endswith(".sources"))
+        self.addCleanup(between.close)
+        return between, f"mongodb://{host}:{between.port}/"
+
     def collections(self):
         return sorted(self.database.list_collection_names())
 
@@ -162,6 +176,46 @@ class OneServer(TuneCase):
                          {(c, w, z) for c in (False, True) for w in ("1", "majority")
                           for z in ("none", "zlib")})
         self.assertEqual({s["threads"] for s in settings}, {2})
+
+    def test_the_server_sees_the_layout_and_the_write_concern_of_each_trial(self):
+        """By its profiler: what was made and sent, not what the trial's record says was asked for."""
+        self.database.create_collection("system.profile", capped=True, size=64 << 20)
+        self.database.command("profile", 2)
+        self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB", "--try-clustered",
+                  "--try-write-concerns", "1,majority", "--try-compressors", "none,zstd", "--search",
+                  "grid", "--repeats", 1)
+        self.database.command("profile", 0)
+        seen = []
+        for entry in self.database["system.profile"].find().sort("$natural", 1):
+            command = entry.get("command", {})
+            name = str(command.get("create") or command.get("insert"))
+            if ".tune." not in name or name.endswith(".sources"):
+                continue
+            if "create" in command:
+                engine = command.get("storageEngine", {}).get("wiredTiger", {})
+                seen.append({"clustered": "clusteredIndex" in command, "journaled": set(),
+                             "compressor": engine.get("configString", "").split("=")[-1],
+                             "largest": 0})
+            else:
+                seen[-1]["journaled"].add(bool(command["writeConcern"].get("j")))
+                seen[-1]["largest"] = max(seen[-1]["largest"], entry["ninserted"])
+        said = [{"clustered": options["clustered"], "compressor": options["compressor"],
+                 "journaled": {options["write-concern"] == "majority"},  # which it means on a lone server
+                 "largest": options["batch-size"]}
+                for options in (load["options"] for load in self.loads())]
+        self.assertEqual(seen, said)
+        self.assertEqual(len({str(load) for load in said}), 8, "not all settings were tried")
+
+    def test_the_server_unpacks_what_trials_with_compression_send(self):
+        before = self.unpacked("zlib")
+        self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB",
+                  "--try-wire-compression", "none,zlib", "--search", "grid", "--repeats", 2)
+        sent = {"none": 0, "zlib": 0}
+        for load in self.loads():
+            sent[load["options"]["wire-compression"]] += load["accounting"]["bsonBytes"]
+        unpacked = self.unpacked("zlib") - before
+        self.assertGreater(unpacked, sent["zlib"])
+        self.assertLess(unpacked, sent["zlib"] + 0.3 * sent["none"])
 
     def unpacked(self, compressor):
         """Bytes that the server has had in messages of this compression, as they were before."""
@@ -361,13 +415,11 @@ queries:
         self.assertEqual(self.left_out(), set())
 
     def test_a_first_load_that_was_slowed_down_does_not_make_trials_short(self):
-        host, port = self.uri.split("://")[1].split("/")[0].rsplit(":", 1)
-        between = proxy.Proxy(int(port), lambda name: ".tune." in name)
-        self.addCleanup(between.close)
+        between, through = self.through_a_proxy()
         between.on_batch(1, proxy.call(lambda: time.sleep(4)))
-        self.shardload("tune", "--uri", f"mongodb://{host}:{between.port}/", "-d", self.database_name,
-                       "-c", "t", "--work-dir", self.work, "--format", "ycsb", "--records", "3M",
-                       "--try-threads", 2, "--try-batch-sizes", 1000, "--max-trials", 1)
+        self.shardload("tune", "--uri", through, "-d", self.database_name, "-c", "t", "--work-dir",
+                       self.work, "--format", "ycsb", "--records", "3M", "--try-threads", 2,
+                       "--try-batch-sizes", 1000, "--max-trials", 1)
         loads = [support.run_record(folder)["accounting"]["inserted"]
                  for folder in sorted(self.work.glob("trial-*"))]
         record = self.record()
@@ -445,6 +497,17 @@ class Refused(TuneCase):
 
 
 class TwoShards(TuneCase):
+    def test_trials_of_the_direct_route_do_not_pass_the_router(self):
+        between, through = self.through_a_proxy()
+        self.shardload("tune", "--uri", through, "-d", self.database_name, "-c", "t", "--work-dir",
+                       self.work, "-j", 2, "--batch-size", 1000, "--trial-bytes", "2MiB",
+                       "--try-routes", "mongos,direct", "--search", "grid", "--repeats", 2, self.path)
+        batches = {"mongos": 0, "direct": 0}
+        for load in self.loads():
+            batches[load["options"]["route"]] += load["accounting"]["batches"]
+        self.assertGreater(batches["direct"], 0)
+        self.assertEqual(between.batches, batches["mongos"])
+
     def test_each_thread_fills_a_batch_for_each_shard(self):
         outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "1000,10k", "--trial-bytes",
                             "4600KiB", "--max-trials", 2)
