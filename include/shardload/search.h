@@ -68,6 +68,7 @@ typedef struct sl_search {
     size_t trials;      /* that gave the rates of all cells; 0 when no cell works */
     size_t grid_trials; /* what the full grid costs */
     double noise;       /* relative standard deviation of a single trial */
+    bool noise_measured; /* by repeated trials; else too few, and it is the likeliest of some */
     bool ended_early;   /* by SL_TRIAL_STOP */
 } sl_search;
 

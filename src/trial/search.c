@@ -235,13 +235,16 @@ static double median_of(const double *rates, size_t count) {
 
 static void judge(sl_search_state *run) {
     sl_search *search = run->search;
-    search->noise = sl_surface_noise(run->surface);
+    search->noise = sl_surface_noise(run->surface, &search->noise_measured);
+    double interval = INTERVAL;
+    if (search->noise_measured) /* Student's, nearly: few trials do not measure it well */
+        interval *= 1 + 0.93 / (double)sl_surface_repeated(run->surface);
     search->best = sl_find_best(run);
     for (size_t i = 0; i < search->count; i++) {
         sl_search_cell *cell = &search->cells[i];
         if (cell->trials == 0)
             continue;
-        double spread = INTERVAL * search->noise * sqrt(sl_surface_median_variance(cell->trials));
+        double spread = interval * search->noise * sqrt(sl_surface_median_variance(cell->trials));
         cell->rate = median_of(cell->rates, cell->trials);
         cell->low = cell->rate * exp(-spread);
         cell->high = cell->rate * exp(spread);

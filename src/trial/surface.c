@@ -8,7 +8,8 @@
  *
  * How rough the surface is along each ordered dimension and how noisy trials are is not known
  * beforehand: the likeliest of a small table of values is taken, given what has been measured. What
- * repeated trials of one cell say of the noise is part of that likelihood.
+ * repeated trials of one cell say of the noise is part of that likelihood. Once there are enough of
+ * them, what is told of the noise is measured by them alone; the table is for the model.
  *
  * All cells with trials together are a few dozen as a rule, so that everything is computed anew for
  * each fit, with dense matrices. Of more than that, a part spread evenly over them is enough to
@@ -23,6 +24,8 @@
 #define OTHER_VALUE 0.85 /* correlation of two cells that differ in an unordered dimension */
 #define NOISE_USUAL 0.04 /* what trials scatter by when nothing is known yet */
 #define MODEL_CELLS 64   /* of those with trials, at most so many choose the model */
+#define SPARE_ENOUGH 8   /* repeated trials that the noise is measured by */
+#define NOISE_LEAST 0.001
 
 /* Reach of the correlation along an ordered dimension, in shares of its length. */
 static const double reaches[] = {0.3, 0.6, 1.2};
@@ -330,6 +333,12 @@ double sl_surface_difference(const sl_surface *surface, size_t a, size_t b) {
     return sqrt(fmax(surface->variances[a] + surface->variances[b] - 2 * common, JITTER));
 }
 
-double sl_surface_noise(const sl_surface *surface) {
-    return surface->model.noise;
+size_t sl_surface_repeated(const sl_surface *surface) {
+    return surface->spare;
+}
+
+double sl_surface_noise(const sl_surface *surface, bool *measured) {
+    *measured = surface->spare >= SPARE_ENOUGH;
+    return *measured ? fmax(sqrt(surface->scatter / (double)surface->spare), NOISE_LEAST)
+                     : surface->model.noise;
 }

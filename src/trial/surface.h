@@ -25,7 +25,10 @@ double sl_surface_deviation(const sl_surface *surface, size_t cell);
 double sl_surface_difference(const sl_surface *surface, size_t a, size_t b);
 /* The variance of the median of `trials` trials, at least one, in variances of a single one. */
 double sl_surface_median_variance(size_t trials);
-/* The relative standard deviation of one trial. */
-double sl_surface_noise(const sl_surface *surface);
+/* How many trials there are besides the first of each cell. */
+size_t sl_surface_repeated(const sl_surface *surface);
+/* The relative standard deviation of one trial: `*measured` by those, where there are enough; else the
+ * likeliest. */
+double sl_surface_noise(const sl_surface *surface, bool *measured);
 
 #endif

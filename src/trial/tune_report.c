@@ -86,6 +86,7 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
         INT64(record, "best", tune->search.best);
         INT64(record, "recommended", tune->search.recommended);
         BSON_APPEND_DOUBLE(record, "noise", rounded(tune->search.noise, 10000));
+        BSON_APPEND_BOOL(record, "noiseMeasured", tune->search.noise_measured);
     }
     INT64(record, "trials", tune->search.trials);
     INT64(record, "gridTrials", tune->search.grid_trials);

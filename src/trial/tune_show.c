@@ -187,9 +187,15 @@ static void show_recommendation(const sl_tune *tune) {
                "2 %% faster, and it is dearer\n",
                sl_tune_describe(tune, best->at, text, sizeof text),
                sl_human_count((uint64_t)best->rate, rate));
-    if (search->noise > TOLD_APART)
-        printf("  trials of one setting differ by %.0f %%: the machines are busy with something "
-               "else, or the trials too short\n", 100 * search->noise);
+    if (search->noise > TOLD_APART && search->noise_measured)
+        printf(
+            "  trials of one setting differ by %.0f %% (standard deviation): the machines are busy "
+            "with something else, or the trials too short\n",
+            100 * search->noise);
+    else if (search->noise > TOLD_APART)
+        printf("  trials of one setting seem to differ by some %.0f %%; too few were repeated to "
+               "measure that\n",
+               100 * search->noise);
     if (chosen->trials < 2)
         printf("  it was tried once only: take it for a first guess\n");
     printf("  %zu trials; all settings %u times would have been %zu\n", search->trials,

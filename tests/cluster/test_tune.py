@@ -3,6 +3,7 @@
 machine; but that it measures what it says, leaves nothing behind, and that a load takes what it
 recommends."""
 import json
+import math
 import os
 import re
 import signal
@@ -73,6 +74,12 @@ class TuneCase(support.ClusterCase):
                 self.assertLess(setting["rate"], setting["high"])
         for name in ("best", "recommended"):
             self.assertTrue(settings[record[name]]["trials"], name)
+        logs = [[math.log(trial["rate"]) for trial in setting["trials"]] for setting in settings]
+        spare = sum(len(rates) - 1 for rates in logs if rates)
+        self.assertIs(record["noiseMeasured"], spare >= 8)
+        if spare >= 8:
+            scatter = sum((rate - sum(rates) / len(rates)) ** 2 for rates in logs for rate in rates)
+            self.assertAlmostEqual(record["noise"], max((scatter / spare) ** 0.5, 0.001), delta=2e-4)
         loads = sorted(self.work.glob("trial-*"))
         self.assertEqual(len(loads), record["trials"] + 2 + len(record.get("storage", [])),
                          "two loads to warm up are not counted, nor those for storage")

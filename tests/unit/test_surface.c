@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a search says of the noise of its trials. If it were wrong, intervals would promise what
+ * they do not hold, and a figure would pass for a measurement that is none. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <shardload/search.h>
+
+#define SEEDS 400
+#define RATE 1e5
+
+typedef struct world {
+    double noise;
+    uint64_t random;
+} world;
+
+static double uniform(world *w) {
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    return (double)(w->random >> 11) / 9007199254740992.0;
+}
+
+static double normal(world *w) {
+    return sqrt(-2 * log(uniform(w) + 1e-18)) * cos(6.283185307179586 * uniform(w));
+}
+
+static sl_trial_result measure(void *context, const size_t *at, double *rate) {
+    world *w = context;
+    (void)at;
+    *rate = RATE * exp(w->noise * normal(w));
+    return SL_TRIAL_MEASURED;
+}
+
+/* A whole grid of two by two settings that are all alike. */
+static void search(double noise, unsigned repeats, uint64_t seed, sl_search *result) {
+    const sl_search_dimension dimensions[] = {{"threads", 2, true, 0}, {"batch-size", 2, true, 0}};
+    world w = {noise, (seed + 1) * 0x9e3779b97f4a7c15u};
+    const sl_search_plan plan = {.dimensions = dimensions,
+                                 .dimension_count = 2,
+                                 .repeats = repeats,
+                                 .kind = SL_SEARCH_GRID,
+                                 .seed = seed,
+                                 .measure = measure,
+                                 .context = &w};
+    sl_error error = {0};
+    for (int i = 0; i < 10; i++)
+        uniform(&w);
+    assert_true(sl_search_run(&plan, result, &error));
+}
+
+/* Also one that is larger than any that the model reckons with, and any size in between. */
+static void noise_is_measured(void **state) {
+    static const double noises[] = {0.004, 0.025, 0.13, 0.27, 0.45, 0.9};
+    (void)state;
+    for (size_t i = 0; i < sizeof noises / sizeof noises[0]; i++) {
+        double square = 0;
+        size_t covered = 0, cells = 0;
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            sl_search result;
+            search(noises[i], 5, seed + 1000 * i, &result);
+            assert_true(result.noise_measured);
+            square += result.noise * result.noise / SEEDS;
+            for (size_t c = 0; c < result.count; c++, cells++)
+                covered += result.cells[c].low < RATE && RATE < result.cells[c].high;
+            sl_search_clear(&result);
+        }
+        print_message(
+            "noise %.3f: measured as %.3f; of %zu intervals of 90 %%, %zu hold the truth\n",
+            noises[i], sqrt(square), cells, covered);
+        assert_true(fabs(sqrt(square) / noises[i] - 1) < 0.1);
+        assert_in_range(covered * 100, 87 * cells, 93 * cells);
+    }
+}
+
+static double scatter_of(const sl_search *result, size_t *spare) {
+    double scatter = 0;
+    *spare = 0;
+    for (size_t c = 0; c < result->count; c++) {
+        const sl_search_cell *cell = &result->cells[c];
+        double mean = 0;
+        for (size_t k = 0; k < cell->trials; k++)
+            mean += log(cell->rates[k]) / (double)cell->trials;
+        for (size_t k = 0; k < cell->trials; k++)
+            scatter += pow(log(cell->rates[k]) - mean, 2);
+        *spare += cell->trials - 1;
+    }
+    return scatter;
+}
+
+static void it_is_the_scatter_of_repeated_trials_once_there_are_eight(void **state) {
+    (void)state;
+    for (unsigned repeats = 1; repeats <= 4; repeats++) {
+        sl_search result;
+        size_t spare;
+        search(0.2, repeats, 7, &result);
+        double scatter = scatter_of(&result, &spare);
+        assert_int_equal(spare, 4 * (repeats - 1));
+        assert_true(result.noise_measured == (spare >= 8));
+        if (result.noise_measured)
+            assert_true(fabs(result.noise - sqrt(scatter / (double)spare)) < 1e-9);
+        sl_search_clear(&result);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_is_measured),
+        cmocka_unit_test(it_is_the_scatter_of_repeated_trials_once_there_are_eight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
