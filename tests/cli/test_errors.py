@@ -269,7 +269,7 @@ class WrongPlaces(ErrorCase):
         read_end, write_end = os.pipe()
         self.addCleanup(os.close, write_end)  # open until then: more could come at any time
         running = self.start("shardload", "load", "--sink", "bson:/dev/full", "-j", 2,
-                             "--work-dir", "w", "-", stdin=read_end)
+                             "--batch-size", 1000, "--work-dir", "w", "-", stdin=read_end)
         os.close(read_end)
         data = (HEADER + "\n" + "".join(
             ROW.format(id=n) + "\n" for n in range(1, 20000))).encode()
