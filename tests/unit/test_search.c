@@ -470,7 +470,7 @@ static void test_noise_is_learnt_without_an_ordered_dimension(void **state) {
                                      .context = &g};
         sl_search result;
         sl_error error = {0};
-        g.random = seed + 1;
+        g.random = (seed + 1) * 0x9e3779b97f4a7c15u;
         assert_true(sl_search_run(&plan, &result, &error));
         assert_in_range((uint64_t)(1000 * result.noise), 99, 301);
         for (size_t i = 0; i < result.count; i++, cells++)

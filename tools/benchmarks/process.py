@@ -9,6 +9,7 @@ So nothing large is ever held here, and `floor` says how much it is.
 """
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -70,6 +71,15 @@ def with_signals_held(function):
         return function()
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
+
+
+def remove_folder(folder):
+    """Deletes it, also when a server that is just ending still writes into it."""
+    for _ in range(50):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            return
+        time.sleep(0.1)
 
 
 def floor():

@@ -8,7 +8,6 @@ shards, else more shards would simply be given more memory.
 """
 import datetime
 import json
-import shutil
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 from . import machine, report, shards_report
 from .bench import Bench
 from .figures import Line, Skip
-from .process import Failure, run, with_signals_held
+from .process import Failure, remove_folder, run, with_signals_held
 from .shards_options import GIB, read_options, size_text
 
 SERVER_MEMORY = 250 << 20  # bytes that a server takes besides its cache: a cautious guess
@@ -250,4 +249,4 @@ def clean_up(bench, folder):
         bench.servers.stop()
     except Failure as failure:
         bench.say(f"stopping the servers: {failure}")
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
