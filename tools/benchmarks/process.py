@@ -14,6 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from functools import partial
 from typing import NamedTuple
 
 
@@ -63,14 +64,38 @@ def end(process):
         process.wait()
 
 
+class Interruption:
+    """SIGINT and SIGTERM: an exception at once, or after what must not be cut in two. Held here and
+    not by the system, whose mask a program that is started meanwhile would keep."""
+
+    held = False
+    waiting = False
+
+    @classmethod
+    def listen(cls):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as a shell's background jobs have it
+                signal.signal(number, cls.arrive)
+
+    @classmethod
+    def arrive(cls, _number, _frame):
+        if not cls.held:
+            raise KeyboardInterrupt
+        cls.waiting = True
+
+
 def with_signals_held(function):
-    """What must not be cut in two: servers that are being stopped, data that is being deleted."""
-    held = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    """What must not be cut in two: servers that are being stopped, data that is being deleted, a
+    program that has been started and is not known yet."""
+    outermost, Interruption.held = not Interruption.held, True
     try:
         return function()
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
+        if outermost:
+            Interruption.held = False
+            if Interruption.waiting:
+                Interruption.waiting = False
+                raise KeyboardInterrupt
 
 
 def remove_folder(folder):
@@ -100,9 +125,13 @@ def run_together(commands, allowed=(0,)):
         outputs = [tempfile.TemporaryFile() for _ in commands]
         begun = time.monotonic()
         processes, ended = [], []
+
+        def begin(words, output):
+            processes.append(start(words, stdout=output, stderr=errors))
+
         try:
             for words, output in zip(commands, outputs):
-                processes.append(start(words, stdout=output, stderr=errors))
+                with_signals_held(partial(begin, words, output))
             for process, output in zip(processes, outputs):
                 _, status, used = os.wait4(process.pid, 0)
                 wall = time.monotonic() - begun
