@@ -156,10 +156,10 @@ static void draw_shares(const sl_preview *preview, FILE *out) {
         double share = preview->shard_share[i];
         size_t length = most > 0 ? (size_t)(share / most * SHARE_BAR + 0.5) : 0;
         memset(bar, '#', length);
+        snprintf(name, sizeof name, "%c ", sign_of(i));
         if (preview->topology)
-            snprintf(name, sizeof name, "%c %.20s", sign_of(i), preview->topology->shards[i].name);
-        else
-            snprintf(name, sizeof name, "%c", sign_of(i));
+            sl_text_printable(sl_text_of(preview->topology->shards[i].name), name + 2,
+                              sizeof name - 2);
         fprintf(out, "  %-14s %15s %10s %6.1f %%  %s\n", name,
                 count(share * preview->all.documents.value, human),
                 sl_human_bytes(share * preview->all.bson_bytes.value, bytes), 100 * share, bar);
