@@ -90,6 +90,7 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
     char setting[200], human[SL_HUMAN_ROOM];
     sl_tune_describe(tune, at, setting, sizeof setting);
     size_t cell = sl_tune_cell(tune, at);
+    double after = sl_seconds_since(tune->begun);
     if (!sl_tune_load_once(tune, at, tune->share, SL_TUNE_FOR_RATE, &figures)) {
         /* What has worked before is not refused: something else is wrong. */
         if (tune->search.cells[cell].trials > 0 || !sl_tune_was_refused(tune))
@@ -104,7 +105,7 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
         return SL_TRIAL_STOP;
     }
     tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] =
-        (sl_tune_trial){figures.documents, figures.seconds};
+        (sl_tune_trial){after, figures.documents, figures.seconds};
     *rate = (double)figures.documents / figures.seconds;
     sl_log_info("trial %zu of at most %zu: %s: %s documents/s", tune->search.trials + 1,
                 tune->planned, setting, sl_human_count((uint64_t)*rate, human));

@@ -66,6 +66,7 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
         for (size_t k = 0; k < cell->trials; k++) {
             const sl_tune_trial *one = &tune->trials[i * SL_TUNE_TIMES_MAX + k];
             begin_item(&trials, k, &trial);
+            BSON_APPEND_DOUBLE(&trial, "afterSeconds", rounded(one->after, 1000));
             INT64(&trial, "documents", one->documents);
             BSON_APPEND_DOUBLE(&trial, "seconds", one->seconds);
             BSON_APPEND_DOUBLE(&trial, "rate", rounded(cell->rates[k], 10));

@@ -13,6 +13,7 @@
 
 /* One counted trial, for tune.json. */
 typedef struct sl_tune_trial {
+    double after; /* seconds from the start of the tuning: machines change meanwhile */
     uint64_t documents;
     double seconds; /* of the load phase */
 } sl_tune_trial;
