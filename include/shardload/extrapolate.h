@@ -10,9 +10,17 @@
 /* How the time of a phase grows with the number of documents n. */
 typedef enum sl_growth {
     SL_GROWS_NOT,        /* connecting, placing ranges */
-    SL_GROWS_LINEARLY,   /* a + b n: loading, counting, scanning */
-    SL_GROWS_AS_SORTING, /* a + b n log n: building an index */
+    SL_GROWS_LINEARLY,   /* a + b n^(1 + e): loading, counting, scanning */
+    SL_GROWS_AS_SORTING, /* a + b n^(1 + e) log n: building an index */
 } sl_growth;
+
+/* What is known of a phase beforehand. */
+typedef struct sl_growth_model {
+    sl_growth growth;
+    double fixed_deviation;     /* a is zero, give or take so many seconds; INFINITY: nothing is known */
+    double steepness;           /* e is this, */
+    double steepness_deviation; /* give or take this much; 0: it is known */
+} sl_growth_model;
 
 /* One measurement of a phase. */
 typedef struct sl_timing {
@@ -24,6 +32,7 @@ typedef struct sl_timing {
 typedef struct sl_prediction {
     double seconds;
     double low, high; /* two standard deviations to either side, but never below 0 */
+    double steep;     /* of these, the standard deviation for what is not known of e, in seconds */
 } sl_prediction;
 
 /* Documents of the whole, by a sample, with the standard deviation of that number. */
@@ -34,15 +43,16 @@ typedef struct sl_size {
 
 /* What the phase will take at `size`.
  *
- * A line is laid through the timings, each weighted by its deviation. `fixed_deviation` is what is
- * known beforehand of the line's fixed part: zero, give or take so many seconds; INFINITY when
- * nothing is. It keeps the fixed part of a short sample, which cannot be told from noise, from being
- * multiplied, and hardly matters for a long one. Neither part of the line is ever negative. With no
- * timing at all the prediction is zero. */
-sl_prediction sl_extrapolate(sl_growth growth, double fixed_deviation, const sl_timing *timings,
-                             size_t count, sl_size size);
+ * A line is laid through the timings, each weighted by its deviation. What is known beforehand of its
+ * fixed part keeps that of a short sample, which cannot be told from noise, from being multiplied, and
+ * hardly matters for a long one. Neither part of the line is ever negative. Lines are laid for many e,
+ * and count by how well they fit and by what is known of e. With no timing at all the prediction is
+ * zero. */
+sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
+                             sl_size size);
 
-/* The sum of phases that follow each other, whose errors are independent. */
+/* The sum of phases that follow each other. Their errors are independent but for those of e, which have
+ * one cause, what only large loads meet, and add up. */
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count);
 
 /* A point of a load's series: documents acknowledged since it began. */

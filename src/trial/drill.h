@@ -27,8 +27,7 @@ typedef enum sl_drill_phase {
 
 typedef struct sl_phase_row {
     const char *name;
-    sl_growth growth;
-    double fixed_deviation; /* for sl_extrapolate */
+    sl_growth_model model;
 } sl_phase_row;
 
 extern const sl_phase_row sl_drill_phases[PHASES];

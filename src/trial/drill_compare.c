@@ -154,7 +154,7 @@ static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
     if (before < 0 || after < 0)
         return;
     double ratio = before > 0 ? after / before : NAN;
-    bool scaled = per_document && row->growth != SL_GROWS_NOT;
+    bool scaled = per_document && row->model.growth != SL_GROWS_NOT;
     if (scaled)
         ratio *= documents_of(last) / documents_of(now);
     if (before < 0.001 || after < 0.001)
@@ -184,7 +184,7 @@ static double sum_of(const extent *all, double times) {
     for (unsigned i = 0; i < PHASES; i++) {
         double seconds = phase_of(all->record, all->path, sl_drill_phases[i].name);
         if (seconds > 0)
-            sum += sl_drill_phases[i].growth == SL_GROWS_NOT ? seconds : times * seconds;
+            sum += sl_drill_phases[i].model.growth == SL_GROWS_NOT ? seconds : times * seconds;
     }
     return sum;
 }

@@ -2,8 +2,8 @@
 /* From the sizes of a sampled drill to the whole.
  *
  * The first step warms the server up and counts for nothing but what does not grow. The two that
- * follow, a quarter of the sample and all of it, give each phase a line. What the figures of a few
- * seconds cannot contain is either part of the interval (MODEL_BELOW, MODEL_ABOVE) or said in a note. */
+ * follow, a quarter of the sample and all of it, give each phase a curve (extrapolate.h). What the figures
+ * of a few seconds cannot contain is either part of the interval (STEEPNESS) or said in a note. */
 #include "drill.h"
 
 #include <math.h>
@@ -20,27 +20,29 @@
 #define TIMING_DEVIATION 0.05
 #define LOAD_DEVIATION 0.03
 #define CLOCK_DEVIATION 0.01
-/* A long load meets what a short one does not: checkpoints, eviction, files that grow. In eight rounds of
- * `tools/bench reload` predictions from a tenth came out at 0.75 to 1.09 of what the whole took: rather
- * too short than too long. */
-#define MODEL_BELOW 0.05
-#define MODEL_ABOVE 0.15
+/* What is large takes more for each document: it lies farther apart in memory and in deeper trees, and
+ * meets checkpoints, eviction and files that grow. How much more is seen between the sizes of a sample,
+ * if they are long enough for it; before that this is known. See docs/reload.md. */
+#define STEEPNESS 0.04
+#define STEEPNESS_DEVIATION 0.05
+#define GROWS_LINEARLY(fixed) {SL_GROWS_LINEARLY, fixed, STEEPNESS, STEEPNESS_DEVIATION}
+#define GROWS_AS_SORTING(fixed) {SL_GROWS_AS_SORTING, fixed, STEEPNESS, STEEPNESS_DEVIATION}
 
 #define SAMPLE_SECONDS_LEAST 5.0
 #define SAMPLE_BLOCKS_LEAST 40.0
 #define CHECKPOINT_SECONDS 60.0
 
 const sl_phase_row sl_drill_phases[PHASES] = {
-    [PHASE_START] = {"start", SL_GROWS_NOT, 0},
-    [PHASE_SOURCES] = {"sources", SL_GROWS_NOT, 0},
-    [PHASE_CONNECT] = {"connect", SL_GROWS_NOT, 0},
-    [PHASE_PREPARE] = {"prepare", SL_GROWS_NOT, 0}, /* per range, of which the whole has as many */
-    [PHASE_LOAD] = {"load", SL_GROWS_LINEARLY, 0.1},
-    [PHASE_INDEXES] = {"indexes", SL_GROWS_AS_SORTING, 0.1},
-    [PHASE_BALANCER] = {"balancer", SL_GROWS_NOT, 0},
-    [PHASE_VERIFY] = {"verify", SL_GROWS_LINEARLY, 0.05},
-    [PHASE_ACCOUNT] = {"account", SL_GROWS_NOT, 0},
-    [PHASE_QUERY] = {"query", SL_GROWS_LINEARLY, 0.05},
+    [PHASE_START] = {"start", {SL_GROWS_NOT}},
+    [PHASE_SOURCES] = {"sources", {SL_GROWS_NOT}},
+    [PHASE_CONNECT] = {"connect", {SL_GROWS_NOT}},
+    [PHASE_PREPARE] = {"prepare", {SL_GROWS_NOT}}, /* per range, of which the whole has as many */
+    [PHASE_LOAD] = {"load", GROWS_LINEARLY(0.1)},
+    [PHASE_INDEXES] = {"indexes", GROWS_AS_SORTING(0.1)},
+    [PHASE_BALANCER] = {"balancer", {SL_GROWS_NOT}},
+    [PHASE_VERIFY] = {"verify", GROWS_LINEARLY(0.1)},
+    [PHASE_ACCOUNT] = {"account", {SL_GROWS_NOT}},
+    [PHASE_QUERY] = {"query", GROWS_LINEARLY(0.1)},
 };
 
 void sl_drill_note(sl_drill *drill, const char *format, ...) {
@@ -117,19 +119,14 @@ static double scatter_of(const sl_query_run *run) {
     return run->count > 1 && run->sample.median > 0 ? run->sample.deviation / run->sample.median : 0;
 }
 
-/* Of `made`, `growing` seconds are of phases that grow. The whole takes no less than its sample. */
-static void allow_for_the_model(sl_prediction *made, double growing, double sample_seconds) {
-    double below = hypot(made->seconds - made->low, 2 * MODEL_BELOW * growing);
-    double above = hypot(made->high - made->seconds, 2 * MODEL_ABOVE * growing);
-    made->low = fmax(made->seconds - below, fmin(sample_seconds, made->seconds));
-    made->high = made->seconds + above;
+/* The whole takes no less than its sample. */
+static void hold_above(sl_prediction *made, double sample_seconds) {
+    made->low = fmax(made->low, fmin(sample_seconds, made->seconds));
 }
 
-/* Without what the model may be wrong by. */
 static void forecast_phase(sl_drill *drill, unsigned phase) {
-    const sl_phase_row *row = &sl_drill_phases[phase];
-    bool grows = row->growth != SL_GROWS_NOT;
-    double fixed = row->fixed_deviation;
+    sl_growth_model model = sl_drill_phases[phase].model;
+    bool grows = model.growth != SL_GROWS_NOT;
     sl_timing timings[STEPS_MAX];
     size_t count = 0;
     bool nothing = true; /* to do: no index is wanted */
@@ -145,35 +142,30 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     }
     if (phase == PHASE_LOAD &&
         figure(&sl_drill_last(drill)->account, "workerSeconds.inflating") > 0)
-        fixed = INFINITY;
+        model.fixed_deviation = INFINITY;
     sl_prediction *made = &drill->phases[phase];
     if (grows && nothing)
         count = 0;
-    *made = sl_extrapolate(row->growth, fixed, timings, count, drill->whole);
+    *made = sl_extrapolate(&model, timings, count, drill->whole);
     if (phase == PHASE_LOAD)
         mind_the_reading(drill, made);
 }
 
-/* What a long load meets, all its phases meet: their errors of that kind have one cause, and do not
- * balance each other in the sum. */
 static void forecast_phases(sl_drill *drill) {
-    double growing = 0, sampled = 0;
+    double sampled = 0;
     for (unsigned i = 0; i < PHASES; i++)
         forecast_phase(drill, i);
     drill->total = sl_prediction_sum(drill->phases, PHASES);
     for (unsigned i = 0; i < PHASES; i++) {
         double least = sl_drill_last(drill)->seconds[i];
         sampled += least;
-        if (sl_drill_phases[i].growth == SL_GROWS_NOT)
-            continue;
-        growing += drill->phases[i].seconds;
-        allow_for_the_model(&drill->phases[i], drill->phases[i].seconds, least);
+        if (sl_drill_phases[i].model.growth != SL_GROWS_NOT)
+            hold_above(&drill->phases[i], least);
     }
-    allow_for_the_model(&drill->total, growing, sampled);
+    hold_above(&drill->total, sampled);
 }
 
 static void forecast_query(sl_drill *drill, size_t query) {
-    const sl_phase_row *row = &sl_drill_phases[PHASE_QUERY];
     sl_timing timings[STEPS_MAX];
     size_t count = 0;
     for (size_t i = drill->step_count > 1; i < drill->step_count; i++) {
@@ -184,10 +176,9 @@ static void forecast_query(sl_drill *drill, size_t query) {
                           hypot(TIMING_DEVIATION, scatter_of(&step->runs[query])));
     }
     drill->queries[query] =
-        sl_extrapolate(row->growth, row->fixed_deviation, timings, count, drill->whole);
+        sl_extrapolate(&sl_drill_phases[PHASE_QUERY].model, timings, count, drill->whole);
     if (count > 0)
-        allow_for_the_model(&drill->queries[query], drill->queries[query].seconds,
-                            timings[count - 1].seconds);
+        hold_above(&drill->queries[query], timings[count - 1].seconds);
 }
 
 static void take_notes(sl_drill *drill) {

@@ -8,7 +8,11 @@
  *
  * Timings that lie farther off the line than their deviations allow show that these are too small, or
  * that there is no such line. The variance then grows by as much as they are too far off (chi squared
- * per degree of freedom, as physicists average measurements that do not agree). */
+ * per degree of freedom, as physicists average measurements that do not agree).
+ *
+ * The exponent of g is not known exactly. Each of a row of exponents gets its line and a weight: how
+ * likely the exponent is beforehand, times how likely the timings are on that line. The prediction is
+ * the weighted mean. */
 #include <shardload/extrapolate.h>
 
 #include <math.h>
@@ -17,14 +21,21 @@
 /* What does not grow with the documents is small, and its next value is anyone's guess within this. */
 #define CONSTANT_DEVIATION 0.2
 
-static double grown(sl_growth growth, double size) {
-    if (growth == SL_GROWS_AS_SORTING)
-        return size > 2 ? size * log2(size) : size;
-    return size;
+/* The sizes in g are counted in units of one of them, so that b means the same for every exponent. */
+typedef struct curve {
+    sl_growth growth;
+    double steepness;
+    double unit;
+    double fixed_deviation;
+} curve;
+
+static double grown(const curve *c, double size) {
+    double g = c->growth == SL_GROWS_AS_SORTING && size > 2 ? size * log2(size) : size;
+    return c->steepness != 0 && size > 0 ? g * pow(size / c->unit, c->steepness) : g;
 }
 
 static sl_prediction around(double seconds, double deviation) {
-    sl_prediction made = {seconds, seconds - SIGMAS * deviation, seconds + SIGMAS * deviation};
+    sl_prediction made = {seconds, seconds - SIGMAS * deviation, seconds + SIGMAS * deviation, 0};
     if (made.low < 0)
         made.low = 0;
     return made;
@@ -46,14 +57,14 @@ typedef struct line {
     double a00, a01, a11;    /* of the normal equations */
 } line;
 
-static line fit(sl_growth growth, double fixed_deviation, const sl_timing *timings, size_t count) {
+static line fit(const curve *c, const sl_timing *timings, size_t count) {
     line made = {0};
     double r0 = 0, r1 = 0;
-    if (isfinite(fixed_deviation))
-        made.a00 = 1 / (fixed_deviation * fixed_deviation);
+    if (isfinite(c->fixed_deviation))
+        made.a00 = 1 / (c->fixed_deviation * c->fixed_deviation);
     for (size_t i = 0; i < count; i++) {
         double weight = 1 / (timings[i].deviation * timings[i].deviation);
-        double g = grown(growth, timings[i].size);
+        double g = grown(c, timings[i].size);
         made.a00 += weight;
         made.a01 += weight * g;
         made.a11 += weight * g * g;
@@ -81,36 +92,79 @@ static line fit(sl_growth growth, double fixed_deviation, const sl_timing *timin
     return made;
 }
 
-/* By how much the variance is too small; 1 when it is not. */
-static double disagreement(const line *found, sl_growth growth, double fixed_deviation,
-                           const sl_timing *timings, size_t count) {
-    bool known = isfinite(fixed_deviation);
-    double squares = known ? pow(found->a / fixed_deviation, 2) : 0;
+/* How far the timings are off the line: the sum of squares, each in units of its deviation. */
+static double squares_of(const line *found, const curve *c, const sl_timing *timings, size_t count) {
+    double squares = isfinite(c->fixed_deviation) ? pow(found->a / c->fixed_deviation, 2) : 0;
     for (size_t i = 0; i < count; i++) {
-        double off = timings[i].seconds - found->a - found->b * grown(growth, timings[i].size);
+        double off = timings[i].seconds - found->a - found->b * grown(c, timings[i].size);
         squares += pow(off / timings[i].deviation, 2);
     }
-    double freedom = (double)count + known - (found->a > 0) - (found->b > 0);
-    return freedom >= 1 ? fmax(squares / freedom, 1) : 1;
+    return squares;
 }
 
-sl_prediction sl_extrapolate(sl_growth growth, double fixed_deviation, const sl_timing *timings,
-                             size_t count, sl_size size) {
+/* Where a curve leads to. */
+typedef struct guess {
+    double seconds, variance;
+    double squares; /* that speak against it */
+} guess;
+
+static guess follow(const curve *c, const sl_timing *timings, size_t count, sl_size size) {
+    line found = fit(c, timings, count);
+    guess made = {.squares = squares_of(&found, c, timings, count)};
+    double g = grown(c, size.documents);
+    double determinant = found.a00 * found.a11 - found.a01 * found.a01;
+    if (found.a11 > 0 && determinant > 1e-12 * found.a00 * found.a11)
+        made.variance = (found.a11 - 2 * g * found.a01 + g * g * found.a00) / determinant;
+    else if (found.a11 > 0)
+        made.variance = g * g / found.a11;
+    double freedom = (double)count + isfinite(c->fixed_deviation) - (found.a > 0) - (found.b > 0);
+    if (freedom >= 1)
+        made.variance *= fmax(made.squares / freedom, 1);
+    double of_size = found.b * (grown(c, size.documents + size.deviation) - g);
+    made.variance += of_size * of_size;
+    made.seconds = found.a + found.b * g;
+    return made;
+}
+
+#define EXPONENTS 61   /* that are tried, and how many standard deviations they reach */
+#define REACH 3.0
+
+sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
+                             sl_size size) {
     if (count == 0)
         return (sl_prediction){0};
-    if (growth == SL_GROWS_NOT)
+    if (model->growth == SL_GROWS_NOT)
         return constant(timings, count);
-    line found = fit(growth, fixed_deviation, timings, count);
-    double g = grown(growth, size.documents);
-    double determinant = found.a00 * found.a11 - found.a01 * found.a01;
-    double variance = 0;
-    if (found.a11 > 0 && determinant > 1e-12 * found.a00 * found.a11)
-        variance = (found.a11 - 2 * g * found.a01 + g * g * found.a00) / determinant;
-    else if (found.a11 > 0)
-        variance = g * g / found.a11;
-    variance *= disagreement(&found, growth, fixed_deviation, timings, count);
-    double of_size = found.b * (grown(growth, size.documents + size.deviation) - g);
-    return around(found.a + found.b * g, sqrt(variance + of_size * of_size));
+    guess guesses[EXPONENTS];
+    double least = HUGE_VAL, sum = 0, seconds = 0, variance = 0, steep = 0;
+    size_t tried = model->steepness_deviation > 0 ? EXPONENTS : 1;
+    curve c = {.growth = model->growth, .fixed_deviation = model->fixed_deviation,
+               .unit = fmax(timings[count - 1].size, 1)};
+    for (size_t i = 0; i < tried; i++) {
+        double off = tried > 1 ? REACH * (2.0 * (double)i / (EXPONENTS - 1) - 1) : 0;
+        c.steepness = model->steepness + off * model->steepness_deviation;
+        guesses[i] = follow(&c, timings, count, size);
+        guesses[i].squares += off * off;
+        least = fmin(least, guesses[i].squares);
+    }
+    for (size_t i = 0; i < tried; i++) {
+        double weight = exp((least - guesses[i].squares) / 2);
+        sum += weight;
+        seconds += weight * guesses[i].seconds;
+        variance += weight * guesses[i].variance;
+        steep += weight * guesses[i].seconds * guesses[i].seconds;
+    }
+    seconds /= sum;
+    variance /= sum;
+    steep = fmax(steep / sum - seconds * seconds, 0);
+    sl_prediction made = around(seconds, sqrt(variance + steep));
+    made.steep = sqrt(steep);
+    return made;
+}
+
+/* The square of what lies between a prediction and its bound, without what is not known of e. */
+static double own_square(double away, double steep) {
+    return fmax(away * away - SIGMAS * SIGMAS * steep * steep, 0);
 }
 
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count) {
@@ -118,11 +172,12 @@ sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count) {
     double below = 0, above = 0;
     for (size_t i = 0; i < count; i++) {
         sum.seconds += parts[i].seconds;
-        below += (parts[i].seconds - parts[i].low) * (parts[i].seconds - parts[i].low);
-        above += (parts[i].high - parts[i].seconds) * (parts[i].high - parts[i].seconds);
+        sum.steep += parts[i].steep;
+        below += own_square(parts[i].seconds - parts[i].low, parts[i].steep);
+        above += own_square(parts[i].high - parts[i].seconds, parts[i].steep);
     }
-    sum.low = fmax(sum.seconds - sqrt(below), 0);
-    sum.high = sum.seconds + sqrt(above);
+    sum.low = fmax(sum.seconds - hypot(sqrt(below), SIGMAS * sum.steep), 0);
+    sum.high = sum.seconds + hypot(sqrt(above), SIGMAS * sum.steep);
     return sum;
 }
 

@@ -23,11 +23,18 @@ static sl_timing timing(double size, double seconds, double relative) {
     return (sl_timing){size, seconds, relative * seconds};
 }
 
+/* Where it is known how steep the curve is: linear, or as sorting. */
+static sl_prediction extrapolate(sl_growth growth, double fixed_deviation, const sl_timing *timings,
+                                 size_t count, sl_size size) {
+    const sl_growth_model model = {growth, fixed_deviation, 0, 0};
+    return sl_extrapolate(&model, timings, count, size);
+}
+
 static void test_a_line_is_found_again(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 2 + 3, 0.01), timing(4e6, 2 + 12, 0.01)};
     sl_prediction found =
-        sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
+        extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
     NEAR(found.seconds, 2 + 120);
     assert_true(found.low < 122 && found.high > 122);
 }
@@ -37,14 +44,14 @@ static void test_sorting_grows_faster(void **state) {
     sl_timing measured[] = {timing(1 << 10, 10 * (1 << 10), 0.01),
                             timing(1 << 12, 12 * (1 << 12), 0.01)};
     sl_prediction found =
-        sl_extrapolate(SL_GROWS_AS_SORTING, INFINITY, measured, 2, (sl_size){1 << 20, 0});
+        extrapolate(SL_GROWS_AS_SORTING, INFINITY, measured, 2, (sl_size){1 << 20, 0});
     NEAR(found.seconds, 20.0 * (1 << 20));
 }
 
 static void test_what_does_not_grow(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 1.0, 0.01), timing(4e6, 1.2, 0.01)};
-    sl_prediction found = sl_extrapolate(SL_GROWS_NOT, 1, measured, 2, (sl_size){1e9, 0});
+    sl_prediction found = extrapolate(SL_GROWS_NOT, 1, measured, 2, (sl_size){1e9, 0});
     NEAR(found.seconds, 1.1);
     assert_true(found.low < 1.0 && found.high > 1.2);
 }
@@ -54,8 +61,8 @@ static void test_the_fixed_part_is_held_to_what_is_known(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 1.10, 0.05), timing(4e6, 4.0, 0.05)};
     sl_size whole = {40e6, 0};
-    sl_prediction free = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, whole);
-    sl_prediction held = sl_extrapolate(SL_GROWS_LINEARLY, 0.01, measured, 2, whole);
+    sl_prediction free = extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, whole);
+    sl_prediction held = extrapolate(SL_GROWS_LINEARLY, 0.01, measured, 2, whole);
     assert_true(free.seconds < 39.5);
     assert_true(held.seconds > 40 && held.seconds < 43);
     assert_true(held.high - held.low < free.high - free.low);
@@ -64,10 +71,10 @@ static void test_the_fixed_part_is_held_to_what_is_known(void **state) {
 static void test_no_part_is_negative(void **state) {
     (void)state;
     sl_timing steep[] = {timing(1e6, 0.5, 0.05), timing(4e6, 4.0, 0.05)}; /* a would be -0.67 */
-    sl_prediction found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, steep, 2, (sl_size){0, 0});
+    sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, steep, 2, (sl_size){0, 0});
     NEAR(found.seconds, 0);
     sl_timing falling[] = {timing(1e6, 5.0, 0.05), timing(4e6, 4.0, 0.05)};
-    found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, falling, 2, (sl_size){40e6, 0});
+    found = extrapolate(SL_GROWS_LINEARLY, INFINITY, falling, 2, (sl_size){40e6, 0});
     assert_true(found.seconds > 4.0 && found.seconds < 5.0);
     assert_true(found.low >= 0 && found.high > found.seconds);
 }
@@ -78,8 +85,8 @@ static void test_timings_that_disagree(void **state) {
     sl_timing agreeing[] = {timing(1e6, 1, 0.03), timing(4e6, 4, 0.03)};
     sl_timing odd[] = {timing(1e6, 1, 0.03), timing(4e6, 10, 0.03)};
     sl_size whole = {40e6, 0};
-    sl_prediction sure = sl_extrapolate(SL_GROWS_LINEARLY, 0.05, agreeing, 2, whole);
-    sl_prediction unsure = sl_extrapolate(SL_GROWS_LINEARLY, 0.05, odd, 2, whole);
+    sl_prediction sure = extrapolate(SL_GROWS_LINEARLY, 0.05, agreeing, 2, whole);
+    sl_prediction unsure = extrapolate(SL_GROWS_LINEARLY, 0.05, odd, 2, whole);
     assert_true(sure.high - sure.low < 0.2 * sure.seconds);
     assert_true(unsure.high - unsure.low > 0.8 * unsure.seconds);
     assert_true(unsure.high > 100 * 0.9); /* what the larger one alone says is within reach */
@@ -88,17 +95,17 @@ static void test_timings_that_disagree(void **state) {
 static void test_few_timings(void **state) {
     (void)state;
     sl_size whole = {10e6, 0};
-    sl_prediction none = sl_extrapolate(SL_GROWS_LINEARLY, 1, NULL, 0, whole);
+    sl_prediction none = extrapolate(SL_GROWS_LINEARLY, 1, NULL, 0, whole);
     NEAR(none.seconds, 0);
     sl_timing one = timing(1e6, 2, 0.05);
-    sl_prediction found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, &one, 1, whole);
+    sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, &one, 1, whole);
     NEAR(found.seconds, 20);
     NEAR(found.high, 22);
     sl_timing empty = timing(0, 0.1, 0.05);
-    found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, &empty, 1, whole);
+    found = extrapolate(SL_GROWS_LINEARLY, INFINITY, &empty, 1, whole);
     NEAR(found.seconds, 0.1);
     sl_timing same[] = {timing(1e6, 2, 0.05), timing(1e6, 2.2, 0.05)};
-    found = sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, same, 2, whole);
+    found = extrapolate(SL_GROWS_LINEARLY, INFINITY, same, 2, whole);
     assert_true(found.seconds > 20 && found.seconds < 22);
 }
 
@@ -106,7 +113,7 @@ static void test_an_uncertain_size(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 1, 1e-6), timing(4e6, 4, 1e-6)};
     sl_prediction found =
-        sl_extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 2e6});
+        extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 2e6});
     assert_true(within(found.low, 36, 0.01));
     assert_true(within(found.high, 44, 0.01));
 }
@@ -133,7 +140,7 @@ static void test_the_interval_holds(void **state) {
         }
         double truth = a + b * 10e6;
         sl_prediction found =
-            sl_extrapolate(SL_GROWS_LINEARLY, 0.2, measured, 2, (sl_size){10e6, 0});
+            extrapolate(SL_GROWS_LINEARLY, 0.2, measured, 2, (sl_size){10e6, 0});
         inside += found.low <= truth && truth <= found.high;
         worst += fabs(found.seconds / truth - 1);
     }
@@ -141,14 +148,79 @@ static void test_the_interval_holds(void **state) {
     assert_true(worst / tries < 0.05); /* of ten times the sample, from timings good to 3 % */
 }
 
+/* Each document of what is larger takes longer. From small sizes this is seen where they are long
+ * enough to show it; else what is known beforehand remains. */
+static void test_a_steeper_growth_is_followed(void **state) {
+    (void)state;
+    const sl_growth_model model = {SL_GROWS_LINEARLY, 0.01, 0.04, 0.05};
+    sl_size whole = {40e6, 0};
+    for (double e = -0.05; e <= 0.16; e += 0.05) {
+        sl_timing measured[] = {timing(1e6, 10, 0.001), timing(4e6, 10 * pow(4, 1 + e), 0.001)};
+        sl_prediction found = sl_extrapolate(&model, measured, 2, whole);
+        double truth = 10 * pow(40, 1 + e);
+        assert_true(within(found.seconds, truth, 0.01 * truth));
+        assert_true(found.low < truth && truth < found.high);
+    }
+    sl_timing loose[] = {timing(1e6, 10, 0.3), timing(4e6, 40, 0.3)};
+    double usual = sl_extrapolate(&model, loose, 2, whole).seconds;
+    assert_true(usual > 400 * 1.05 && usual < 400 * 1.15);
+}
+
+/* What is not known of the growth is the more, the farther away the whole is. */
+static void test_farther_is_less_certain(void **state) {
+    (void)state;
+    const sl_growth_model model = {SL_GROWS_AS_SORTING, 0.05, 0.04, 0.05};
+    sl_timing measured[] = {timing(1e6, 1, 0.05), timing(4e6, 4.4, 0.05)};
+    double last = 0;
+    for (double times = 2; times < 300; times *= 4) {
+        sl_prediction found = sl_extrapolate(&model, measured, 2, (sl_size){times * 4e6, 0});
+        double width = (found.high - found.low) / found.seconds;
+        assert_true(width > last + 0.02);
+        assert_true(found.steep > 0 && 4 * found.steep < found.high - found.low);
+        last = width;
+    }
+}
+
+/* A made-up machine with another steepness each time, as often as the model says: the interval holds,
+ * of a phase and of a sum of phases with the same steepness. */
+static void test_the_interval_holds_for_what_is_steeper(void **state) {
+    (void)state;
+    const sl_growth_model model = {SL_GROWS_LINEARLY, 0.05, 0.04, 0.05};
+    unsigned seed = 11, inside = 0, sums_inside = 0, tries = 1000;
+    for (unsigned i = 0; i < tries; i++) {
+        double e = 0.04 + 0.05 * scattered(&seed), truth = 0;
+        sl_prediction parts[3];
+        for (int part = 0; part < 3; part++) {
+            sl_timing measured[2];
+            for (int k = 0; k < 2; k++) {
+                double size = k == 0 ? 0.25e6 : 1e6, seconds = 3 * pow(size / 1e6, 1 + e);
+                measured[k] =
+                    (sl_timing){size, seconds * (1 + 0.05 * scattered(&seed)), 0.05 * seconds};
+            }
+            double one = 3 * pow(10, 1 + e);
+            parts[part] = sl_extrapolate(&model, measured, 2, (sl_size){10e6, 0});
+            inside += parts[part].low <= one && one <= parts[part].high;
+            truth += one;
+        }
+        sl_prediction sum = sl_prediction_sum(parts, 3);
+        sums_inside += sum.low <= truth && truth <= sum.high;
+    }
+    assert_true(inside > 3 * tries * 93 / 100);
+    assert_true(sums_inside > tries * 93 / 100);
+}
+
 static void test_sums(void **state) {
     (void)state;
-    sl_prediction parts[] = {{10, 7, 14}, {20, 16, 23}, {1, 1, 1}};
+    sl_prediction parts[] = {{10, 7, 14, 0}, {20, 16, 23, 0}, {1, 1, 1, 0}};
     sl_prediction sum = sl_prediction_sum(parts, 3);
     NEAR(sum.seconds, 31);
     NEAR(sum.low, 26);
     NEAR(sum.high, 36);
     NEAR(sl_prediction_sum(NULL, 0).high, 0);
+    sl_prediction steep[] = {{10, 6, 14, 2}, {20, 12, 28, 4}}; /* of one cause, all of it */
+    sum = sl_prediction_sum(steep, 2);
+    NEAR(sum.low, 18);
+    NEAR(sum.high, 42);
 }
 
 static void test_rates_that_scatter(void **state) {
@@ -168,7 +240,7 @@ static void test_rates_that_scatter(void **state) {
 
 static void test_objectives(void **state) {
     (void)state;
-    sl_prediction prediction = {100, 90, 110};
+    sl_prediction prediction = {100, 90, 110, 0};
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 120)), "yes");
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 80)), "no");
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 100)), "cannot be told");
@@ -185,6 +257,9 @@ int main(void) {
         cmocka_unit_test(test_few_timings),
         cmocka_unit_test(test_an_uncertain_size),
         cmocka_unit_test(test_the_interval_holds),
+        cmocka_unit_test(test_a_steeper_growth_is_followed),
+        cmocka_unit_test(test_farther_is_less_certain),
+        cmocka_unit_test(test_the_interval_holds_for_what_is_steeper),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_rates_that_scatter),
         cmocka_unit_test(test_objectives),
