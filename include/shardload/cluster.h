@@ -253,6 +253,15 @@ typedef enum sl_source_state {
     SL_SOURCE_LOADED,  /* completely loaded before */
 } sl_source_state;
 
+/* How a source is shared out over shards: its ids are cut into `pieces` pieces, equal but for a
+ * stripe, of which number i goes to shard (leading + i) % shards. */
+typedef struct sl_layout {
+    uint32_t shards;      /* 0: none is known */
+    uint32_t pieces;
+    uint32_t leading;
+    uint64_t shard_names; /* a hash of them, in order */
+} sl_layout;
+
 /* A source, as the registry knows it. Strings are borrowed. */
 typedef struct sl_registry_entry {
     const char *fingerprint;
@@ -265,6 +274,7 @@ typedef struct sl_registry_entry {
     /* Of a source that several loaders share, see sl_registry_set_part: */
     bool part_loaded;      /* this loader's part of it has been loaded */
     uint32_t parts_loaded; /* how many have */
+    sl_layout layout;      /* the one that all its loaders keep to, see sl_registry_agree */
 } sl_registry_entry;
 
 typedef struct sl_registry sl_registry;
@@ -274,17 +284,18 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
 
-/* From now on this is about part `part` (1 to `parts`) of each source: what is started and finished
- * is that part, and `documents` of a finished entry is what the parts that are finished gave together.
- * Parts of another number are others. `afresh`: where a source that is loaded is started again, none
- * of its parts counts any more. */
-void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts, bool afresh);
+/* From now on this is about part `part` (from 1) of each source in a `division` of it, like "4" for
+ * four parts: what is started and finished is that part, and `documents` of a finished entry is
+ * what the parts that are finished gave together. Parts of another division are others. `afresh`:
+ * where a source that is loaded is started again, none of its parts counts any more. */
+#define SL_DIVISION_ROOM 16
+void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh);
 
-/* The three below take any number of entries, whose fingerprints differ, and send them in batches:
- * hundreds of thousands cost seconds. Where one fails, part of the entries may have been done;
- * doing all of them again is fine. */
+/* The functions below take any number of entries, whose fingerprints differ, and send them in
+ * batches: hundreds of thousands cost seconds. Where one fails, part of the entries may have been
+ * done; doing all of them again is fine. */
 
-/* Fills `number`, `state` and `when` without changing anything in the registry. */
+/* Fills `number`, `state`, `when`, parts and `layout` without changing anything in the registry. */
 bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error);
 
@@ -300,6 +311,11 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error);
 /* Gives each source its `number` (the one it has, or a free one, atomically among all loaders), and
  * marks it as started, with `name` and `size`. `state` and `when` are filled as well. */
 bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error);
+
+/* Proposes the `layout` of each entry, which must be in the registry, and fills in the one that
+ * holds: what was proposed first, by whichever loader. It never changes from then on. */
+bool sl_registry_agree(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error);
 
 /* Marks sources that were started as loaded, with the number of `documents` they gave. */

@@ -51,6 +51,7 @@ typedef struct sl_load_config {
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */
     unsigned part, parts;      /* of the blocks, this loader takes part 1 to `parts`; 0: all */
+    const char *only_shards;   /* instead: the blocks of these shards, "a,b"; NULL: of all */
     bool direct;               /* batches go straight to the primaries of their shards */
 
     unsigned timeout_seconds; /* that a batch may wait for its answer */

@@ -91,8 +91,14 @@ void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts);
 /* From where on the source's blocks are spread, instead of by its index: whoever loads another part
  * must use the same. Before the first block only. */
 void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread);
-/* Is a block of a source in part and sample? Any thread. */
-bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence);
+/* Of the blocks in part and sample only those are wanted of which the function says so; the others
+ * are handed out like those. It is given the source's index, and an offset in the MiB in which the
+ * block's lines begin; any thread may call it at any time. Before the first block only. */
+typedef bool sl_source_choice(const void *context, size_t index, uint64_t offset);
+void sl_source_set_choose(sl_source_set *set, sl_source_choice *choice, const void *context);
+/* Is a block wanted? `offset` is any in the MiB in which its lines begin. Any thread. */
+bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence,
+                         uint64_t offset);
 
 /* Readers that wait for a pipe give up: their error is then of class SL_EXIT_INTERRUPTED. Any
  * thread. */
@@ -123,7 +129,7 @@ typedef struct sl_source_block {
     bool member_start; /* the first block of a member, or of a source that is no archive */
     bool last;         /* the last block of its source (which may be one that is skipped) */
     bool done;         /* see sl_source_set_skip_blocks */
-    bool outside;      /* see sl_source_set_sample, sl_source_set_part */
+    bool outside;      /* see sl_source_set_sample, _part, _choose */
 } sl_source_block;
 
 /* How a reader spent its time, in nanoseconds. */

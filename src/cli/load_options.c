@@ -111,6 +111,10 @@ const sl_option_row sl_load_rows[] = {
     {"part", 0, SL_OPTION_STRING, "K/N", NULL, NULL, 0, 0, LOAD, "Delivery",
      "One load shared by N loaders, on as many machines: this one takes the K-th part of the blocks. "
      "All get the same sources and the same N, and a work directory each.", false, sl_check_part},
+    {"only-shards", 0, SL_OPTION_STRING, "NAME,...", NULL, NULL, 0, 0, LOAD, "Delivery",
+     "One load shared by loaders beside their shards: this one takes the blocks whose documents lie "
+     "on the shards named. All get the same sources, and a work directory each; each shard is named "
+     "to one of them. For collections sharded by {\"_id\": 1}.", false, sl_check_shard_names},
     {"write-concern", 0, SL_OPTION_COUNT, "W", "majority", "majority", 1, 50, LOADING, "Delivery",
      "Members that must have a batch before it counts. majority means, on a lone mongod, in the "
      "journal.", false, NULL},

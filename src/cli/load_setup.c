@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <shardload/cluster.h>
 #include <shardload/text.h>
 
 #include "connection_string.h"
@@ -264,6 +265,25 @@ static void set_up_pace(sl_load_config *config, const sl_options *options) {
     }
 }
 
+/* --only-shards, and what it does not go together with. */
+static void set_up_shards(sl_load_config *config, const sl_options *options, sl_error *error) {
+    config->only_shards = sl_option_string(options, "only-shards");
+    if (!config->only_shards)
+        return;
+    if (config->parts > 0)
+        sl_option_problem(error, "--only-shards and --part both share a load: choose one of them");
+    if (config->drop)
+        sl_option_problem(error, "--drop with --only-shards would drop what the other loaders have "
+                                 "loaded: drop the collection beforehand");
+    if (config->sink != SL_SINK_CLUSTER)
+        sl_option_problem(error, "--only-shards is for loads into a cluster; elsewhere a load is "
+                                 "shared with --part");
+    if (!config->shard_key || !sl_key_is_id(config->shard_key))
+        sl_option_problem(error, "--only-shards is for collections sharded by {\"_id\": 1}, where "
+                                 "blocks belong to shards; with another --shard-key, share the load "
+                                 "with --part");
+}
+
 static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     set_up_pace(config, options);
@@ -294,6 +314,7 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
     if (config->parts > 0 && config->drop)
         sl_option_problem(error, "--drop with --part would drop what the other parts have loaded: "
                                  "drop the collection beforehand");
+    set_up_shards(config, options, error);
     config->again = sl_option_flag(options, "again");
     config->resume = sl_option_flag(options, "resume");
     config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");

@@ -136,6 +136,17 @@ bool sl_check_part(const char *text, char *problem, size_t room) {
     return false;
 }
 
+bool sl_check_shard_names(const char *text, char *problem, size_t room) {
+    const char *at = text;
+    size_t length = strcspn(at, ",");
+    while (length > 0 && at[length])
+        length = strcspn(at += length + 1, ",");
+    if (length > 0)
+        return true;
+    snprintf(problem, room, "\"%s\" lacks the name of a shard; write it like a or a,b", text);
+    return false;
+}
+
 /* Seven digits at most: then a double has the number to the letter, wherever it is told. */
 bool sl_check_skew(const char *text, char *problem, size_t room) {
     char *end;

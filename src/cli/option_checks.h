@@ -29,6 +29,7 @@ bool sl_check_sink(const char *text, char *problem, size_t room);
 bool sl_check_database(const char *text, char *problem, size_t room);
 bool sl_check_collection(const char *text, char *problem, size_t room);
 bool sl_check_part(const char *text, char *problem, size_t room);
+bool sl_check_shard_names(const char *text, char *problem, size_t room);
 bool sl_check_skew(const char *text, char *problem, size_t room);
 bool sl_check_share(const char *text, char *problem, size_t room);
 bool sl_check_thread_counts(const char *text, char *problem, size_t room);

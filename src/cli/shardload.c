@@ -68,7 +68,8 @@ static const sl_command commands[] = {
      "  zcat *.gz | shardload load -d mot -c tests -\n"
      "  shardload load --sink null test_result.csv         how fast is the client alone?\n"
      "  shardload load -d kv -c records --format ycsb --records 100M         made up, not read\n"
-     "  shardload load -d mot -c tests --part 2/4 mot/     the second of four loaders at once",
+     "  shardload load -d mot -c tests --part 2/4 mot/     the second of four loaders at once\n"
+     "  shardload load -d mot -c tests --only-shards s2 mot/     the one beside shard s2",
      true, run_load},
     {"reload", SL_COMMAND_RELOAD, "[options] SOURCE...",
      "The disaster-recovery drill: from nothing to the first correct query.",

@@ -3,7 +3,8 @@
  * read; registry_write.c changes it.
  *
  *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
- *    loadedAt, parts: {<number of parts>: {<part>: <documents, or null until it is finished>}}}
+ *    loadedAt, parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is
+ *    finished>}}, layout: {shards, shardNames, pieces, leading}}
  *   {_id: "counter", last: <the last number given>}
  *
  * A source's number goes into the ids of its documents, so two sources must never get the same one
@@ -15,11 +16,14 @@
  * the same time, the one whose insert comes second is told that the key is there already, and reads
  * the first one's number. The number it drew is lost, which does no harm.
  *
+ * No source has two layouts: it is written where none is, which the server does in one step, and
+ * read back from there. Nobody takes it away or writes another one.
+ *
  * A command may be sent twice, when nobody knows whether it was done the first time. The counter
  * then loses numbers; an insert meets its own documents as if they were another loader's; an update
  * sets what is set already. A number that is read back is one that stays: a majority of the replica
  * set has acknowledged a write to its document before that. */
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -54,9 +58,9 @@ void sl_registry_close(sl_registry *registry) {
     free(registry);
 }
 
-void sl_registry_set_part(sl_registry *registry, uint32_t part, uint32_t parts, bool afresh) {
+void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh) {
+    snprintf(registry->division, sizeof registry->division, "%s", division);
     registry->part = part;
-    registry->parts = parts;
     registry->afresh = afresh;
 }
 
@@ -94,8 +98,8 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
     uint64_t documents = 0;
     entry->parts_loaded = 0;
     entry->part_loaded = false;
-    snprintf(path, sizeof path, "parts.%" PRIu32, registry->parts);
-    bool any = registry->parts > 0 && bson_iter_init(&iter, document) &&
+    snprintf(path, sizeof path, "parts.%s", registry->division);
+    bool any = registry->part > 0 && bson_iter_init(&iter, document) &&
                bson_iter_find_descendant(&iter, path, &found) && bson_iter_recurse(&found, &part);
     while (any && bson_iter_next(&part)) {
         if (!BSON_ITER_HOLDS_NUMBER(&part))
@@ -107,9 +111,27 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
     }
     if (any)
         entry->documents = documents;
-    else if (registry->parts > 0 && entry->state == SL_SOURCE_LOADED &&
+    else if (registry->part > 0 && entry->state == SL_SOURCE_LOADED &&
              bson_iter_init_find(&iter, document, "documents"))
         entry->documents = (uint64_t)bson_iter_as_int64(&iter);
+}
+
+static void fill_layout(const bson_t *document, sl_layout *layout) {
+    bson_iter_t iter, field;
+    if (!bson_iter_init_find(&iter, document, "layout") || !bson_iter_recurse(&iter, &field))
+        return;
+    while (bson_iter_next(&field)) {
+        const char *key = bson_iter_key(&field);
+        int64_t value = bson_iter_as_int64(&field);
+        if (strcmp(key, "shards") == 0)
+            layout->shards = (uint32_t)value;
+        else if (strcmp(key, "shardNames") == 0)
+            layout->shard_names = (uint64_t)value;
+        else if (strcmp(key, "pieces") == 0)
+            layout->pieces = (uint32_t)value;
+        else if (strcmp(key, "leading") == 0)
+            layout->leading = (uint32_t)value;
+    }
 }
 
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
@@ -127,6 +149,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
                        ? SL_SOURCE_LOADED
                        : SL_SOURCE_STARTED;
     fill_parts(registry, document, entry);
+    fill_layout(document, &entry->layout);
     entry->when[0] = '\0';
     if (bson_iter_init_find(&iter, document, "loadedAt") && BSON_ITER_HOLDS_DATE_TIME(&iter)) {
         time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
@@ -162,8 +185,8 @@ bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, s
     bson_append_document_end(&filter, &id);
     bson_append_document_end(&command, &filter);
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
-                "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1), "}",
-                "batchSize", BCON_INT32((int32_t)count),
+                "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
+                "layout", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
                 "singleBatch", BCON_BOOL(true));
     qsort(sorted, count, sizeof sorted[0], by_fingerprint);
 
@@ -198,6 +221,7 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
         entries[i].state = SL_SOURCE_NEW;
         entries[i].number = 0;
         entries[i].when[0] = '\0';
+        entries[i].layout = (sl_layout){0};
     }
     return sl_registry_in_batches(registry, entries, count, sl_registry_read_batch, error);
 }

@@ -13,7 +13,8 @@ struct sl_registry {
     sl_connection *connection;
     char *database;
     char *collection;
-    uint32_t part, parts; /* 0: sources are loaded whole */
+    char division[SL_DIVISION_ROOM];
+    uint32_t part; /* of it; 0: sources are loaded whole */
     bool afresh;
 };
 

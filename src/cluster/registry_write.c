@@ -38,9 +38,9 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
 /* Appends what the registry's part of the source has come to. */
 static void append_part(const sl_registry *registry, bson_t *document, const int64_t *documents) {
     char path[60];
-    if (registry->parts == 0)
+    if (registry->part == 0)
         return;
-    snprintf(path, sizeof path, "parts.%" PRIu32 ".%" PRIu32, registry->parts, registry->part);
+    snprintf(path, sizeof path, "parts.%s.%" PRIu32, registry->division, registry->part);
     if (documents)
         BSON_APPEND_INT64(document, path, *documents);
     else
@@ -83,7 +83,7 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
     BSON_APPEND_UTF8(document, "state", "loaded");
     BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
-    if (registry->parts == 0) /* parts are kept: one of them may be resumed, and finish again */
+    if (registry->part == 0) /* parts are kept: one of them may be resumed, and finish again */
         append_no_parts(document);
 }
 
@@ -213,6 +213,51 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
     return sl_registry_in_batches(registry, entries, count, start_batch, error);
 }
 
+static bool agree_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                        sl_error *error) {
+    bson_t command, updates, update, query, absent, change, set, layout;
+    int64_t matched;
+    begin_write(registry, "update", "updates", &command, &updates);
+    for (size_t i = 0; i < count; i++) {
+        const sl_layout *proposed = &entries[i].layout;
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        bson_append_document_begin(&updates, key, -1, &update);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
+        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
+        BSON_APPEND_DOCUMENT_BEGIN(&query, "layout", &absent);
+        BSON_APPEND_BOOL(&absent, "$exists", false);
+        bson_append_document_end(&query, &absent);
+        bson_append_document_end(&update, &query);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
+        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
+        BSON_APPEND_DOCUMENT_BEGIN(&set, "layout", &layout);
+        BSON_APPEND_INT64(&layout, "shards", proposed->shards);
+        BSON_APPEND_INT64(&layout, "shardNames", (int64_t)proposed->shard_names);
+        BSON_APPEND_INT64(&layout, "pieces", proposed->pieces);
+        BSON_APPEND_INT64(&layout, "leading", proposed->leading);
+        bson_append_document_end(&set, &layout);
+        bson_append_document_end(&change, &set);
+        bson_append_document_end(&update, &change);
+        bson_append_document_end(&updates, &update);
+        entries[i].layout = (sl_layout){0};
+    }
+    if (!run_write(registry, &command, &updates, &matched, NULL, error) ||
+        !sl_registry_read_batch(registry, entries, count, error))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].layout.shards == 0)
+            return sl_registry_lost(registry, error);
+    }
+    return true;
+}
+
+bool sl_registry_agree(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                       sl_error *error) {
+    return sl_registry_in_batches(registry, entries, count, agree_batch, error);
+}
+
 /* Marks a part of each source, and finds out how many there are now. */
 static bool finish_parts(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error) {
@@ -225,8 +270,8 @@ static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size
                          sl_error *error) {
     int64_t known;
     for (size_t i = 0; i < count; i++)
-        entries[i].state = registry->parts > 0 ? SL_SOURCE_STARTED : SL_SOURCE_LOADED;
-    return registry->parts > 0
+        entries[i].state = registry->part > 0 ? SL_SOURCE_STARTED : SL_SOURCE_LOADED;
+    return registry->part > 0
                ? finish_parts(registry, entries, count, error)
                : update_known(registry, entries, count, append_loaded, &known, error);
 }

@@ -47,8 +47,9 @@ typedef struct sl_load_source {
     uint64_t *done; /* blocks that a load which is resumed has brought home; resume.c */
     size_t done_words;
     _Atomic uint64_t accepted; /* documents inserted or already there */
-    uint32_t parts_loaded;     /* with --part: how many loaders have done theirs, this one included */
-    uint64_t parts_accepted;   /* by all of them */
+    uint32_t pieces, leading;  /* how its ids go to shards; see sl_load_shard_of */
+    uint32_t parts_loaded;     /* of a load that is shared: how many are, this loader's included */
+    uint64_t parts_accepted;   /* in all of them */
 } sl_load_source;
 
 /* ---- worker.c: counters, written by one worker, read by the progress line ---- */
@@ -139,6 +140,8 @@ typedef struct sl_load {
     sl_connection *connection; /* NULL without a cluster */
     sl_target target;
     sl_topology *topology;
+    uint32_t parts;   /* that the load is shared in: of --part, or shards; 0: not, or not yet */
+    bool *ours;       /* with --only-shards, once it is connected: is it one of these, per shard */
     bool target_gone; /* there was no such collection, whatever the registry says */
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
@@ -190,6 +193,30 @@ void sl_load_fail(sl_load *load, const sl_error *error);
 
 /* Tells all workers to stop after what they have in hand. Any thread. */
 void sl_load_stop(sl_load *load);
+
+/* Is the load shared with other loaders? */
+static inline bool sl_load_is_shared(const sl_load *load) {
+    return load->config->parts > 0 || load->config->only_shards;
+}
+
+/* A source's ids are cut into pieces at stripes, rounded up, so that stripe 0 starts one and they
+ * differ by one stripe: stripe s is in piece s * pieces / SL_STRIPES. */
+static inline uint32_t sl_load_piece_begin(const sl_load_source *source, uint32_t piece) {
+    return (SL_STRIPES * piece + source->pieces - 1) / source->pieces;
+}
+
+/* The shard that a piece of a source is laid out for. */
+static inline uint32_t sl_load_shard_of(const sl_load *load, const sl_load_source *source,
+                                        uint32_t piece) {
+    return (piece + source->leading) % load->shards;
+}
+
+/* The one that a source's block is laid out for, in whose MiB `offset` is. */
+static inline uint32_t sl_load_shard_at(const sl_load *load, const sl_load_source *source,
+                                        uint64_t offset) {
+    uint32_t stripe = sl_reverse_8_bits((uint32_t)(offset >> SL_BLOCK_BITS & 0xFF));
+    return sl_load_shard_of(load, source, stripe * source->pieces / SL_STRIPES);
+}
 
 /* The index of the range that holds `id`. */
 size_t sl_load_range_of(const sl_load *load, int64_t id);
@@ -248,15 +275,34 @@ bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 /* Of a load in parts: marks the sources of which no part is missing. */
 bool sl_sources_mark_whole(sl_load *load, sl_error *error);
+/* The layout of each source: this loader's, or another one's that was there first. */
+bool sl_sources_agree_on_layout(sl_load *load, sl_error *error);
 /* Takes the numbers that the sources have, changing nothing; one that was never loaded is an error. */
 bool sl_sources_number_as_loaded(sl_load *load, sl_error *error);
 
-/* parts.c: a load that is shared by several loaders (--part K/N). Without that they do nothing. */
+/* parts.c: a load that is shared by several loaders (--part K/N, --only-shards). Without that these
+ * do nothing, unless it says otherwise. */
 
-/* The blocks of this loader's part are wanted only. */
+/* With --part the blocks of this loader's part are wanted only. */
 bool sl_parts_begin(sl_load *load, sl_error *error);
-/* The registry is to speak of this part. */
-bool sl_parts_register(sl_load *load, sl_error *error);
+/* Which shards --only-shards means. */
+bool sl_parts_find_shards(sl_load *load, sl_error *error);
+/* Calls the function for each part (from 1) of this loader's, of which the registry then speaks;
+ * once, with part 0, where the load is not shared. */
+typedef bool sl_parts_function(sl_load *load, uint32_t part, sl_registry_entry *entries,
+                               size_t count, sl_error *error);
+bool sl_parts_each(sl_load *load, sl_parts_function *function, sl_registry_entry *entries,
+                   size_t count, sl_error *error);
+/* Is the layout that the registry has of a source, if any, about the shards that there are? */
+bool sl_parts_layout_holds(const sl_load *load, const sl_registry_entry *entry, sl_error *error);
+/* Sets the entry's layout to the one that this load has made of a source. */
+void sl_parts_propose(const sl_load *load, size_t index, sl_registry_entry *entry);
+/* With --only-shards the blocks that are laid out for these shards are wanted only. */
+void sl_parts_choose_blocks(sl_load *load);
+/* Is it a range that this loader fills? Also true without --only-shards. */
+bool sl_parts_has_range(const sl_load *load, const sl_range *range);
+/* The documents that this loader has given to a part of a source, or (part 0) to all of it. */
+uint64_t sl_parts_documents(const sl_load *load, size_t index, uint32_t part);
 /* Says what is done, once this part is registered as loaded; and where all parts are, counts them
  * together. */
 bool sl_parts_end(sl_load *load, sl_error *error);
@@ -266,7 +312,7 @@ bool sl_work_directory_make(sl_load *load, sl_error *error);
 /* Can the report be written? */
 bool sl_report_check(sl_load *load, sl_error *error);
 
-/* ranges.c */
+/* ranges.c: gives sources their pieces, and makes load->ranges of them. */
 bool sl_ranges_lay_out(sl_load *load, sl_error *error);
 
 /* worker.c: starts the threads and returns when all have ended. `tick` is called about twenty times

@@ -218,9 +218,9 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .shard_key = sharded ? config->shard_key : NULL};
     if (!batches_fit(load, error) || !sl_resume_find_target(load, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
-        !sl_parts_register(load, error) || !sl_sources_look_for_target(load, error))
-        return false;
-    if (!sl_topology_read(load->connection, &load->topology, error) || !sl_route_open(load, error))
+        !sl_topology_read(load->connection, &load->topology, error) ||
+        !sl_parts_find_shards(load, error) || !sl_sources_look_for_target(load, error) ||
+        !sl_route_open(load, error))
         return false;
     atomic_store(&load->begun, true);
     if (!not_interrupted(error) || !pause_balancer(load, error))
@@ -243,6 +243,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     }
     if (!sl_route_read_map(load, error))
         return false;
+    sl_parts_choose_blocks(load);
     if (sharded)
         sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
                     layout_of(load),
@@ -424,6 +425,7 @@ static void load_clear(sl_load *load) {
     sl_topology_destroy(load->topology);
     sl_connection_close(load->connection);
     sl_run_record_destroy(load->record);
+    free(load->ours);
     free(load->ranges);
     free(load->accepted);
     free(load->shard_documents);

@@ -70,13 +70,24 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
             "the sources loaded:%s%s\n--again loads them anew, under the ids that "
             "they had%s",
             target->database, target->collection, target->database, target->collection, loaded,
-            refused, more, load->config->parts > 0 ? "" : "; --drop removes the registry as well");
+            refused, more, sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%zu of the sources %s been loaded into %s.%s before:%s%s\n"
                         "--again sends them once more (documents that are there stay as they "
                         "are)%s",
                         loaded, loaded == 1 ? "has" : "have", target->database, target->collection,
-                        refused, more, load->config->parts > 0 ? "" : "; --drop starts anew");
+                        refused, more, sl_load_is_shared(load) ? "" : "; --drop starts anew");
+}
+
+/* What must be known before anything is changed: for one part of this loader's. */
+static bool may_be_loaded(sl_load *load, uint32_t part, sl_registry_entry *entries, size_t count,
+                          sl_error *error) {
+    (void)part;
+    bool ok = sl_registry_look_up(load->registry, entries, count, error) &&
+              (load->config->again || load->resumed || refuse_loaded(load, entries, count, error));
+    for (size_t i = 0; ok && i < count; i++)
+        ok = sl_parts_layout_holds(load, &entries[i], error);
+    return ok;
 }
 
 bool sl_sources_look_for_target(sl_load *load, sl_error *error) {
@@ -90,14 +101,13 @@ bool sl_sources_look_for_target(sl_load *load, sl_error *error) {
         return true;
     load->target_gone = true;
     sl_registry_entry *entries = entries_of(load, &count, error);
-    bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
-              (load->config->again || refuse_loaded(load, entries, count, error));
+    bool ok = entries && sl_parts_each(load, may_be_loaded, entries, count, error);
     if (ok)
         sl_log_warning("%s.%s is gone, but its registry %s.%s.sources is left: of the %zu source%s "
                        "that it knows, no document is there but what this load brings%s",
                        target->database, target->collection, target->database, target->collection,
                        left, left == 1 ? "" : "s",
-                       load->config->parts > 0 ? "" : "; --drop removes the registry as well");
+                       sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
     free(entries);
     return ok;
 }
@@ -113,13 +123,18 @@ static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
                    shown, (unsigned long long)size, (unsigned long long)entry->size);
 }
 
+static bool start(sl_load *load, uint32_t part, sl_registry_entry *entries, size_t count,
+                  sl_error *error) {
+    (void)part;
+    return sl_registry_start(load->registry, entries, count, error);
+}
+
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
     size_t count;
     sl_registry_entry *entries = entries_of(load, &count, error);
-    bool ok = entries && sl_registry_look_up(load->registry, entries, count, error) &&
-              (load->config->again || load->resumed || refuse_loaded(load, entries, count, error)) &&
+    bool ok = entries && sl_parts_each(load, may_be_loaded, entries, count, error) &&
               sl_registry_namesakes(load->registry, entries, count, warn_of_namesake, error) &&
-              sl_registry_start(load->registry, entries, count, error);
+              sl_parts_each(load, start, entries, count, error);
     if (ok)
         take_numbers(load, entries);
     free(entries);
@@ -175,10 +190,43 @@ bool sl_sources_number_as_loaded(sl_load *load, sl_error *error) {
     return ok;
 }
 
+bool sl_sources_agree_on_layout(sl_load *load, sl_error *error) {
+    size_t count, next = 0;
+    if (!load->ours)
+        return true;
+    sl_registry_entry *entries = entries_of(load, &count, error);
+    for (size_t i = 0; entries && i < sl_source_set_count(load->set); i++) {
+        if (!load->sources[i].skipped)
+            sl_parts_propose(load, i, &entries[next++]);
+    }
+    bool ok = entries && sl_registry_agree(load->registry, entries, count, error);
+    next = 0;
+    for (size_t i = 0; ok && i < sl_source_set_count(load->set); i++) {
+        sl_load_source *source = &load->sources[i];
+        if (source->skipped)
+            continue;
+        ok = sl_parts_layout_holds(load, &entries[next], error);
+        source->pieces = entries[next].layout.pieces;
+        source->leading = entries[next++].layout.leading;
+    }
+    free(entries);
+    return ok;
+}
+
+static bool finish(sl_load *load, uint32_t part, sl_registry_entry *entries, size_t count,
+                   sl_error *error) {
+    size_t next = 0;
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (!load->sources[i].skipped)
+            entries[next++].documents = sl_parts_documents(load, i, part);
+    }
+    return sl_registry_finish(load->registry, entries, count, error);
+}
+
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error) {
     size_t count;
     sl_registry_entry *entries = entries_of(load, &count, error);
-    bool ok = entries && sl_registry_finish(load->registry, entries, count, error);
+    bool ok = entries && sl_parts_each(load, finish, entries, count, error);
     for (size_t i = 0, next = 0; ok && i < sl_source_set_count(load->set); i++) {
         sl_load_source *source = &load->sources[i];
         if (source->skipped)
@@ -197,7 +245,7 @@ bool sl_sources_mark_whole(sl_load *load, sl_error *error) {
         const sl_load_source *source = &load->sources[i];
         if (source->skipped)
             continue;
-        if (source->parts_loaded == load->config->parts) {
+        if (source->parts_loaded == load->parts) {
             entries[whole] = entries[next];
             entries[whole++].documents = source->parts_accepted;
         }

@@ -1,31 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One load, shared by several loaders (--part K/N), each with a work directory of its own.
+/* One load, shared by several loaders (--part K/N, --only-shards), each with a work directory of
+ * its own.
  *
- * All of them are given the same sources. Which block of a source belongs to which part is a matter of
- * arithmetic (sl_source_set_part), so they need not speak to each other; ids, ranges and placement are
- * the same as if one of them did everything. What they have in common is the registry: it gives a
- * source the same number whoever asks, and remembers which parts of it are loaded. The one that
- * finishes last finds that no part is missing, counts the documents of all, and only then the source
- * is loaded. */
+ * All of them are given the same sources, and need not speak to each other; ids, ranges and
+ * placement are the same as if one of them did everything. What they have in common is the registry:
+ * it gives a source the same number whoever asks, and remembers which parts of it are loaded. The
+ * one that finishes last finds that no part is missing, counts the documents of all, and only then
+ * the source is loaded.
+ *
+ * Which block belongs to which part must be the same for all of them, or a block would be nobody's.
+ * With --part it is arithmetic (sl_source_set_part). With --only-shards there is a part for each
+ * shard of the cluster: the stripes that ranges.c lays out for it. How it lays a source out depends
+ * on what is loaded together with it, so that is not left to each loader: the layout of a source
+ * that was proposed first stays in the registry (sl_registry_agree), with the shards that it is
+ * about, and is what all go by. Where chunks really are has no say in it. A block whose chunk is on
+ * another shard is loaded by the same loader, only over a longer way. */
 #include "engine.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <shardload/hash.h>
 #include <shardload/log.h>
 #include <shardload/text.h>
 
+/* ---- whose part is it? ---- */
+
 bool sl_parts_begin(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
-    if (config->parts == 0)
+    if (!sl_load_is_shared(load))
         return true;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_source *source = sl_source_set_at(load->set, i);
         if (source->kind == SL_SOURCE_PIPE)
             return sl_error_set(error, SL_EXIT_USAGE,
-                                "%s: a pipe cannot be shared by several loaders; --part is for "
-                                "files", source->shown);
+                                "%s: a pipe cannot be shared by several loaders; %s is for files",
+                                source->shown, config->only_shards ? "--only-shards" : "--part");
     }
+    if (config->only_shards) /* which are known later */
+        return true;
     /* By who a source is, not by its place among those of this command: another loader may have been
      * given them in another order, or find one file more in a folder. */
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
@@ -33,15 +47,176 @@ bool sl_parts_begin(sl_load *load, sl_error *error) {
         sl_source_set_spread(load->set, i, sl_hash((const uint8_t *)who, strlen(who)));
     }
     sl_source_set_part(load->set, config->part, config->parts);
+    load->parts = config->parts;
     return true;
 }
 
-bool sl_parts_register(sl_load *load, sl_error *error) {
-    (void)error;
-    if (load->config->parts > 0)
-        sl_registry_set_part(load->registry, load->config->part, load->config->parts,
-                             load->config->again && !load->resumed);
-    return true;
+/* The names of the shards, of all or of those of this loader. */
+static const char *names_of(const sl_load *load, const bool *which, char names[300]) {
+    size_t used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < load->topology->count && used < 300; i++) {
+        if (!which || which[i])
+            used += (size_t)snprintf(names + used, 300 - used, "%s%s", used > 0 ? ", " : "",
+                                     load->topology->shards[i].name);
+    }
+    if (used >= 300)
+        memcpy(names + 295, " ...", 5);
+    return names;
+}
+
+static bool find_shard(sl_load *load, sl_text name, sl_error *error) {
+    char names[300];
+    for (size_t i = 0; i < load->topology->count; i++) {
+        if (sl_text_equal(name, sl_text_of(load->topology->shards[i].name))) {
+            load->ours[i] = true;
+            return true;
+        }
+    }
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "--only-shards: the cluster has no shard \"%.*s\"; it has %s",
+                        (int)name.length, name.bytes, names_of(load, NULL, names));
+}
+
+bool sl_parts_find_shards(sl_load *load, sl_error *error) {
+    const char *names = load->config->only_shards;
+    const sl_server *server = sl_connection_server(load->connection);
+    if (!names)
+        return true;
+    if (server->deployment != SL_SHARDED)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--only-shards needs a sharded cluster, and %s is a %s; several "
+                            "loaders share a load into it with --part",
+                            sl_connection_display_uri(load->connection),
+                            sl_deployment_name(server->deployment));
+    load->parts = (uint32_t)load->topology->count;
+    load->ours = calloc(load->parts, sizeof *load->ours);
+    if (!load->ours)
+        return sl_error_memory(error, "starting");
+    for (const char *at = names;; at++) {
+        size_t length = strcspn(at, ",");
+        if (!find_shard(load, (sl_text){at, length}, error))
+            return false;
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
+/* The first of this loader's parts behind `part`; 0: there is none. */
+static uint32_t next_part(const sl_load *load, uint32_t part) {
+    if (!load->ours)
+        return part < load->config->part ? load->config->part : 0;
+    while (part < load->parts && !load->ours[part])
+        part++;
+    return part < load->parts ? part + 1 : 0;
+}
+
+bool sl_parts_each(sl_load *load, sl_parts_function *function, sl_registry_entry *entries,
+                   size_t count, sl_error *error) {
+    char division[SL_DIVISION_ROOM] = "shards";
+    if (!load->ours)
+        snprintf(division, sizeof division, "%u", load->parts);
+    uint32_t part = next_part(load, 0);
+    bool ok;
+    do {
+        if (part > 0)
+            sl_registry_set_part(load->registry, division, part,
+                                 load->config->again && !load->resumed);
+        ok = function(load, part, entries, count, error);
+        part = part > 0 ? next_part(load, part) : 0;
+    } while (ok && part > 0);
+    return ok;
+}
+
+/* ---- by shards ---- */
+
+static uint64_t hash_names(const sl_topology *topology) {
+    uint64_t hash = topology->count;
+    for (size_t i = 0; i < topology->count; i++) {
+        const char *name = topology->shards[i].name;
+        hash = sl_hash_mix(hash ^ sl_hash((const uint8_t *)name, strlen(name)), SL_HASH_A);
+    }
+    return hash;
+}
+
+bool sl_parts_layout_holds(const sl_load *load, const sl_registry_entry *entry, sl_error *error) {
+    const sl_layout *layout = &entry->layout;
+    char shown[400], names[300];
+    if (!load->ours || layout->shards == 0 ||
+        (layout->shards == load->topology->count &&
+         layout->shard_names == hash_names(load->topology) && layout->pieces > 0 &&
+         layout->pieces <= SL_STRIPES && layout->pieces <= layout->shards))
+        return true;
+    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "--only-shards: %s was shared out over %u shards when the first loader came "
+                        "to it, and they are others than the cluster has now (%s): some of it would "
+                        "be nobody's. Load it with --part, or by one loader without either; what is "
+                        "there stays as it is",
+                        shown, layout->shards, names_of(load, NULL, names));
+}
+
+void sl_parts_propose(const sl_load *load, size_t index, sl_registry_entry *entry) {
+    const sl_load_source *source = &load->sources[index];
+    entry->layout = (sl_layout){.shards = load->parts, .shard_names = hash_names(load->topology),
+                                .pieces = source->pieces, .leading = source->leading};
+}
+
+static bool is_ours(const void *context, size_t index, uint64_t offset) {
+    const sl_load *load = context;
+    return load->ours[sl_load_shard_at(load, &load->sources[index], offset)];
+}
+
+static bool any_is_ours(const sl_load *load, const sl_load_source *source) {
+    uint32_t piece = 0;
+    while (piece < source->pieces && !load->ours[sl_load_shard_of(load, source, piece)])
+        piece++;
+    return piece < source->pieces;
+}
+
+void sl_parts_choose_blocks(sl_load *load) {
+    size_t ranges = 0, elsewhere = 0;
+    char names[300];
+    if (!load->ours)
+        return;
+    sl_source_set_choose(load->set, is_ours, load);
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (!load->sources[i].skipped && !any_is_ours(load, &load->sources[i]))
+            sl_source_set_skip(load->set, i); /* not even read */
+    }
+    for (size_t i = 0; i < load->range_count; i++) {
+        const sl_range *range = &load->ranges[i];
+        ranges += load->ours[range->shard];
+        elsewhere += load->ours[range->shard] && !sl_range_is_placed(load->map, range);
+    }
+    sl_log_info("only shards %s: %zu of %zu ranges, the others are left to other loaders",
+                names_of(load, load->ours, names), ranges, load->range_count);
+    if (elsewhere > 0)
+        sl_log_info("%zu of them hold documents and lie on other shards; they are loaded there",
+                    elsewhere);
+}
+
+bool sl_parts_has_range(const sl_load *load, const sl_range *range) {
+    return !load->ours || load->ours[range->shard];
+}
+
+/* ---- the end ---- */
+
+/* A source in several pieces has ranges of its own, each of which is on one shard. */
+uint64_t sl_parts_documents(const sl_load *load, size_t index, uint32_t part) {
+    const sl_load_source *source = &load->sources[index];
+    if (!load->ours || source->pieces == 1)
+        return !load->ours || sl_load_shard_of(load, source, 0) == part - 1
+                   ? atomic_load(&source->accepted)
+                   : 0;
+    uint64_t documents = 0;
+    for (uint32_t piece = 0; piece < source->pieces; piece++) {
+        int64_t first = sl_stripe_first_id(source->number, sl_load_piece_begin(source, piece));
+        if (sl_load_shard_of(load, source, piece) == part - 1)
+            documents += atomic_load(&load->accepted[sl_load_range_of(load, first)]);
+    }
+    return documents;
 }
 
 /* What the cluster holds of a source that is complete. */
@@ -55,33 +230,40 @@ static bool count_source(sl_load *load, size_t index, sl_error *error) {
            sl_error_set(error, SL_EXIT_VERIFICATION,
                         "%s: its %u parts have loaded %llu documents, of which %llu are there; has "
                         "something else removed some?",
-                        sl_source_set_at(load->set, index)->shown, load->config->parts,
+                        sl_source_set_at(load->set, index)->shown, load->parts,
                         (unsigned long long)source->parts_accepted, (unsigned long long)found);
 }
 
+static void say_what_is_loaded(const sl_load *load, size_t whole, uint64_t documents) {
+    char shown[SL_HUMAN_ROOM], names[300];
+    size_t rest = load->active - whole;
+    if (rest == 0)
+        sl_log_info("all %u %s are loaded: %s documents together", load->parts,
+                    load->ours ? "shards" : "parts", sl_human_count(documents, shown));
+    else if (load->ours)
+        sl_log_info("shards %s are loaded; %zu of %zu sources wait for other shards",
+                    names_of(load, load->ours, names), rest, load->active);
+    else
+        sl_log_info("part %u of %u is loaded; %zu of %zu sources wait for other parts",
+                    load->config->part, load->parts, rest, load->active);
+}
+
 bool sl_parts_end(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->config;
     size_t whole = 0;
     uint64_t documents = 0;
-    if (config->parts == 0)
+    if (load->parts == 0)
         return true;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
-        if (source->skipped || source->parts_loaded < config->parts)
+        if (source->skipped || source->parts_loaded < load->parts)
             continue;
-        if (config->verify && !count_source(load, i, error))
+        if (load->config->verify && !count_source(load, i, error))
             return false;
         whole++;
         documents += source->parts_accepted;
     }
     if (!sl_sources_mark_whole(load, error))
         return false;
-    char shown[SL_HUMAN_ROOM];
-    if (whole == load->active)
-        sl_log_info("all %u parts are loaded: %s documents together", config->parts,
-                    sl_human_count(documents, shown));
-    else
-        sl_log_info("part %u of %u is loaded; %zu of %zu sources wait for other parts",
-                    config->part, config->parts, load->active - whole, load->active);
+    say_what_is_loaded(load, whole, documents);
     return true;
 }

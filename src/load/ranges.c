@@ -19,6 +19,7 @@
 typedef struct numbered {
     uint32_t number;
     uint64_t bytes;
+    sl_load_source *source;
 } numbered;
 
 static int by_number(const void *a, const void *b) {
@@ -33,7 +34,8 @@ static numbered *sorted_sources(const sl_load *load) {
     for (size_t i = 0; list && i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped)
             list[used++] = (numbered){load->sources[i].number,
-                                      sl_source_set_at(load->set, i)->stored_bytes + 1};
+                                      sl_source_set_at(load->set, i)->stored_bytes + 1,
+                                      &load->sources[i]};
     }
     if (list)
         qsort(list, used, sizeof *list, by_number);
@@ -49,45 +51,74 @@ static size_t ranges_worth_it(const sl_load *load) {
     return worth < RANGES_MAX ? (size_t)worth : RANGES_MAX;
 }
 
-bool sl_ranges_lay_out(sl_load *load, sl_error *error) {
-    numbered *list = sorted_sources(load);
-    uint32_t parts = 1;     /* ranges per source */
+/* Which pieces the ids of each source are cut into, and whose turn it is to have the first one. */
+static void deal_out(const sl_load *load, const numbered *list) {
+    uint32_t pieces = 1;
     uint64_t run_bytes = 0; /* sources per range: at least so many */
     size_t most = ranges_worth_it(load);
     if (load->by_range)
-        parts = load->shards < SL_STRIPES ? load->shards : SL_STRIPES;
-    if (load->active > 1 && load->active * parts > most) {
-        parts = 1;
+        pieces = load->shards < SL_STRIPES ? load->shards : SL_STRIPES;
+    if (load->active > 1 && load->active * pieces > most) {
+        pieces = 1;
         run_bytes = (sl_source_set_stored_bytes(load->set) + load->active) / most;
     }
-    load->ranges = calloc(load->active * parts, sizeof *load->ranges);
-    load->accepted = calloc(load->active * parts, sizeof *load->accepted);
-    if (!list || !load->ranges || !load->accepted) {
-        free(list);
-        return sl_error_memory(error, "laying out ranges");
-    }
     uint32_t turn = 0; /* which shard a run goes to */
-    for (size_t first = 0, next; first < load->active; first = next) {
+    for (size_t first = 0, next; first < load->active; first = next, turn++) {
         uint64_t bytes = list[first].bytes;
         /* A run ends at a gap: the numbers in it belong to other loads, and so do their ids. */
         for (next = first + 1; next < load->active && bytes < run_bytes &&
                                list[next].number == list[next - 1].number + 1;
              next++)
             bytes += list[next].bytes;
-        uint32_t leading = run_bytes > 0 ? turn++ : list[first].number;
-        for (uint32_t part = 0; part < parts; part++) {
-            /* Rounded up, so that stripe 0 starts a range and the ranges differ by one stripe. */
-            uint32_t begin = (SL_STRIPES * part + parts - 1) / parts;
-            uint32_t end = (SL_STRIPES * (part + 1) + parts - 1) / parts;
+        for (size_t i = first; i < next; i++) {
+            list[i].source->pieces = pieces;
+            list[i].source->leading = run_bytes > 0 ? turn : list[i].number;
+        }
+    }
+}
+
+/* Whole sources that follow each other, and whose turn is the same, are a run. */
+static bool same_run(const numbered *a, const numbered *b) {
+    return a->source->pieces == 1 && b->source->pieces == 1 && b->number == a->number + 1 &&
+           a->source->leading == b->source->leading;
+}
+
+static void make_ranges(sl_load *load, const numbered *list) {
+    for (size_t first = 0, next; first < load->active; first = next) {
+        const sl_load_source *source = list[first].source;
+        for (next = first + 1; next < load->active && same_run(&list[next - 1], &list[next]);)
+            next++;
+        for (uint32_t piece = 0; piece < source->pieces; piece++) {
+            uint32_t begin = sl_load_piece_begin(source, piece);
+            uint32_t end = sl_load_piece_begin(source, piece + 1);
             load->ranges[load->range_count++] = (sl_range){
                 .minimum = sl_stripe_first_id(list[first].number, begin),
                 .maximum = sl_stripe_first_id(list[next - 1].number, end),
-                .shard = (part + leading) % load->shards,
+                .shard = sl_load_shard_of(load, source, piece),
             };
         }
     }
+}
+
+bool sl_ranges_lay_out(sl_load *load, sl_error *error) {
+    numbered *list = sorted_sources(load);
+    size_t count = 0;
+    if (!list)
+        return sl_error_memory(error, "laying out ranges");
+    deal_out(load, list);
+    if (!sl_sources_agree_on_layout(load, error)) {
+        free(list);
+        return false;
+    }
+    for (size_t i = 0; i < load->active; i++)
+        count += list[i].source->pieces;
+    load->ranges = calloc(count, sizeof *load->ranges);
+    load->accepted = calloc(count, sizeof *load->accepted);
+    bool ok = load->ranges && load->accepted;
+    if (ok)
+        make_ranges(load, list);
     free(list);
-    return true;
+    return ok || sl_error_memory(error, "laying out ranges");
 }
 
 size_t sl_load_range_of(const sl_load *load, int64_t id) {

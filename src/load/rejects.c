@@ -304,7 +304,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
         ok = ok && tell_journal(rejects, &early->entry, error);
     }
     state->next_sequence++;
-    if (!sl_source_set_wants(rejects->set, block->source, block->sequence))
+    if (!sl_source_set_wants(rejects->set, block->source, block->sequence, block->offset))
         state->lines = UINT64_MAX;
     else if (state->lines != UINT64_MAX)
         state->lines += early->entry.counts.lines;

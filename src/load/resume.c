@@ -110,6 +110,7 @@ static void append_options(bson_t *document, const sl_load_config *config) {
     if (config->parts > 0)
         snprintf(part, sizeof part, "%u/%u", config->part, config->parts);
     BSON_APPEND_UTF8(&options, "part", part);
+    BSON_APPEND_UTF8(&options, "only-shards", config->only_shards ? config->only_shards : "");
     bson_append_document_end(document, &options);
 }
 
@@ -375,7 +376,7 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
                      entry->inserted + entry->already_there + entry->taken);
     atomic_fetch_add(&source->accepted, entry->inserted + entry->already_there);
     sl_source_block block = {.source = (size_t)entry->source, .sequence = entry->sequence,
-                             .member_start = entry->member_start != 0};
+                             .offset = entry->offset, .member_start = entry->member_start != 0};
     return mark_done(source, entry->sequence)
                ? sl_rejects_block_was_done(load->rejects, &block, entry, error)
                : sl_error_memory(error, "taking over what has been loaded");

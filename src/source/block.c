@@ -153,7 +153,7 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
                                .last = end == size};
     if (size == 0)
         return SL_READ_BLOCK;
-    block->outside = !sl_source_set_wants(reader->set, source, index);
+    block->outside = !sl_source_set_wants(reader->set, source, index, start);
     if (block->outside) {
         atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
         return SL_READ_BLOCK;

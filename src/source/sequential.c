@@ -191,7 +191,8 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
                                .offset = open->offset, .text = {reader->buffer, length},
                                .member = open->member, .member_start = open->member_start};
     block->done = sl_source_block_is_done(&reader->set->states[open->source], block->sequence);
-    block->outside = !sl_source_set_wants(reader->set, open->source, block->sequence);
+    block->outside =
+        !sl_source_set_wants(reader->set, open->source, block->sequence, block->offset);
     open->offset += length;
     open->member_start = false;
     open->skip_line = cut;

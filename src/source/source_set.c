@@ -269,8 +269,15 @@ void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts) {
     set->share.parts = parts;
 }
 
-bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence) {
-    return sl_source_in_share(&set->share, set->states[index].spread, sequence);
+void sl_source_set_choose(sl_source_set *set, sl_source_choice *choice, const void *context) {
+    set->choice = choice;
+    set->choice_context = context;
+}
+
+bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence,
+                         uint64_t offset) {
+    return sl_source_in_share(&set->share, set->states[index].spread, sequence) &&
+           (!set->choice || set->choice(set->choice_context, index, offset));
 }
 
 void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread) {

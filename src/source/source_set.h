@@ -62,6 +62,8 @@ struct sl_source_set {
     _Atomic uint64_t consumed_bytes;
     _Atomic bool stopped;
     source_share share; /* of the blocks; set before the first one */
+    sl_source_choice *choice; /* among them, the same; may be NULL */
+    const void *choice_context;
     pthread_mutex_t lock;    /* guards what follows */
     sl_names members;        /* the names that blocks refer to */
     uint32_t *order;         /* in which sources are begun; made with the first block */

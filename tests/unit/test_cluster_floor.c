@@ -216,6 +216,41 @@ static void test_any_file_name_is_stored_as_text(void **state) {
     sl_registry_close(registry);
 }
 
+static void same_layout(const sl_layout *a, const sl_layout *b) {
+    assert_int_equal(a->shards, b->shards);
+    assert_int_equal(a->pieces, b->pieces);
+    assert_int_equal(a->leading, b->leading);
+    assert_true(a->shard_names == b->shard_names);
+}
+
+/* Of several proposals the first one holds, for every loader, whatever becomes of the source. */
+static void test_sources_keep_their_layout(void **state) {
+    fixture *f = *state;
+    sl_registry *registry;
+    sl_registry_entry two[] = {entry("f1", "one"), entry("f2", "two")}, three = entry("f3", "three");
+    const sl_layout first = {.shards = 2, .pieces = 2, .leading = 7, .shard_names = UINT64_MAX - 1};
+    const sl_layout other = {.shards = 3, .pieces = 1, .leading = 0, .shard_names = 5};
+    prepare(f, true);
+    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    ok(f, sl_registry_start(registry, two, 2, &f->error));
+    assert_int_equal(two[0].layout.shards, 0);
+    two[0].layout = first;
+    ok(f, sl_registry_agree(registry, two, 1, &f->error));
+    for (int round = 0; round < 2; round++) {
+        two[0].layout = two[1].layout = other;
+        ok(f, sl_registry_agree(registry, two, 2, &f->error));
+        same_layout(&two[0].layout, &first);
+        same_layout(&two[1].layout, &other);
+        ok(f, sl_registry_finish(registry, two, 2, &f->error));
+        ok(f, sl_registry_start(registry, two, 2, &f->error));
+        ok(f, sl_registry_look_up(registry, two, 2, &f->error));
+        same_layout(&two[0].layout, &first);
+    }
+    three.layout = first;
+    refused(f, sl_registry_agree(registry, &three, 1, &f->error), "has lost a source");
+    sl_registry_close(registry);
+}
+
 static void test_numbers_run_out_with_words(void **state) {
     fixture *f = *state;
     sl_registry *registry;
@@ -418,6 +453,7 @@ int main(void) {
         ON_EACH(test_index_is_built_once),
         ON_EACH(test_counts_and_statistics),
         ON_EACH(test_sources_keep_their_numbers),
+        ON_EACH(test_sources_keep_their_layout),
         ON_EACH(test_any_file_name_is_stored_as_text),
         ON_EACH(test_numbers_run_out_with_words),
         ON_EACH(test_many_sources_of_which_half_are_known),

@@ -191,6 +191,30 @@ static void each_shard_has_its_share_of_each_source(void **state) {
     }
 }
 
+/* What --only-shards goes by: no block is nobody's, and each is of the shard that its ids go to. */
+static void each_block_is_of_the_shard_of_its_range(void **state) {
+    (void)state;
+    static const struct {
+        unsigned sources;
+        uint32_t shards, step;
+    } rows[] = {{1, 1, 1}, {3, 2, 3}, {3, 3, 1}, {2, 7, 1}, {1, 300, 1}, {500, 16, 1}, {500, 3, 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sl_load load;
+        lay_out(&load, rows[i].sources, rows[i].shards, rows[i].step);
+        for (unsigned source = 0; source < rows[i].sources; source++) {
+            const sl_load_source *from = &load.sources[source];
+            for (uint64_t block = 0; block < 600; block++) {
+                uint64_t offset = (block << SL_BLOCK_BITS) + block;
+                int64_t id = sl_document_id(from->number, offset);
+                const sl_range *range = &load.ranges[sl_load_range_of(&load, id)];
+                assert_true(id >= range->minimum && id < range->maximum);
+                assert_int_equal(sl_load_shard_at(&load, from, offset), range->shard);
+            }
+        }
+        lay_down(&load);
+    }
+}
+
 static void thousands_of_sources_share_ranges(void **state) {
     (void)state;
     sl_load load;
@@ -240,6 +264,7 @@ int main(void) {
         cmocka_unit_test(lines_are_counted_within_a_member_of_an_archive),
         cmocka_unit_test(rejects_of_a_stopped_load_are_not_lost),
         cmocka_unit_test(each_shard_has_its_share_of_each_source),
+        cmocka_unit_test(each_block_is_of_the_shard_of_its_range),
         cmocka_unit_test(thousands_of_sources_share_ranges),
         cmocka_unit_test(more_shards_than_stripes_make_no_empty_range),
     };

@@ -65,10 +65,24 @@ static void keys_of_indexes(void **state) {
         assert_false(sl_check_key(bad[i], problem, sizeof problem));
 }
 
+static void names_of_shards(void **state) {
+    (void)state;
+    static const char *const good[] = {"a", "a,b", "rs-0,rs-1,rs-2"};
+    static const char *const bad[] = {"", ",", "a,", ",a", "a,,b"};
+    char problem[300];
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_true(sl_check_shard_names(good[i], problem, sizeof problem));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(sl_check_shard_names(bad[i], problem, sizeof problem));
+        assert_non_null(strstr(problem, "lacks the name of a shard"));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shard_keys),
         cmocka_unit_test(keys_of_indexes),
+        cmocka_unit_test(names_of_shards),
     };
     return cmocka_run_group_tests_name("option checks", tests, NULL, NULL);
 }

@@ -98,10 +98,10 @@ static void parts_share_out_every_block_once(void **state) {
             sl_source_set_sample(set, 0.25);
             sl_source_set_part(set, part, parts);
             for (uint64_t k = 0; k < 4096; k++)
-                sampled += sl_source_set_wants(set, 0, k);
+                sampled += sl_source_set_wants(set, 0, k, k << SL_BLOCK_BITS);
             sl_source_set_sample(set, 0x1.fffffffffffffp-1);
             for (uint64_t k = 0; k < 4096; k++) {
-                bool wanted = sl_source_set_wants(set, 0, k);
+                bool wanted = sl_source_set_wants(set, 0, k, k << SL_BLOCK_BITS);
                 owners[k] += wanted;
                 taken += wanted;
                 low[k & 1] += wanted;
