@@ -131,7 +131,7 @@ static void rejects_of_a_stopped_load_are_not_lost(void **state) {
 /* A load of `sources` sources on `shards` shards, as far as ranges.c looks at it. */
 static void lay_out(sl_load *load, unsigned sources, uint32_t shards, uint32_t step) {
     static sl_source_set *set;
-    char *paths[600];
+    char *paths[600] = {NULL};
     sl_error error;
     memset(load, 0, sizeof *load);
     for (unsigned i = 0; i < sources; i++) {
