@@ -7,7 +7,8 @@
  *
  * little-endian; the crc (CRC-32 of zlib) is over length, type and payload. Type 1 is a BSON
  * document that says of itself what it is (resume.c); type 2 is an entry of JOURNAL_ENTRY_BYTES,
- * one per block. Whatever follows the first record that is not whole is as good as not written.
+ * one per block that is this loader's. Whatever follows the first record that is not whole is as
+ * good as not written.
  *
  * The file is locked while it is open: two loaders never share a work directory. */
 #ifndef SHARDLOAD_JOURNAL_H

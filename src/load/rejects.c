@@ -365,7 +365,8 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
     sl_early_block given = {.block = *block, .entry = *entry, .list = *list};
     pthread_mutex_lock(&rejects->lock);
     bool ok = keep_failure(rejects, true, error) &&
-              (list->count > 0 || tell_journal(rejects, entry, error)) &&
+              /* A block that is another loader's would be left out again: it is no news. */
+              (list->count > 0 || block->outside || tell_journal(rejects, entry, error)) &&
               take_or_keep(rejects, &given, error);
     ok = keep_failure(rejects, ok, error);
     pthread_mutex_unlock(&rejects->lock);

@@ -4,6 +4,7 @@ bring exactly the sources, and no block twice."""
 import gzip
 import os
 import signal
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -34,6 +35,16 @@ class Parts(support.ClusterCase):
                 sums[name] = sums.get(name, 0) + accounting[name]
         return sums
 
+    def journal(self, work):
+        """The blocks in a load's journal: (source, sequence) of each."""
+        content, blocks, at = (work / "journal").read_bytes(), [], 0
+        while at < len(content):
+            length, kind, _ = struct.unpack_from("<III", content, at)
+            if kind == 2:
+                blocks.append(struct.unpack_from("<QQ", content, at + 12))
+            at += 12 + length
+        return blocks
+
     def assert_whole(self, *sources, documents):
         self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources)
         self.assertEqual(self.database.t.count_documents({}), documents)
@@ -56,6 +67,9 @@ class Parts(support.ClusterCase):
             self.assertGreater(record["accounting"]["inserted"], documents / 5)
             for one in record["verification"]["ranges"]:
                 self.assertGreater(one["expected"], 0)
+        # N loaders do not keep N times the journal.
+        blocks = [block for work, _ in running for block in self.journal(work)]
+        self.assertEqual(sorted(blocks), [(0, number) for number in range(len(blocks))])
         said = "".join(outcome.err for outcome in outcomes)
         self.assertEqual(said.count("all 2 parts are loaded: 150,000 documents together"), 1, said)
         self.assert_whole(*sources, documents=documents)
