@@ -52,7 +52,8 @@ def reload(bench, result):
         whole = result.compare(f"{name}: predicted from {SAMPLE} %, before and after, s",
                                f"{name}: the whole took, s", f"{name}: predicted against measured")
         error = result.line(f"{name}: off by, %", at_most(10) if judged else None)
-        alone = result.line(f"{name}: the drill before it alone: off by, %")
+        alone = result.line(f"{name}: the drill before it alone: off by, %",
+                            at_most(10) if judged else None)
         inside = result.line(f"{name}: within the range that it predicted, 1 or 0")
         above = result.line(f"{name}: that range reaches above the prediction by, %")
         below = result.line(f"{name}: and below it by, %")
