@@ -114,6 +114,20 @@ void sl_key_map_destroy(sl_key_map *map); /* NULL is fine */
 bool sl_key_map_owner(const sl_key_map *map, const uint8_t *document, sl_owner_cache *cache,
                       uint32_t *shard);
 
+/* ---- topology.c ---- */
+
+/* Appends the shards of an array of documents of config.shards. */
+bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_error *error);
+
+/* ---- statistics.c ---- */
+
+/* Appends a row for each document of a $collStats reply, and sorts them by shard. A document
+ * without a shard's name gets the name `lone`. On failure `*rows` keeps what was appended. */
+bool sl_statistics_of(const bson_t *reply, const char *lone, sl_shard_statistics **rows,
+                      size_t *count, sl_error *error);
+/* The facts of a serverStatus reply; what is not there is left as it was. */
+void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine);
+
 /* ---- shard_map.c ---- */
 
 typedef struct sl_chunk {
@@ -146,6 +160,8 @@ typedef struct sl_sharding {
 
 bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sharding *sharding,
                       sl_error *error);
+/* Fills the other fields from `document`, an entry of config.collections. */
+void sl_sharding_judge(sl_sharding *sharding);
 void sl_sharding_clear(sl_sharding *sharding);
 
 /* Makes the map of chunk documents {min: {_id}, max: {_id}, shard}, given in order as an array.
@@ -155,6 +171,10 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
 /* The same by any other shard key; the route is SL_ROUTE_NONE where that is not known here. */
 bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
                             sl_shard_map **map, sl_error *error);
+
+/* Whichever of both fits the shard key of a sharded collection. */
+bool sl_shard_map_of(const sl_sharding *sharding, const bson_t *chunks,
+                     const sl_topology *topology, sl_shard_map **map, sl_error *error);
 
 /* Index of the chunk that owns `id`, in a map by _id. */
 size_t sl_shard_map_find(const sl_shard_map *map, int64_t id);

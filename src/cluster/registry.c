@@ -166,9 +166,37 @@ static int by_fingerprint(const void *a, const void *b) {
     return strcmp(x->fingerprint, y->fingerprint);
 }
 
+bool sl_registry_fill(const sl_registry *registry, const bson_t *reply,
+                      sl_registry_entry *entries, size_t count, sl_error *error) {
+    sl_registry_entry *sorted[BATCH] = {NULL};
+    bson_iter_t iter, found, documents, field;
+    bool ok = true;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &entries[i];
+    qsort(sorted, count, sizeof sorted[0], by_fingerprint);
+    if (!bson_iter_init(&iter, reply) ||
+        !bson_iter_find_descendant(&iter, "cursor.firstBatch", &found) ||
+        !bson_iter_recurse(&found, &documents))
+        return true;
+    while (ok && bson_iter_next(&documents) && BSON_ITER_HOLDS_DOCUMENT(&documents)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_t document;
+        bson_iter_document(&documents, &length, &bytes);
+        if (!bson_init_static(&document, bytes, length) ||
+            !bson_iter_init_find(&field, &document, "_id") || !BSON_ITER_HOLDS_UTF8(&field))
+            continue;
+        const sl_registry_entry *wanted =
+            &(sl_registry_entry){.fingerprint = bson_iter_utf8(&field, NULL)};
+        sl_registry_entry **entry =
+            bsearch(&wanted, sorted, count, sizeof sorted[0], by_fingerprint);
+        ok = !entry || fill(registry, &document, *entry, error);
+    }
+    return ok;
+}
+
 bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                             sl_error *error) {
-    sl_registry_entry *sorted[BATCH] = {NULL};
     bson_t command = BSON_INITIALIZER, filter, id, in, reply;
     BSON_APPEND_UTF8(&command, "find", registry->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&command, "filter", &filter);
@@ -179,7 +207,6 @@ bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, s
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
         BSON_APPEND_UTF8(&in, key, entries[i].fingerprint);
-        sorted[i] = &entries[i];
     }
     bson_append_array_end(&id, &in);
     bson_append_document_end(&filter, &id);
@@ -188,28 +215,8 @@ bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, s
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "layout", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
                 "singleBatch", BCON_BOOL(true));
-    qsort(sorted, count, sizeof sorted[0], by_fingerprint);
-
-    bool ok = sl_registry_run(registry, &command, &reply, NULL, error);
-    bson_iter_t iter, found, documents, field;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch", &found) &&
-        bson_iter_recurse(&found, &documents)) {
-        while (ok && bson_iter_next(&documents) && BSON_ITER_HOLDS_DOCUMENT(&documents)) {
-            const uint8_t *bytes;
-            uint32_t length;
-            bson_t document;
-            bson_iter_document(&documents, &length, &bytes);
-            if (!bson_init_static(&document, bytes, length) ||
-                !bson_iter_init_find(&field, &document, "_id") || !BSON_ITER_HOLDS_UTF8(&field))
-                continue;
-            const sl_registry_entry *wanted =
-                &(sl_registry_entry){.fingerprint = bson_iter_utf8(&field, NULL)};
-            sl_registry_entry **entry =
-                bsearch(&wanted, sorted, count, sizeof sorted[0], by_fingerprint);
-            ok = !entry || fill(registry, &document, *entry, error);
-        }
-    }
+    bool ok = sl_registry_run(registry, &command, &reply, NULL, error) &&
+              sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
     bson_destroy(&command);
     return ok;
@@ -226,27 +233,32 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
     return sl_registry_in_batches(registry, entries, count, sl_registry_read_batch, error);
 }
 
-bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count,
-                         sl_error *error) {
-    bson_t documents;
+bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
+                            sl_error *error) {
     bson_iter_t iter, number;
-    *count = 0;
-    *numbers = NULL;
-    bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
-    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
-    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
-                                 filter, options, &documents, error);
-    if (ok) {
-        *numbers = malloc((bson_count_keys(&documents) + 1) * sizeof **numbers);
-        ok = *numbers || sl_error_memory(error, "reading the registry");
-    }
-    for (bool more = ok && bson_iter_init(&iter, &documents); more && bson_iter_next(&iter);) {
+    *numbers = malloc((bson_count_keys(documents) + 1) * sizeof **numbers);
+    if (!*numbers)
+        return sl_error_memory(error, "reading the registry");
+    for (bool more = bson_iter_init(&iter, documents); more && bson_iter_next(&iter);) {
         if (!bson_iter_recurse(&iter, &number) || !bson_iter_find(&number, "number"))
             continue;
         int64_t value = bson_iter_as_int64(&number);
         if (value >= 1 && value <= SL_SOURCE_NUMBER_MAX)
             (*numbers)[(*count)++] = (uint32_t)value;
     }
+    return true;
+}
+
+bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count,
+                         sl_error *error) {
+    bson_t documents;
+    *count = 0;
+    *numbers = NULL;
+    bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
+                                 filter, options, &documents, error) &&
+              sl_registry_numbers_of(&documents, numbers, count, error);
     bson_destroy(&documents);
     bson_destroy(options);
     bson_destroy(filter);

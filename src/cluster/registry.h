@@ -32,6 +32,15 @@ typedef bool sl_batch_function(sl_registry *registry, sl_registry_entry *entries
 bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
                             sl_batch_function *function, sl_error *error);
 
+/* Fills the entries that the reply of a find on the registry speaks of. False with the error set
+ * when one of its documents has no valid number. `count` is at most BATCH. */
+bool sl_registry_fill(const sl_registry *registry, const bson_t *reply,
+                      sl_registry_entry *entries, size_t count, sl_error *error);
+
+/* The valid numbers of an array of registry documents. `*count` begins as 0; free `*numbers`. */
+bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
+                            sl_error *error);
+
 /* Fills those of the entries that are in the registry, and leaves the others as they are. */
 bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                             sl_error *error);

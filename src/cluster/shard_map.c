@@ -25,6 +25,22 @@ static bool flag_of(const bson_t *document, const char *key) {
     return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
 }
 
+void sl_sharding_judge(sl_sharding *sharding) {
+    /* Old servers keep the entries of dropped collections; new ones also list collections that are
+     * not sharded but were moved to a shard of their own. */
+    bson_iter_t iter;
+    if (flag_of(&sharding->document, "dropped") ||
+        flag_of(&sharding->document, "unsplittable") ||
+        !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return;
+    const uint8_t *bytes;
+    uint32_t length;
+    bson_iter_document(&iter, &length, &bytes);
+    sharding->sharded = bson_init_static(&sharding->key, bytes, length);
+    /* The timestamp came with server 5.0, and with it chunks by uuid. */
+    sharding->chunks_by_uuid = bson_has_field(&sharding->document, "timestamp");
+}
+
 bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sharding *sharding,
                       sl_error *error) {
     *sharding = (sl_sharding){.sharded = false};
@@ -37,19 +53,8 @@ bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sha
     if (!sl_find_by_id(connection, "config", "collections", sl_target_namespace(target, ns),
                        &sharding->document, &found, error))
         return false;
-    /* Old servers keep the entries of dropped collections; new ones also list collections that are
-     * not sharded but were moved to a shard of their own. */
-    bson_iter_t iter;
-    if (!found || flag_of(&sharding->document, "dropped") ||
-        flag_of(&sharding->document, "unsplittable") ||
-        !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-        return true;
-    const uint8_t *bytes;
-    uint32_t length;
-    bson_iter_document(&iter, &length, &bytes);
-    sharding->sharded = bson_init_static(&sharding->key, bytes, length);
-    /* The timestamp came with server 5.0, and with it chunks by uuid. */
-    sharding->chunks_by_uuid = bson_has_field(&sharding->document, "timestamp");
+    if (found)
+        sl_sharding_judge(sharding);
     return true;
 }
 
@@ -220,6 +225,13 @@ bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_to
     return false;
 }
 
+bool sl_shard_map_of(const sl_sharding *sharding, const bson_t *chunks,
+                     const sl_topology *topology, sl_shard_map **map, sl_error *error) {
+    return sl_key_is_id(&sharding->key)
+               ? sl_shard_map_from_chunks(chunks, topology, map, error)
+               : sl_shard_map_from_keys(&sharding->key, chunks, topology, map, error);
+}
+
 /* Reads the chunks of a sharded collection, in order. */
 static bool read_chunks(sl_connection *connection, const sl_target *target,
                         const sl_sharding *sharding, bson_t *chunks, sl_error *error) {
@@ -256,9 +268,7 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
             bson_t chunks;
             ok = read_chunks(connection, target, &sharding, &chunks, error);
             if (ok) {
-                ok = sl_key_is_id(&sharding.key)
-                         ? sl_shard_map_from_chunks(&chunks, topology, map, error)
-                         : sl_shard_map_from_keys(&sharding.key, &chunks, topology, map, error);
+                ok = sl_shard_map_of(&sharding, &chunks, topology, map, error);
                 again = !ok && attempt < 4 && sl_connection_backoff(connection, attempt, error);
             }
             bson_destroy(&chunks);

@@ -19,6 +19,33 @@ static int by_shard(const void *a, const void *b) {
     return strcmp(left->shard, right->shard);
 }
 
+bool sl_statistics_of(const bson_t *reply, const char *lone, sl_shard_statistics **rows,
+                      size_t *count, sl_error *error) {
+    bson_iter_t iter, batch, row, field;
+    if (!bson_iter_init(&iter, reply) ||
+        !bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) ||
+        !bson_iter_recurse(&batch, &row))
+        return true;
+    while (bson_iter_next(&row)) {
+        sl_shard_statistics *grown = realloc(*rows, (*count + 1) * sizeof *grown);
+        if (!grown)
+            return sl_error_memory(error, "reading the collection's statistics");
+        *rows = grown;
+        sl_shard_statistics *made = &grown[(*count)++];
+        bool named = bson_iter_recurse(&row, &field) && bson_iter_find(&field, "shard") &&
+                     BSON_ITER_HOLDS_UTF8(&field);
+        snprintf(made->shard, sizeof made->shard, "%s",
+                 named ? bson_iter_utf8(&field, NULL) : lone);
+        made->documents = number_of(&row, "documents");
+        made->data_bytes = number_of(&row, "data");
+        made->storage_bytes = number_of(&row, "storage");
+        made->index_bytes = number_of(&row, "index");
+    }
+    if (*count > 1)
+        qsort(*rows, *count, sizeof **rows, by_shard);
+    return true;
+}
+
 bool sl_statistics_read(sl_connection *connection, const sl_target *target,
                         sl_shard_statistics **rows, size_t *count, sl_error *error) {
     *rows = NULL;
@@ -32,32 +59,12 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
                  "storage", "$storageStats.storageSize", "index", "$storageStats.totalIndexSize",
                  "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
     bool ok = sl_cluster_command(connection, target->database, command, &reply, &code, error);
-    bson_iter_t batch, row, field;
-    bson_iter_init(&row, &reply);
     if (!ok && code == SL_CODE_NAMESPACE_NOT_FOUND) {
         ok = true; /* no collection: no rows */
-    } else if (ok && bson_iter_find_descendant(&row, "cursor.firstBatch", &batch) &&
-               bson_iter_recurse(&batch, &row)) {
+    } else if (ok) {
         sl_topology *topology = NULL;
-        ok = sl_topology_read(connection, &topology, error);
-        while (ok && bson_iter_next(&row)) {
-            sl_shard_statistics *grown = realloc(*rows, (*count + 1) * sizeof *grown);
-            if (!grown) {
-                ok = sl_error_memory(error, "reading the collection's statistics");
-                break;
-            }
-            *rows = grown;
-            sl_shard_statistics *made = &grown[(*count)++];
-            /* Without sharding the row names no shard. */
-            bool named = bson_iter_recurse(&row, &field) && bson_iter_find(&field, "shard") &&
-                         BSON_ITER_HOLDS_UTF8(&field);
-            snprintf(made->shard, sizeof made->shard, "%s",
-                     named ? bson_iter_utf8(&field, NULL) : topology->shards[0].name);
-            made->documents = number_of(&row, "documents");
-            made->data_bytes = number_of(&row, "data");
-            made->storage_bytes = number_of(&row, "storage");
-            made->index_bytes = number_of(&row, "index");
-        }
+        ok = sl_topology_read(connection, &topology, error) &&
+             sl_statistics_of(&reply, topology->shards[0].name, rows, count, error);
         sl_topology_destroy(topology);
     }
     bson_destroy(&reply);
@@ -69,25 +76,26 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
         return sl_error_prefix(error, "cannot read the statistics of %s.%s", target->database,
                                target->collection);
     }
-    if (*count > 1)
-        qsort(*rows, *count, sizeof **rows, by_shard);
     return true;
+}
+
+void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine) {
+    bson_iter_t iter, field;
+    if (bson_iter_init(&iter, status) &&
+        bson_iter_find_descendant(&iter, "storageEngine.name", &field) &&
+        BSON_ITER_HOLDS_UTF8(&field))
+        snprintf(engine->name, sizeof engine->name, "%s", bson_iter_utf8(&field, NULL));
+    if (bson_iter_init(&iter, status) &&
+        bson_iter_find_descendant(&iter, "wiredTiger.cache.maximum bytes configured", &field))
+        engine->cache_bytes = (uint64_t)bson_iter_as_int64(&field);
 }
 
 void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine) {
     *engine = (sl_storage_engine){.cache_bytes = 0};
     bson_t reply;
     bson_t *status = BCON_NEW("serverStatus", BCON_INT32(1));
-    bson_iter_t iter, field;
-    if (sl_connection_command(connection, "admin", status, &reply, NULL, NULL)) {
-        if (bson_iter_init(&iter, &reply) &&
-            bson_iter_find_descendant(&iter, "storageEngine.name", &field) &&
-            BSON_ITER_HOLDS_UTF8(&field))
-            snprintf(engine->name, sizeof engine->name, "%s", bson_iter_utf8(&field, NULL));
-        if (bson_iter_init(&iter, &reply) &&
-            bson_iter_find_descendant(&iter, "wiredTiger.cache.maximum bytes configured", &field))
-            engine->cache_bytes = (uint64_t)bson_iter_as_int64(&field);
-    }
+    if (sl_connection_command(connection, "admin", status, &reply, NULL, NULL))
+        sl_storage_engine_of(&reply, engine);
     bson_destroy(&reply);
     bson_destroy(status);
 }

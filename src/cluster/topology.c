@@ -28,16 +28,20 @@ static const char *text_of(const bson_iter_t *document, const char *key) {
     return "";
 }
 
+bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_error *error) {
+    bson_iter_t iter;
+    bool ok = bson_iter_init(&iter, documents);
+    while (ok && bson_iter_next(&iter))
+        ok = add_shard(topology, text_of(&iter, "_id"), text_of(&iter, "host"), error);
+    return ok;
+}
+
 static bool read_shards(sl_connection *connection, sl_topology *topology, sl_error *error) {
     bson_t filter = BSON_INITIALIZER, documents;
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
     bool ok =
-        sl_connection_find(connection, "config", "shards", &filter, options, &documents, error);
-    bson_iter_t iter;
-    if (ok && bson_iter_init(&iter, &documents)) {
-        while (ok && bson_iter_next(&iter))
-            ok = add_shard(topology, text_of(&iter, "_id"), text_of(&iter, "host"), error);
-    }
+        sl_connection_find(connection, "config", "shards", &filter, options, &documents, error) &&
+        sl_topology_add_shards(topology, &documents, error);
     if (ok && topology->count == 0)
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
                           "the cluster at %s has no shards yet; add one with sh.addShard()",
