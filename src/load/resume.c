@@ -197,6 +197,8 @@ static bool same_sources(sl_load *load, sl_error *error) {
         const uint8_t *bytes;
         uint32_t length;
         bson_t was;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
+            return other_load(load, SL_EXIT_SOURCE, "it names no sources", error);
         bson_iter_document(&sources, &length, &bytes);
         if (!bson_init_static(&was, bytes, length) || index >= count)
             continue;

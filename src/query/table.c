@@ -199,13 +199,13 @@ static int decimals_for(double value) {
 /* Puts the values of a document into their fields, making those that are new. */
 static void gather(fields *all, const bson_iter_t *document, const char *prefix) {
     bson_iter_t value;
-    bson_iter_recurse(document, &value);
-    while (bson_iter_next(&value)) {
+    bool more = bson_iter_recurse(document, &value);
+    while (more && bson_iter_next(&value)) {
         char path[PATH_ROOM];
         bson_iter_t inside;
         int length = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "",
                               bson_iter_key(&value));
-        bool fits = length < (int)sizeof path;
+        bool fits = length < (int)sizeof path && *bson_iter_key(&value); /* and the path grows */
         if (fits && BSON_ITER_HOLDS_DOCUMENT(&value) && bson_iter_recurse(&value, &inside) &&
             bson_iter_next(&inside)) {
             gather(all, &value, path);

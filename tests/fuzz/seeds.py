@@ -17,8 +17,9 @@ import tarfile
 import zipfile
 import zlib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[depth]) for depth in (0, 1)]
 import record_maker  # noqa: E402
+import seeds_bson  # noqa: E402
 
 MOT_HEADER = ("test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|"
               "postcode_area|make|model|colour|fuel_type|cylinder_capacity|first_use_date")
@@ -205,6 +206,7 @@ SEEDS = {
     ],
     "fuzz_wire": [message(b"\x10\0\0\0\x10ping\0\x01\0\0\0\0"),
                   message(b"\x05\0\0\0\0", 2004), b"\0" * 16],
+    **seeds_bson.SEEDS,
 }
 
 

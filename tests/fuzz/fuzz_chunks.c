@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the chunk map as the config servers give it: the shards, the collection's entry, its
+ * chunks, and then documents that are to be routed. A map that is accepted has an owner for every
+ * id, the one that a search from the first chunk to the last finds too; the ids of a range can be
+ * given to any shard by splits and moves of chunks that exist; and each shard's address becomes a
+ * URI or is refused. */
+#include <stdint.h>
+
+#include "../../src/cluster/internal.h"
+#include "documents.h"
+
+#define SHARDS_MAX 8u
+#define IDS 16u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_addresses(const sl_topology *topology) {
+    static mongoc_uri_t *like;
+    if (!like && !(like = mongoc_uri_new("mongodb://u:p@h/?authSource=a&ssl=true&compressors=zlib")))
+        abort();
+    for (size_t i = 0; i < topology->count && i < SHARDS_MAX; i++) {
+        require(topology->shards[i].name && topology->shards[i].host, "a shard has both names");
+        mongoc_uri_t *uri = sl_shard_uri(&topology->shards[i], like);
+        require(!uri || mongoc_uri_get_hosts(uri), "an address has a host");
+        mongoc_uri_destroy(uri);
+    }
+}
+
+static uint32_t owner_by_search(const sl_shard_map *map, int64_t id) {
+    size_t at = 0;
+    while (at + 1 < map->count && map->chunks[at + 1].first <= id)
+        at++;
+    return map->chunks[at].shard;
+}
+
+static void check_plan(const sl_shard_map *map, const sl_topology *topology, int64_t first,
+                       int64_t last, uint32_t shard) {
+    sl_steps steps = {0};
+    sl_error error = {0};
+    const sl_range range = {.minimum = first < last ? first : last,
+                            .maximum = first < last ? last : first,
+                            .shard = shard % (uint32_t)topology->count};
+    if (!sl_plan_range(map, &range, &steps, &error))
+        check_error(&error);
+    for (size_t i = 0; i < steps.count; i++)
+        require(!steps.items[i].move || steps.items[i].shard == range.shard,
+                "chunks are moved to the shard of the range");
+    free(steps.items);
+}
+
+static void check_by_id(const sl_shard_map *map, const sl_topology *topology, input *in) {
+    int64_t before = 0;
+    require(map->count > 0 && map->chunks[0].first == INT64_MIN, "the first id has an owner");
+    for (size_t i = 1; i < map->count; i++)
+        require(map->chunks[i - 1].first < map->chunks[i].first, "chunks are in order");
+    for (unsigned i = 0; i < IDS; i++) {
+        int64_t id = i == 0 ? INT64_MIN : INT64_MAX;
+        if (i >= 2)
+            take_bytes(in, &id, sizeof id);
+        uint32_t shard = sl_shard_map_owner(map, id);
+        require(shard < topology->count, "an owner exists");
+        require(shard == owner_by_search(map, id), "the owner is the chunk's");
+        check_plan(map, topology, before, id, i);
+        before = id;
+    }
+}
+
+static void check_by_key(const sl_shard_map *map, const sl_topology *topology, input *in) {
+    static const size_t documents = 4;
+    in->raw = false; /* documents to be routed are the loader's own */
+    sl_owner_cache cache = {0};
+    for (size_t i = 0; i < documents; i++) {
+        sl_owner_cache fresh = {0};
+        uint32_t shard = 0, again = 0;
+        given document;
+        give(in, &document);
+        bool known = sl_shard_map_owner_of(map, document.bytes, &cache, &shard);
+        require(known == sl_shard_map_owner_of(map, document.bytes, &fresh, &again) &&
+                    shard == again,
+                "what was asked before makes no difference");
+        require(!known || shard < topology->count, "an owner exists");
+        clear(&document);
+    }
+}
+
+static void check_map(const sl_shard_map *map, const sl_topology *topology, input *in) {
+    if (sl_shard_map_route(map) == SL_ROUTE_BY_ID)
+        check_by_id(map, topology, in);
+    else if (sl_shard_map_route(map) == SL_ROUTE_BY_KEY)
+        check_by_key(map, topology, in);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    input in;
+    given shards, collection, chunks;
+    begin(&in, data, size);
+    give(&in, &shards);
+    give(&in, &collection);
+    give(&in, &chunks);
+    sl_error error = {0};
+    sl_topology *topology = calloc(1, sizeof *topology);
+    sl_sharding sharding = {0};
+    sl_shard_map *map = NULL;
+    require(topology && sl_topology_add_shards(topology, &shards.bson, &error), "there is memory");
+    require(topology->count <= bson_count_keys(&shards.bson), "a document is one shard");
+    check_addresses(topology);
+    bson_copy_to(&collection.bson, &sharding.document);
+    sl_sharding_judge(&sharding);
+    if (sharding.sharded && topology->count > 0) {
+        if (sl_shard_map_of(&sharding, &chunks.bson, topology, &map, &error))
+            check_map(map, topology, &in);
+        else
+            check_error(&error);
+        require(map != NULL || error.code != SL_EXIT_OK, "there is a map or a reason");
+    }
+    sl_shard_map_destroy(map);
+    sl_sharding_clear(&sharding);
+    sl_topology_destroy(topology);
+    clear(&chunks);
+    clear(&collection);
+    clear(&shards);
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes what is read from the registry of sources: the reply of a find, and an array of its
+ * documents. Each source is left as it was or has a valid number; a second reading gives the same;
+ * what is refused is refused with a reason. */
+#include <stdint.h>
+
+#include <shardload/document_id.h>
+
+#include "../../src/cluster/registry.h"
+#include "documents.h"
+
+#define SOURCES 4u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const fingerprints[SOURCES] = {"b", "d", "a", "counter"};
+
+static void reset(sl_registry_entry entries[SOURCES]) {
+    memset(entries, 0, SOURCES * sizeof *entries);
+    for (size_t i = 0; i < SOURCES; i++) {
+        entries[i].fingerprint = fingerprints[i];
+        entries[i].name = "name";
+    }
+}
+
+static void fuzz_reply(const sl_registry *registry, input *in) {
+    sl_registry_entry first[SOURCES], second[SOURCES];
+    sl_error error = {0};
+    given reply;
+    give(in, &reply);
+    reset(first);
+    reset(second);
+    bool ok = sl_registry_fill(registry, &reply.bson, first, SOURCES, &error);
+    if (!ok)
+        check_error(&error);
+    for (size_t i = 0; i < SOURCES; i++) {
+        const sl_registry_entry *entry = &first[i];
+        CHECK_TEXT(entry->when);
+        require(entry->number <= SL_SOURCE_NUMBER_MAX, "a number is valid");
+        require((entry->number == 0) == (entry->state == SL_SOURCE_NEW),
+                "what is known has a number");
+        require(registry->part > 0 || (entry->parts_loaded == 0 && !entry->part_loaded),
+                "without parts none is loaded");
+        require(!entry->part_loaded || entry->parts_loaded > 0, "a loaded part is counted");
+    }
+    require(sl_registry_fill(registry, &reply.bson, second, SOURCES, &error) == ok &&
+                memcmp(first, second, sizeof first) == 0,
+            "reading it again gives the same");
+    clear(&reply);
+}
+
+static void fuzz_numbers(input *in) {
+    uint32_t *numbers = NULL;
+    size_t count = 0;
+    sl_error error = {0};
+    given documents;
+    give(in, &documents);
+    require(sl_registry_numbers_of(&documents.bson, &numbers, &count, &error), "there is memory");
+    require(count <= bson_count_keys(&documents.bson), "a document has one number");
+    for (size_t i = 0; i < count; i++)
+        require(numbers[i] >= 1 && numbers[i] <= SL_SOURCE_NUMBER_MAX, "a number is valid");
+    free(numbers);
+    clear(&documents);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    input in;
+    uint8_t flags = begin(&in, data, size);
+    sl_registry registry = {.database = (char *)(uintptr_t) "db",
+                            .collection = (char *)(uintptr_t) "c.sources"};
+    if (flags & 2)
+        sl_registry_set_part(&registry, "3", 2, false);
+    fuzz_reply(&registry, &in);
+    fuzz_numbers(&in);
+    return 0;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes what a load takes over from a journal on a disk that cannot be trusted. The input is the
+ * journal as it is, or a list of records that get right checksums: the documents that a load of the
+ * same sources has written, those with a field exchanged, any other document, and entries of
+ * blocks. Resuming ends in sums that are those of the entries taken over, each block once and
+ * within its source, or in an error that gives a reason; the valid part of the journal stays. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include <shardload/document_id.h>
+#include <shardload/log.h>
+
+#include "../../src/load/engine.h"
+#include "../../src/load/journal.h"
+#include "../../src/load/rejects.h"
+#include "documents.h"
+
+#define HEAD_BYTES 12u
+#define SOURCES 3u
+#define RECORDS_MAX 400u
+#define RANGES 2u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char folder[64], journal_path[80];
+static bson_t *begun;
+static const char target_uuid[] = "00010203-0405-0607-0809-0a0b0c0d0e0f";
+
+/* ---- a load without servers ---- */
+
+static sl_load_config config = {
+    .program_version = "fuzz", .format = "mot", .database = "db", .collection = "c",
+    .sink = SL_SINK_CLUSTER, .resume = true,
+};
+
+typedef struct loading {
+    sl_load load;
+    sl_load_source sources[SOURCES];
+    sl_range ranges[RANGES];
+    _Atomic uint64_t accepted[RANGES];
+} loading;
+
+static void set_up(loading *l) {
+    static sl_source_set *set;
+    sl_error error;
+    memset(l, 0, sizeof *l);
+    if (!set) {
+        const char *none[] = {NULL};
+        require(sl_source_set_create(none, 0, NULL, &set, &error), "there is memory");
+        for (size_t i = 0; i < SOURCES; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "source %zu", i);
+            require(sl_source_set_add_made_up(set, name, 1u << 20, &error), "there is memory");
+        }
+    }
+    l->load.config = &config;
+    l->load.set = set;
+    l->load.sources = l->sources;
+    l->load.ranges = l->ranges;
+    l->load.range_count = RANGES;
+    l->load.accepted = l->accepted;
+    l->ranges[0] = (sl_range){.minimum = INT64_MIN, .maximum = sl_document_id(2, 0)};
+    l->ranges[1] = (sl_range){.minimum = sl_document_id(2, 0), .maximum = INT64_MAX};
+    snprintf(l->load.work_directory, sizeof l->load.work_directory, "%s", folder);
+    for (size_t i = 0; i < SOURCES; i++) {
+        l->sources[i].number = (uint32_t)i + 1;
+        l->sources[i].skipped = i == SOURCES - 1;
+        snprintf(l->sources[i].fingerprint, sizeof l->sources[i].fingerprint, "print %zu", i);
+    }
+}
+
+static void take_down(loading *l) {
+    sl_rejects_close(l->load.rejects, NULL, NULL);
+    sl_resume_close(&l->load);
+    for (size_t i = 0; i < SOURCES; i++)
+        free(l->sources[i].done);
+}
+
+/* ---- the journal ---- */
+
+static uint8_t *read_journal(size_t *length) {
+    struct stat facts;
+    int file = open(journal_path, O_RDONLY);
+    require(file >= 0 && fstat(file, &facts) == 0, "there is a journal");
+    uint8_t *bytes = malloc((size_t)facts.st_size + 1);
+    require(bytes && read(file, bytes, (size_t)facts.st_size) == facts.st_size, "it can be read");
+    *length = (size_t)facts.st_size;
+    close(file);
+    return bytes;
+}
+
+static void write_journal(const void *bytes, size_t length) {
+    int file = open(journal_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    require(file >= 0 && write(file, bytes, length) == (ssize_t)length, "it can be written");
+    close(file);
+}
+
+/* What a load of these sources begins its journal with. */
+static void begin_journal(void) {
+    loading l;
+    sl_error error = {0};
+    bool finished;
+    const char *parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    snprintf(folder, sizeof folder, "%s/fuzz_resume-XXXXXX", parent);
+    require(mkdtemp(folder) != NULL, "a folder can be made");
+    snprintf(journal_path, sizeof journal_path, "%s/journal", folder);
+    config.resume = false;
+    set_up(&l);
+    require(sl_resume_open(&l.load, &finished, &error), "a journal can be begun");
+    take_down(&l);
+    config.resume = true;
+    size_t length;
+    uint8_t *bytes = read_journal(&length);
+    begun = bson_new_from_data(bytes + HEAD_BYTES, length - HEAD_BYTES);
+    require(begun != NULL, "a journal begins with a document");
+    free(bytes);
+}
+
+static void remove_folder(void) {
+    char path[96];
+    unlink(journal_path);
+    snprintf(path, sizeof path, "%s/rejects.tsv", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void append_record(mending *m, uint32_t type, const void *payload, size_t length) {
+    uint8_t *head = add_bytes(m, HEAD_BYTES + length);
+    put_u32(head, length);
+    put_u32(head + 4, type);
+    memcpy(head + HEAD_BYTES, payload, length);
+    put_u32(head + 8, crc32_z(crc32(0, head, 8), head + HEAD_BYTES, length));
+}
+
+static void append_document(mending *m, const bson_t *document) {
+    append_record(m, 1, bson_get_data(document), document->len);
+}
+
+static void append_target(mending *m) {
+    bson_t document = BSON_INITIALIZER, numbers;
+    BSON_APPEND_UTF8(&document, "target", target_uuid);
+    BSON_APPEND_ARRAY_BEGIN(&document, "numbers", &numbers);
+    for (int32_t i = 0; i < (int32_t)SOURCES; i++)
+        BSON_APPEND_INT32(&numbers, "", i + 1);
+    bson_append_array_end(&document, &numbers);
+    append_document(m, &document);
+    bson_destroy(&document);
+}
+
+/* The journal's first document with the fields of another in place of its own. */
+static void append_changed(mending *m, input *in) {
+    bson_t document;
+    bson_iter_t iter;
+    given fields;
+    give(in, &fields);
+    bson_copy_to(&fields.bson, &document);
+    for (bool more = bson_iter_init(&iter, begun); more && bson_iter_next(&iter);) {
+        if (!bson_has_field(&fields.bson, bson_iter_key(&iter)))
+            bson_append_iter(&document, NULL, 0, &iter);
+    }
+    append_document(m, &document);
+    bson_destroy(&document);
+    clear(&fields);
+}
+
+/* A block of the few numbers that follow; mostly one that the sources have. */
+static void append_block(mending *m, input *in) {
+    sl_journal_entry entry = {.source = take_byte(in) % (SOURCES + 1), .sequence = take_byte(in)};
+    entry.offset = entry.sequence << SL_BLOCK_BITS | take_byte(in);
+    entry.text_bytes = take_byte(in);
+    entry.inserted = take_byte(in);
+    entry.already_there = take_byte(in);
+    entry.refused = take_byte(in);
+    entry.taken = entry.refused / 2;
+    entry.counts.documents = entry.inserted + entry.already_there + entry.refused;
+    entry.counts.records = entry.counts.documents;
+    append_record(m, 2, &entry, sizeof entry);
+}
+
+static void append_any_entry(mending *m, input *in) {
+    sl_journal_entry entry;
+    take_bytes(in, &entry, sizeof entry);
+    append_record(m, 2, &entry, sizeof entry);
+}
+
+static void append_any_document(mending *m, input *in) {
+    given document;
+    give(in, &document);
+    append_document(m, &document.bson);
+    clear(&document);
+}
+
+static void compose(mending *m, input *in) {
+    for (unsigned i = 0; in->at < in->end && i < RECORDS_MAX; i++) {
+        switch (take_byte(in) % 6) {
+        case 0:
+            append_document(m, begun);
+            break;
+        case 1:
+            append_target(m);
+            break;
+        case 2:
+            append_block(m, in);
+            break;
+        case 3:
+            append_changed(m, in);
+            break;
+        case 4:
+            append_any_document(m, in);
+            break;
+        default:
+            append_any_entry(m, in);
+            break;
+        }
+    }
+}
+
+/* ---- what comes of it ---- */
+
+static uint64_t blocks_done(const loading *l) {
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < SOURCES; i++) {
+        require(!l->sources[i].skipped || !l->sources[i].done, "a source left out has no blocks");
+        for (size_t word = 0; word < l->sources[i].done_words; word++)
+            blocks += (uint64_t)__builtin_popcountll(l->sources[i].done[word]);
+    }
+    return blocks;
+}
+
+static void check_carried(loading *l) {
+    const sl_carried *carried = &l->load.carried;
+    uint64_t sources = 0;
+    for (size_t i = 0; i < SOURCES; i++)
+        sources += atomic_load(&l->sources[i].accepted);
+    require(blocks_done(l) == carried->blocks, "a block is done once");
+    require(sources == carried->inserted + carried->already_there, "sources add up");
+    sl_source_block block = {.source = 0, .sequence = 1, .offset = SL_BLOCK_BYTES};
+    sl_error error = {0};
+    if (carried->blocks > 0 && !sl_resume_same_text(&l->load, &block, &error))
+        check_error(&error);
+}
+
+static void resume(void) {
+    loading l;
+    sl_error error = {0};
+    bool finished = false;
+    set_up(&l);
+    bool ok = sl_resume_open(&l.load, &finished, &error);
+    if (ok && !finished && l.load.resumed)
+        ok = sl_resume_target(&l.load, &error) && sl_resume_carry(&l.load, &error);
+    if (!ok)
+        check_error(&error);
+    else if (l.load.resumed && !finished)
+        check_carried(&l);
+    take_down(&l);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    input in;
+    mending m = {0};
+    if (!begun) {
+        sl_log_set_level(SL_LOG_ERROR);
+        begin_journal();
+        atexit(remove_folder);
+    }
+    uint8_t flags = begin(&in, data, size);
+    if (flags & 2) {
+        uint8_t *bytes = add_bytes(&m, (size_t)(in.end - in.at));
+        take_bytes(&in, bytes, (size_t)(in.end - in.at));
+    } else {
+        compose(&m, &in);
+    }
+    if (flags & 4 && m.used > 0) /* torn in the last record, or damaged in it */
+        m.bytes[m.used - 1 - m.used % HEAD_BYTES % m.used] ^= 1;
+    write_journal(m.bytes, m.used);
+    resume();
+    size_t length;
+    uint8_t *left = read_journal(&length);
+    require(length == m.used && (length == 0 || memcmp(left, m.bytes, length) == 0),
+            "what resuming reads it does not change");
+    free(left);
+    free(m.bytes);
+    return 0;
+}

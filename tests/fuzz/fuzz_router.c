@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the local router behind its message reader: up to three commands, each on a connection of
+ * its own, and the replies of the servers to what the router sends for them. Every command gets
+ * one valid reply, with `ok` in it; what is sent to a server is a valid message for a database
+ * without any field that a server must not see; and a command sends a limited number of them. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../tools/router/commands.h"
+#include "documents.h"
+
+#define COMMANDS 3u
+#define SETS 3u
+#define SENT_MAX 500u
+#define REPLY_MAX 60000u /* fits into a socket */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- the servers, in place of backend.c ---- */
+
+static input *replies;
+static unsigned sent;
+
+bool node_set_parse(struct node_set *set, const char *name, const char *text) {
+    (void)set, (void)name, (void)text;
+    return false;
+}
+
+bool backend_is_primary(const bson_t *hello) {
+    (void)hello;
+    return true;
+}
+
+int backend_connect_node(const char *node, int watch_fd, bson_t *hello, char *why) {
+    (void)node, (void)watch_fd, (void)hello, (void)why;
+    return -1;
+}
+
+enum stream_status backend_run(int fd, int watch_fd, const bson_t *command, struct buffer *scratch,
+                               bson_t *reply) {
+    (void)fd, (void)watch_fd, (void)command, (void)scratch, (void)reply;
+    return STREAM_BROKEN;
+}
+
+int backend_connect(struct node_set *set, int watch_fd, int patience_ms, bson_t *hello, char *why) {
+    (void)watch_fd, (void)patience_ms;
+    require(set->name[0] && !hello, "a known set is connected to");
+    snprintf(why, MAX_REASON, "none");
+    return open("/dev/null", O_RDWR);
+}
+
+static void check_sent(const struct wire_message *message) {
+    static const char *const withheld[] = {"lsid", "txnNumber", "$clusterTime", "apiVersion"};
+    bson_iter_t iter;
+    require(bson_iter_init_find(&iter, &message->body, "$db") && BSON_ITER_HOLDS_UTF8(&iter),
+            "what is sent is for a database");
+    for (size_t i = 0; i < sizeof withheld / sizeof withheld[0]; i++) {
+        bool first = bson_iter_init(&iter, &message->body) && bson_iter_next(&iter) &&
+                     BSON_ITER_IS_KEY(&iter, withheld[i]);
+        require(first || !bson_has_field(&message->body, withheld[i]),
+                "no session is sent to a server");
+    }
+}
+
+enum stream_status backend_exchange(int fd, int watch_fd, const struct iovec *parts, int count,
+                                    struct buffer *reply) {
+    struct buffer whole = {0};
+    struct wire_message message;
+    (void)fd, (void)watch_fd;
+    require(++sent <= SENT_MAX, "a command ends");
+    for (int i = 0; i < count; i++) {
+        require(buffer_reserve(&whole, whole.length + parts[i].iov_len), "there is memory");
+        if (parts[i].iov_len > 0)
+            memcpy(whole.data + whole.length, parts[i].iov_base, parts[i].iov_len);
+        whole.length += parts[i].iov_len;
+    }
+    require(wire_parse_message(whole.data, whole.length, &message), "what is sent is a message");
+    check_sent(&message);
+    buffer_destroy(&whole);
+
+    given document;
+    if (replies->at == replies->end)
+        return STREAM_BROKEN;
+    give(replies, &document);
+    bool built = document.bson.len < REPLY_MAX && wire_build_reply(reply, 1, OP_MSG, &document.bson);
+    clear(&document);
+    return built ? STREAM_OK : STREAM_BROKEN;
+}
+
+/* ---- a client ---- */
+
+static void check_reply(const uint8_t *bytes, size_t length, const char *name) {
+    struct wire_message message;
+    require(wire_parse_message(bytes, length, &message), name);
+    if (!replies->raw) /* else what a server or the client sent is broken inside */
+        check_own(&message.body);
+}
+
+static size_t read_reply(int fd, uint8_t *bytes, size_t room) {
+    size_t used = 0;
+    for (ssize_t got; used < room && (got = read(fd, bytes + used, room - used)) > 0;)
+        used += (size_t)got;
+    return used;
+}
+
+static void run(struct router *router, const bson_t *command, uint64_t number) {
+    static uint8_t bytes[1 << 20];
+    int ends[2];
+    struct buffer message = {0};
+    require(wire_build_reply(&message, 0, OP_MSG, command), "there is memory");
+    require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 &&
+                fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0,
+            "a socket can be made");
+    require(write(ends[1], message.data, message.length) == (ssize_t)message.length &&
+                shutdown(ends[1], SHUT_WR) == 0,
+            "a command fits into it");
+    sent = 0;
+    session_serve(router, ends[0], number, "fuzz");
+    close(ends[0]);
+    size_t length = read_reply(ends[1], bytes, sizeof bytes);
+    struct wire_message reply;
+    if (wire_parse_message(message.data, message.length, &reply))
+        check_reply(bytes, length, "a command has a reply");
+    else
+        require(length == 0, "what is no message has no reply");
+    close(ends[1]);
+    buffer_destroy(&message);
+}
+
+/* Most inputs say nothing of a database. */
+static void complete(const given *from, bson_t *out) {
+    bson_copy_to(&from->bson, out);
+    if (!bson_empty(out) && !bson_has_field(out, "$db"))
+        BSON_APPEND_UTF8(out, "$db", "d");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static struct node_set sets[SETS] = {{.name = "config"}, {.name = "s0"}, {.name = "s1"}};
+    static struct topology topology = {.sets = sets,
+                                       .count = SETS,
+                                       .max_bson_size = 16777216,
+                                       .max_message_size = 48000000,
+                                       .max_write_batch = 100000,
+                                       .max_wire_version = 17};
+    input in;
+    uint8_t flags = begin(&in, data, size);
+    struct router router = {.topology = &topology, .cursors = cursors_create(4)};
+    require(router.cursors != NULL, "there is memory");
+    replies = &in;
+    for (uint64_t i = 0; i < 1 + (flags >> 1) % COMMANDS; i++) {
+        given command;
+        bson_t body;
+        give(&in, &command);
+        complete(&command, &body);
+        if (body.len < REPLY_MAX)
+            run(&router, &body, i);
+        bson_destroy(&body);
+        clear(&command);
+    }
+    cursors_destroy(router.cursors);
+    return 0;
+}

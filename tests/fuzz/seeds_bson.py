@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fuzzers of replies begin with: documents as servers, journals and clients have them."""
+import struct
+
+MIN, MAX, OID = object(), object(), object()
+
+
+class Timestamp(int):
+    """Seconds of a BSON timestamp."""
+
+
+class Date(int):
+    """Milliseconds since 1970."""
+
+
+def element(name, value):
+    """One BSON element. Bytes are a UUID, integers are as short as the server's."""
+    key = name.encode() + b"\0"
+    if value is MIN or value is MAX:
+        return (b"\xff" if value is MIN else b"\x7f") + key
+    if value is OID:
+        return b"\x07" + key + bytes(range(12))
+    if value is None:
+        return b"\x0a" + key
+    if isinstance(value, bool):
+        return b"\x08" + key + bytes([value])
+    if isinstance(value, Timestamp):
+        return b"\x11" + key + struct.pack("<II", 1, value)
+    if isinstance(value, Date):
+        return b"\x09" + key + struct.pack("<q", value)
+    if isinstance(value, int):
+        small = -2**31 <= value < 2**31
+        return (b"\x10" if small else b"\x12") + key + struct.pack("<i" if small else "<q", value)
+    if isinstance(value, float):
+        return b"\x01" + key + struct.pack("<d", value)
+    if isinstance(value, str):
+        text = value.encode() + b"\0"
+        return b"\x02" + key + struct.pack("<i", len(text)) + text
+    if isinstance(value, bytes):
+        return b"\x05" + key + struct.pack("<i", len(value)) + b"\x04" + value
+    if isinstance(value, dict):
+        return b"\x03" + key + bson(value)
+    return b"\x04" + key + array(value)
+
+
+def bson(document):
+    body = b"".join(element(name, value) for name, value in document.items())
+    return struct.pack("<i", len(body) + 5) + body + b"\0"
+
+
+def array(values):
+    return bson({str(index): value for index, value in enumerate(values)})
+
+
+def given(flags, *documents):
+    """An input: flags, and documents that follow each other."""
+    return bytes([flags]) + b"".join(array(one) if isinstance(one, list) else bson(one)
+                                     for one in documents)
+
+
+def batch(*documents, cursor=0):
+    return {"cursor": {"firstBatch": list(documents), "id": cursor, "ns": "d.c"}, "ok": 1.0}
+
+
+def nested(depth, inner="inputStage"):
+    """A plan of so many stages, each the input of the one before."""
+    plan = bson({"stage": "COLLSCAN"})
+    for _ in range(depth):
+        body = b"\x03" + inner.encode() + b"\0" + plan
+        plan = struct.pack("<i", len(body) + 5) + body + b"\0"
+    return plan
+
+
+def deep_reply(depth, inner="inputStage"):
+    body = b"\x03winningPlan\0" + nested(depth, inner)
+    return b"\1" + struct.pack("<i", len(body) + 5) + body + b"\0"
+
+
+# ---- the registry ----
+
+REGISTERED = [{"_id": "a", "number": 1, "state": "loaded", "documents": 5,
+               "loadedAt": Date(1600000000000), "name": "a.txt", "size": 99,
+               "parts": {"3": {"1": 2, "2": 3, "3": None}},
+               "layout": {"shards": 2, "shardNames": 2**40, "pieces": 2, "leading": 1}},
+              {"_id": "b", "number": 8388607, "state": "started", "parts": {}},
+              {"_id": "counter", "last": 2}]
+
+# ---- chunks ----
+
+SHARDS = [{"_id": "s0", "host": "s0/127.0.0.1:1,[::1]:2"}, {"_id": "s1", "host": "h:1"}]
+UUID = bytes(range(16))
+
+
+def collection(key, **more):
+    return {"_id": "d.c", "uuid": UUID, "key": key, "timestamp": Timestamp(5),
+            "lastmodEpoch": OID, **more}
+
+
+def chunks(*bounds):
+    return [{"min": low, "max": high, "shard": f"s{index % 2}"}
+            for index, (low, high) in enumerate(zip(bounds, bounds[1:]))]
+
+
+def by_id(*ids):
+    return chunks({"_id": MIN}, *({"_id": one} for one in ids), {"_id": MAX})
+
+
+IDS = struct.pack("<qqq", 0, 1 << 40, -1)
+COMPOUND = chunks({"st": MIN, "ts": MIN}, {"st": 5, "ts": Date(7)}, {"st": 2.5e9, "ts": "x"},
+                  {"st": MAX, "ts": MAX})
+ROUTED = [{"_id": 1, "st": 5, "ts": Date(8)}, {"_id": 2, "st": "029070", "a": {"b": 1}}]
+
+# ---- statistics, plans, answers ----
+
+ROWS = batch({"shard": "s1", "documents": 5, "data": 500, "storage": 4096, "index": 8192},
+             {"shard": "s0", "documents": 2**33, "data": 1.5, "storage": -1})
+STATUS = {"storageEngine": {"name": "wiredTiger"},
+          "wiredTiger": {"cache": {"maximum bytes configured": 2**31}}}
+REFUSED = (b"not authorized on d to execute command { insert: \"c\", ordered: false, "
+           b"$db: \"d\" }")
+PLAN = {"stages": [{"$cursor": {"queryPlanner": {"winningPlan": {
+    "stage": "FETCH", "inputStage": {"stage": "IXSCAN", "indexName": "t_1"}}}}},
+    {"$group": {"_id": 1}}], "ok": 1.0}
+SPLIT = {"splitPipeline": {"shardsPart": []},
+         "shards": {"s0": {"queryPlanner": {"winningPlan": {"queryPlan": {
+             "stage": "OR", "inputStages": [{"stage": "IXSCAN", "indexName": "x"}]}}}},
+             "s1": {"queryPlanner": {}}}}
+ANSWER = [{"_id": {"m": "FORD", "y": 2015}, "n": 12, "share": 0.25, "list": [1, None, {"a": 2}]},
+          {"_id": None, "n": 2**40, "at": Date(0)}]
+OTHER = [{"_id": {"m": "FORD", "y": 2015.0}, "n": 13, "list": [1, 2]}, {"_id": "x\x1b[2Jy"}]
+
+# ---- comparison: the id of the first document, how many, and the steps between them ----
+
+EXPECTED = b"\x05\x03\x01\x02\x03"
+FOUND = [{"_id": 5, "m": 1, "s": "text", "w": {"t": 0.1}}, {"_id": 7.0, "m": 2, "x": True},
+         {"_id": "other"}, {"_id": 10, "w": {"t": 0.3}, "s": "text", "m": 3}]
+
+# ---- a journal: kinds of records as in fuzz_resume.c ----
+
+BLOCKS = b"".join(bytes([2, source, sequence, 0, 9, 8, 1, 2]) for source, sequence in
+                  [(0, 0), (0, 1), (1, 0), (0, 1)])
+CHANGED = {"sources": [{"path": "source 0", "fingerprint": "print 0", "storedBytes": 5,
+                        "leftOut": False}, 7, {"fingerprint": "pipe "}],
+           "options": {"db": "other"}}
+
+# ---- commands to the router, and the replies of servers ----
+
+OK = {"ok": 1.0}
+FOUND_COLLECTION = batch(collection({"_id": 1}))
+OWNERS = batch({"_id": "s0", "version": Timestamp(3), "chunks": 2},
+               {"_id": "s1", "version": Timestamp(4), "chunks": 1})
+FOUND_DATABASE = batch({"_id": "d", "primary": "s1", "version": {"uuid": UUID, "lastMod": 1}})
+CHUNK = batch({"min": {"_id": MIN}, "max": {"_id": 9}, "shard": "s1"})
+STALE = {"ok": 0.0, "code": 13388, "errmsg": "stale"}
+
+SEEDS = {
+    "fuzz_registry": [given(2, batch(*REGISTERED), REGISTERED),
+                      given(0, batch({"_id": "d", "number": 0}), []),
+                      given(1, batch(*REGISTERED[:2]))],
+    "fuzz_chunks": [
+        given(0, SHARDS, collection({"_id": 1}), by_id(0, 1 << 40)) + IDS,
+        given(0, SHARDS, collection({"_id": 1}), by_id(-2.5, 7, 2**63 - 1)) + IDS,
+        given(0, SHARDS, collection({"st": 1, "ts": 1}), COMPOUND, *ROUTED),
+        given(0, SHARDS, collection({"st": "hashed"}),
+              chunks({"st": MIN}, {"st": -2**62}, {"st": 2**62}, {"st": MAX}), *ROUTED),
+        given(1, SHARDS, collection({"_id": 1}, dropped=True), by_id()),
+    ],
+    "fuzz_statistics": [given(0, ROWS, STATUS) + REFUSED,
+                        given(1, batch({"documents": "x"}), {}) + b"requires authentication"],
+    "fuzz_explain": [given(0, PLAN), given(0, SPLIT), given(1, {"shards": {}}), deep_reply(9),
+                     deep_reply(9, "inputStages")],
+    "fuzz_answer": [given(0, ANSWER, ANSWER), given(0, ANSWER, OTHER), given(1, OTHER, [])],
+    "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)),
+                     b"\2" + EXPECTED + b"\1\0\1" + bson(FOUND[1]), b"\4" + EXPECTED],
+    "fuzz_resume": [b"\0\0\1" + BLOCKS, b"\4\0\1" + BLOCKS,
+                    b"\0\3" + bson(CHANGED) + b"\1" + BLOCKS,
+                    b"\0\0\1" + BLOCKS + b"\4" + bson({"finished": Date(1), "rejects": 2}),
+                    b"\0\0\4" + bson({"target": "x", "numbers": [1, 2]}) + b"\5" + bytes(160)],
+    "fuzz_router": [
+        given(0, {"insert": "c", "documents": [{"_id": 1}], "lsid": {"id": UUID}, "txnNumber": 1},
+              OK),
+        given(0, {"count": "c", "query": {"a": 1}, "limit": -3}, batch({"_id": None, "n": 3})),
+        given(0, {"distinct": "c", "key": "a.b"}, batch({"values": [1, 2]})),
+        given(0, {"explain": {"find": "c", "filter": {"a": 1}, "limit": 5}}, FOUND_COLLECTION,
+              OWNERS, PLAN),
+        given(0, {"findAndModify": "c", "query": {"_id": 1}, "update": {}}, FOUND_COLLECTION,
+              OWNERS, {"shards": {"s0": {}}, "ok": 1.0}, STALE, OK, FOUND_COLLECTION, OWNERS,
+              {"shards": {"s1": {}}, "ok": 1.0}, {"value": None, "ok": 1.0}),
+        given(0, {"split": "d.c", "middle": {"_id": 5}, "$db": "admin"}, FOUND_COLLECTION, OWNERS,
+              CHUNK, OK),
+        given(0, {"split": "d.c", "find": {"_id": 5}}, FOUND_COLLECTION, OWNERS, CHUNK,
+              {"splitKeys": [{"_id": 3}], "ok": 1.0}, OK),
+        given(0, {"moveChunk": "d.c", "bounds": [{"_id": MIN}, {"_id": 9}], "to": "s0"},
+              FOUND_COLLECTION, OWNERS, CHUNK, OK),
+        given(0, {"moveRange": "d.c", "min": {"_id": 3}, "toShard": "s1"}, FOUND_COLLECTION,
+              OWNERS, OK),
+        given(0, {"shardCollection": "d.c", "key": {"_id": "hashed"}}, FOUND_DATABASE, OK),
+        given(0, {"createIndexes": "c", "indexes": []}, FOUND_COLLECTION, OWNERS, OK, STALE),
+        given(0, {"listIndexes": "c"}, FOUND_COLLECTION, OWNERS, OK),
+        given(0, {"collStats": "c", "scale": 1024}, FOUND_COLLECTION, OWNERS,
+              {"count": 5, "size": 2**40, "nindexes": 2, "ok": 1.0}, {"count": 2, "ok": 1.0}),
+        given(0, {"dbStats": 1}, {"objects": 5, "dataSize": 9, "ok": 1.0}, OK),
+        given(0, {"listDatabases": 1}, {"databases": [{"name": "admin", "sizeOnDisk": 3}],
+                                        "ok": 1.0},
+              {"databases": [{"name": "d", "sizeOnDisk": 3}], "ok": 1.0}, OK),
+        given(0, {"drop": "c"}, FOUND_DATABASE, OK),
+        given(0, {"dropDatabase": 1}, FOUND_DATABASE, OK),
+        given(0, {"renameCollection": "d.c", "to": "d.e"}, FOUND_DATABASE, OK),
+        given(0, {"balancerStatus": 1}, {"mode": "full", "ok": 1.0}),
+        given(0, {"listCommands": 1}), given(0, {"hello": 1, "helloOk": True}),
+        given(4, {"find": "c", "readConcern": {"level": "majority", "afterClusterTime": 1}},
+              batch({"_id": 1}, cursor=7), {"getMore": 2**40, "collection": "c"}, OK,
+              {"killCursors": "c", "cursors": [7]}, OK),
+    ],
+}
+
+# ---- for runs with long inputs ----
+
+LONG_SEEDS = {
+    "fuzz_registry": [given(0, batch(*({"_id": f"f{n}", "number": n + 1, "state": "loaded"}
+                                       for n in range(20000))))],
+    "fuzz_chunks": [given(0, SHARDS, collection({"_id": 1}),
+                          by_id(*(n << 20 for n in range(20000)))) + IDS],
+    "fuzz_statistics": [given(0, batch(*({"shard": f"s{n}", "documents": n, "data": 9}
+                                         for n in range(10000))), STATUS)],
+    "fuzz_explain": [given(0, {"shards": {f"s{n}": PLAN for n in range(2000)}})],
+    "fuzz_answer": [given(0, ANSWER * 1000, ANSWER * 999 + OTHER)],
+    "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)) * 400,
+                     b"\0" + EXPECTED + bson({"_id": 7, "t": "x" * (3 << 20)})],
+    "fuzz_resume": [b"\0\0\1" + BLOCKS * 90,
+                    b"\0\3" + bson({"sources": [{"path": "x" * (1 << 20)}]}) + b"\1" + BLOCKS],
+}
+
+
+def deep(depth):
+    """A document of so many documents, one in the other, in the time that it takes to write it."""
+    opened = b"".join(struct.pack("<i", (depth - n) * 8 + 5) + b"\x03a\0" for n in range(depth))
+    return opened + struct.pack("<i", 5) + b"\0" * (depth + 1)
