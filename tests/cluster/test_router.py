@@ -115,6 +115,11 @@ class ThroughDriver(ClusterCase):
         self.assertEqual(self.database.c.distinct("a", {"_id": 2}), [2])
         self.assertEqual(self.database.nothing.distinct("a"), [])
 
+    def test_distinct_takes_names_with_brackets(self):
+        self.database.b.insert_one({"_id": 1, "[a": 5, "}": 6})
+        self.assertEqual(self.database.b.distinct("[a"), [5])
+        self.assertEqual(self.database.b.distinct("}"), [6])
+
     def test_numbers_from_a_counter_are_given_once(self):
         """A registry hands out numbers by findAndModify on an unsharded collection."""
         numbers, failures = [], []

@@ -181,6 +181,7 @@ SEEDS = {
               OK),
         given(0, {"count": "c", "query": {"a": 1}, "limit": -3}, batch({"_id": None, "n": 3})),
         given(0, {"distinct": "c", "key": "a.b"}, batch({"values": [1, 2]})),
+        given(0, {"distinct": "c", "key": "[a"}, OK), given(0, {"distinct": "c", "key": "}"}, OK),
         given(0, {"explain": {"find": "c", "filter": {"a": 1}, "limit": 5}}, FOUND_COLLECTION,
               OWNERS, PLAN),
         given(0, {"findAndModify": "c", "query": {"_id": 1}, "update": {}}, FOUND_COLLECTION,

@@ -73,8 +73,17 @@ static void append_path_stages(struct pipeline *pipeline, const char *path) {
         }
         step[i + 1] = path[i];
     }
-    append_built_stage(pipeline,
-                       BCON_NEW("$match", "{", path, "{", "$exists", BCON_BOOL(true), "}", "}"));
+    /* Not by BCON_NEW, which takes a name that begins with a bracket for the end of a document. */
+    bson_t match = BSON_INITIALIZER;
+    bson_t field;
+    bson_t exists;
+    BSON_APPEND_DOCUMENT_BEGIN(&match, "$match", &field);
+    BSON_APPEND_DOCUMENT_BEGIN(&field, path, &exists);
+    BSON_APPEND_BOOL(&exists, "$exists", true);
+    bson_append_document_end(&field, &exists);
+    bson_append_document_end(&match, &field);
+    append_stage(pipeline, &match);
+    bson_destroy(&match);
 }
 
 /*

@@ -181,8 +181,7 @@ static bool load_owners(struct session *session, struct routing *routing, bson_t
         struct owner *owner = &routing->owners[routing->owner_count];
         const char *shard = NULL;
         bson_iter_t field;
-        bson_iter_recurse(&iter, &field);
-        while (bson_iter_next(&field)) {
+        for (bool more = bson_iter_recurse(&iter, &field); more && bson_iter_next(&field);) {
             if (BSON_ITER_IS_KEY(&field, "_id") && BSON_ITER_HOLDS_UTF8(&field)) {
                 shard = bson_iter_utf8(&field, NULL);
             } else if (BSON_ITER_IS_KEY(&field, "version") && BSON_ITER_HOLDS_TIMESTAMP(&field)) {
