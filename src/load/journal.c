@@ -20,6 +20,7 @@
 
 #define HEAD_BYTES 12u
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
+#define DEPTH_MAX 20 /* of documents in a document */
 
 enum { RECORD_DOCUMENT = 1, RECORD_ENTRY = 2 };
 
@@ -75,6 +76,25 @@ static bool append_record(sl_bytes *to, uint32_t type, const void *payload, size
     return true;
 }
 
+/* The documents of a journal are a few levels deep. The check by the BSON library goes as deep as a
+ * document does, and a damaged one could take it to the end of the stack. */
+static bool is_shallow(const bson_iter_t *container, unsigned depth) {
+    bson_iter_t child;
+    bool shallow = depth > 0;
+    for (bool more = shallow && bson_iter_recurse(container, &child);
+         shallow && more && bson_iter_next(&child);)
+        shallow = is_shallow(&child, depth - 1);
+    return shallow;
+}
+
+static bool is_sound(const bson_t *document) {
+    bson_iter_t iter;
+    bool shallow = bson_iter_init(&iter, document);
+    while (shallow && bson_iter_next(&iter))
+        shallow = is_shallow(&iter, DEPTH_MAX);
+    return shallow && bson_validate(document, BSON_VALIDATE_NONE, NULL);
+}
+
 static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
                         const sl_journal_handlers *handlers) {
     if (type == RECORD_ENTRY && length == JOURNAL_ENTRY_BYTES) {
@@ -84,8 +104,7 @@ static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
     }
     bson_t document;
     return type == RECORD_DOCUMENT && bson_init_static(&document, payload, length) &&
-           bson_validate(&document, BSON_VALIDATE_NONE, NULL) &&
-           handlers->document(handlers->context, &document);
+           is_sound(&document) && handlers->document(handlers->context, &document);
 }
 
 size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_handlers *handlers) {

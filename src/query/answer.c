@@ -18,6 +18,7 @@
 #define TOLERANCE 1e-9
 #define VALUE_ROOM 100
 #define PATH_ROOM 120
+#define DEPTH_MAX 200 /* what is deeper is compared byte by byte: the stack has an end */
 
 __attribute__((format(printf, 2, 3))) static void differ(sl_differences *differences,
                                                          const char *format, ...) {
@@ -60,7 +61,7 @@ static bool numbers_equal(const bson_iter_t *a, const bson_iter_t *b) {
     return isfinite(x) && isfinite(y) && fabs(x - y) <= TOLERANCE * fmax(fabs(x), fabs(y));
 }
 
-/* Any value but a number, a document and an array: the same type and the same bytes. */
+/* The same type and the same bytes? */
 static bool scalars_equal(const bson_iter_t *a, const bson_iter_t *b) {
     bson_t one = BSON_INITIALIZER;
     bson_t other = BSON_INITIALIZER;
@@ -82,7 +83,7 @@ static char *value_text(const bson_iter_t *value, char out[VALUE_ROOM]) {
 /* ---- the walk ---- */
 
 static void compare_value(const char *path, const bson_iter_t *expected, const bson_iter_t *got,
-                          sl_differences *differences);
+                          unsigned depth, sl_differences *differences);
 
 static void step(const char *path, const char *key, char out[PATH_ROOM]) {
     char name[PATH_ROOM / 2];
@@ -101,7 +102,7 @@ static bool find(bson_iter_t *value, const bson_iter_t *parent, const char *key)
 }
 
 static void compare_container(const char *path, const bson_iter_t *expected, const bson_iter_t *got,
-                              sl_differences *differences) {
+                              unsigned depth, sl_differences *differences) {
     char where[PATH_ROOM];
     char text[VALUE_ROOM];
     bson_iter_t child;
@@ -110,7 +111,7 @@ static void compare_container(const char *path, const bson_iter_t *expected, con
     while (bson_iter_next(&child)) {
         step(path, bson_iter_key(&child), where);
         if (find(&twin, got, bson_iter_key(&child)))
-            compare_value(where, &child, &twin, differences);
+            compare_value(where, &child, &twin, depth + 1, differences);
         else
             differ(differences, "%s: missing, expected %s", where, value_text(&child, text));
     }
@@ -125,14 +126,14 @@ static void compare_container(const char *path, const bson_iter_t *expected, con
 }
 
 static void compare_value(const char *path, const bson_iter_t *expected, const bson_iter_t *got,
-                          sl_differences *differences) {
+                          unsigned depth, sl_differences *differences) {
     bson_type_t type = bson_iter_type(expected);
     bool equal;
     if (is_number(expected) && is_number(got)) {
         equal = numbers_equal(expected, got);
-    } else if (type == bson_iter_type(got) &&
+    } else if (depth < DEPTH_MAX && type == bson_iter_type(got) &&
                (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY)) {
-        compare_container(path, expected, got, differences);
+        compare_container(path, expected, got, depth, differences);
         return;
     } else {
         equal = scalars_equal(expected, got);
@@ -160,7 +161,7 @@ bool sl_answer_compare(const bson_t *expected, const bson_t *got, sl_differences
     for (; more_wanted && more_actual; row++) {
         char path[PATH_ROOM];
         snprintf(path, sizeof path, "row %" PRIu64 ", ", row);
-        compare_value(path, &wanted, &actual, differences);
+        compare_value(path, &wanted, &actual, 0, differences);
         more_wanted = bson_iter_next(&wanted);
         more_actual = bson_iter_next(&actual);
     }

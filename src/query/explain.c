@@ -7,10 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the first key called `key` at any depth. */
-static bool find_deep(bson_iter_t *found, const bson_iter_t *container, const char *key) {
+/* A server nests documents up to 200 deep. What is deeper is not looked at: the stack has an end. */
+#define DEPTH_MAX 200
+
+/* Finds the first key called `key` within `depth` levels. */
+static bool find_deep(bson_iter_t *found, const bson_iter_t *container, const char *key,
+                      unsigned depth) {
     bson_iter_t child;
-    if (!bson_iter_recurse(container, &child))
+    if (depth == 0 || !bson_iter_recurse(container, &child))
         return false;
     while (bson_iter_next(&child)) {
         if (strcmp(bson_iter_key(&child), key) == 0) {
@@ -18,7 +22,7 @@ static bool find_deep(bson_iter_t *found, const bson_iter_t *container, const ch
             return true;
         }
         if ((BSON_ITER_HOLDS_DOCUMENT(&child) || BSON_ITER_HOLDS_ARRAY(&child)) &&
-            find_deep(found, &child, key))
+            find_deep(found, &child, key, depth - 1))
             return true;
     }
     return false;
@@ -33,15 +37,15 @@ static const char *text_of(const bson_iter_t *document, const char *key) {
 
 /* "IXSCAN t_1 -> FETCH": a stage after what it reads from. Stages with several inputs show the
  * first. */
-static void put_plan(FILE *out, const bson_iter_t *stage) {
+static void put_plan(FILE *out, const bson_iter_t *stage, unsigned depth) {
     bson_iter_t input;
     bool has_input = bson_iter_recurse(stage, &input) && bson_iter_find(&input, "inputStage");
     if (!has_input && bson_iter_recurse(stage, &input) && bson_iter_find(&input, "inputStages")) {
         bson_iter_t list = input;
         has_input = bson_iter_recurse(&list, &input) && bson_iter_next(&input);
     }
-    if (has_input && BSON_ITER_HOLDS_DOCUMENT(&input)) {
-        put_plan(out, &input);
+    if (depth > 0 && has_input && BSON_ITER_HOLDS_DOCUMENT(&input)) {
+        put_plan(out, &input, depth - 1);
         fputs(" -> ", out);
     }
     const char *name = text_of(stage, "stage");
@@ -57,11 +61,11 @@ static char *plan_text(const bson_iter_t *server) {
     if (!out)
         return NULL;
     bson_iter_t plan;
-    if (find_deep(&plan, server, "winningPlan")) {
+    if (find_deep(&plan, server, "winningPlan", DEPTH_MAX)) {
         bson_iter_t inner; /* since 5.0 for the slot-based engine */
-        if (find_deep(&inner, &plan, "queryPlan"))
+        if (find_deep(&inner, &plan, "queryPlan", DEPTH_MAX))
             plan = inner;
-        put_plan(out, &plan);
+        put_plan(out, &plan, DEPTH_MAX);
     } else {
         fputs("?", out);
     }

@@ -3,8 +3,6 @@
  * NUL is a schema in YAML (none when it is empty), and the rest is the text. */
 #include "parsing.h"
 
-#define INPUT_MAX 8192u
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -29,7 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     else
         require(error.code == SL_EXIT_USAGE && strncmp(error.message, "fuzz.yaml:", 10) == 0,
                 "a schema is refused with its place");
-    format->plan_destroy(made.best);
-    format->plan_destroy(made.portable);
+    destroy_plans(format, &made);
     return 0;
 }

@@ -6,7 +6,6 @@
 
 #include <shardload/isd.h>
 
-#define INPUT_MAX 8192u
 #define FIXED_PART                                                                                 \
     "01001099999198801311200"                                                                      \
     "4+70933-008667FM-12+0009ENJA V0203181N00611004501CN0100001V5-00671-"                          \

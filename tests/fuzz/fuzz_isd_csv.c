@@ -5,8 +5,6 @@
 
 #include <shardload/isd.h>
 
-#define INPUT_MAX 8192u
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -6,8 +6,6 @@
 
 #include <shardload/isd.h>
 
-#define INPUT_MAX 4096u
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

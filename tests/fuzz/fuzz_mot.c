@@ -3,8 +3,6 @@
  * first byte chooses options; the rest is the text. */
 #include "parsing.h"
 
-#define INPUT_MAX 8192u
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

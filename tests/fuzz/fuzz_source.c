@@ -4,6 +4,8 @@
  * a row of whole lines; exactly one is the last; the head is how the text begins; and a pipe gives
  * the same text as the file. What does not unpack ends in words. */
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +15,10 @@
 #include <shardload/log.h>
 #include <shardload/source.h>
 
-#define INPUT_MAX 32768u             /* fits into a pipe */
-#define TEXT_MAX ((uint64_t)3 << 19) /* what is unpacked of a bomb */
+#define PIPE_BYTES 32768u             /* fit into a pipe */
+#define TEXT_MAX ((uint64_t)3 << 19)  /* what is unpacked of a bomb */
+#define INPUT_MAX ((size_t)6 << 20)
+#define LONG_TEXT_MAX ((uint64_t)12 << 20) /* ... that does not fit into a pipe */
 #define HEAD_BYTES 4096u
 
 typedef struct outcome {
@@ -36,6 +40,8 @@ static void check_error(const sl_error *error) {
     require(memchr(error->message, '\0', sizeof error->message) != NULL, "a reason ends");
 }
 
+static uint64_t text_max;
+
 static void read_blocks(sl_source_set *set, const char *head, size_t head_length, outcome *o) {
     sl_reader *reader;
     sl_source_block block;
@@ -44,7 +50,7 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
     uint64_t sequence = 0;
     bool last = false;
     require(sl_reader_create(set, &reader, &error), "there is memory");
-    while (o->length < TEXT_MAX &&
+    while (o->length < text_max &&
            (result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
         const sl_text text = block.text;
         require(!last && block.source == 0 && block.sequence == sequence++, "blocks are in order");
@@ -98,16 +104,56 @@ static outcome read_source(const char *path) {
     return o;
 }
 
+/* What a pipe is filled with, and from which end. */
+typedef struct filling {
+    const uint8_t *data;
+    size_t size;
+    int end;
+} filling;
+
+/* In pieces of many sizes: blocks must not depend on them. A reader that stops early is fine. */
+static void *fill_pipe(void *context) {
+    const filling *f = context;
+    size_t piece = 1;
+    ssize_t wrote = 0;
+    for (size_t at = 0; at < f->size && wrote >= 0; at += (size_t)wrote) {
+        piece = piece * 7 % 70001;
+        wrote = write(f->end, f->data + at, f->size - at < piece ? f->size - at : piece);
+    }
+    close(f->end);
+    return NULL;
+}
+
+static outcome read_pipe(const uint8_t *data, size_t size) {
+    char path[64];
+    int ends[2];
+    pthread_t thread;
+    require(pipe(ends) == 0, "a pipe can be made");
+    filling f = {data, size, ends[1]};
+    bool fits = size <= PIPE_BYTES;
+    if (fits)
+        fill_pipe(&f);
+    else
+        require(pthread_create(&thread, NULL, fill_pipe, &f) == 0, "a thread can be started");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    outcome o = read_source(path);
+    close(ends[0]);
+    if (!fits)
+        pthread_join(thread, NULL);
+    return o;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static int file = -1;
     char path[64];
-    int ends[2];
     if (size > INPUT_MAX)
         return 0;
+    text_max = size > PIPE_BYTES ? LONG_TEXT_MAX : TEXT_MAX;
     if (file < 0) {
         sl_log_set_level(SL_LOG_ERROR);
+        signal(SIGPIPE, SIG_IGN);
         require((file = memfd_create("source", 0)) >= 0, "a file can be made");
     }
     require(ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size,
@@ -117,11 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(from_file.kind != SL_SOURCE_PLAIN || !from_file.readable || from_file.length == size,
             "plain text is read whole");
 
-    require(pipe(ends) == 0 && write(ends[1], data, size) == (ssize_t)size, "a pipe can be filled");
-    close(ends[1]);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
-    outcome from_pipe = read_source(path);
-    close(ends[0]);
+    outcome from_pipe = read_pipe(data, size);
     /* The table at the end of a zip file is not seen in a pipe, be it whole or damaged. */
     if (from_file.readable && from_file.kind != SL_SOURCE_ARCHIVE) {
         require(from_pipe.readable, "a pipe is read like a file");

@@ -4,8 +4,8 @@
  * for. Whatever the bytes, nothing is read or written out of bounds (a sanitizer sees to it: blocks
  * and rooms are allocations of their own), every document is sound BSON in UTF-8 without a key
  * twice, records are documents and rejects, lines add up, and all ways give the same documents and
- * the same rejects with the same line numbers; so does the portable version of what is written for
- * the instructions of one processor. */
+ * the same rejects with the same line numbers; so does the version for each instruction set that
+ * this processor has. A long text, of several blocks of the usual size, is cut at fewer places. */
 #ifndef TESTS_FUZZ_PARSING_H
 #define TESTS_FUZZ_PARSING_H
 
@@ -17,9 +17,13 @@
 
 #include <shardload/document_id.h>
 #include <shardload/format.h>
+#include <shardload/simd.h>
 
 #define BATCH_BYTES ((size_t)16 << 10)
 #define CUTS_MAX 12u  /* places at which a text is cut in two */
+#define LONG_BYTES ((size_t)64 << 10) /* longer texts are cut at LONG_CUTS_MAX places */
+#define LONG_CUTS_MAX 2u
+#define INPUT_MAX ((size_t)6 << 20)
 #define KEYS_MAX 200u /* of a document, for them to be looked up one by one */
 
 typedef struct outcome {
@@ -148,12 +152,12 @@ static inline uint64_t check_ways(const sl_format *format, const sl_plan *plan, 
         one = parse_cut(format, plan, dialect, text, text.length, false, false);
         require(parse_cut(format, plan, dialect, text, line_end(text, 0), true, true) == one,
                 "a block for each line makes no difference");
-        size_t lines = 1;
+        size_t lines = 1, cuts = text.length > LONG_BYTES ? LONG_CUTS_MAX : CUTS_MAX;
         for (size_t at = line_end(text, 0); at < text.length; at = line_end(text, at))
             lines++;
         for (size_t at = 0, line = 0; at < text.length; line++) {
             at = line_end(text, at);
-            if (lines <= CUTS_MAX || line % (lines / CUTS_MAX + 1) == 0)
+            if (lines <= cuts || line % (lines / cuts + 1) == 0)
                 require(parse_cut(format, plan, dialect, text, at, false, line % 2) == one,
                         "where a block is cut makes no difference");
         }
@@ -165,22 +169,41 @@ static inline uint64_t check_ways(const sl_format *format, const sl_plan *plan, 
     return one;
 }
 
-/* A format's plan for the best instructions that the processor has, and one without any of them. */
+/* A format's plan for each instruction set of this processor, the best first. */
+#define SETS_MAX 8
 typedef struct plans {
-    sl_plan *best, *portable;
+    sl_plan *of[SETS_MAX];
 } plans;
 
 static inline void choose_instructions(const char *name) {
     require(setenv("SHARDLOAD_SIMD", name, 1) == 0, "there is memory");
 }
 
+/* Number `index` of the instruction sets that this processor has; NULL when there are no more. */
+static inline const char *instructions(size_t index) {
+    for (size_t i = 0; sl_simds[i]; i++) {
+        if (sl_simd_supported(sl_simds[i]) && index-- == 0)
+            return sl_simd_name(sl_simds[i]);
+    }
+    return NULL;
+}
+
 static inline bool make_plans(const sl_format *format, const sl_format_options *options,
                               plans *made, sl_error *error) {
-    choose_instructions("portable");
-    bool ok = format->plan_create(options, &made->portable, error);
+    bool ok = true;
+    for (size_t i = 0; i < SETS_MAX && instructions(i); i++) {
+        choose_instructions(instructions(i));
+        bool made_this = format->plan_create(options, &made->of[i], error);
+        require(i == 0 || made_this == ok, "all make sense or none");
+        ok = made_this;
+    }
     choose_instructions("");
-    require(format->plan_create(options, &made->best, error) == ok, "both make sense or none");
     return ok;
+}
+
+static inline void destroy_plans(const sl_format *format, plans *made) {
+    for (size_t i = 0; i < SETS_MAX; i++)
+        format->plan_destroy(made->of[i]);
 }
 
 /* The plans by these options, of which there are few: compiling one takes longer than parsing. They
@@ -188,16 +211,19 @@ static inline bool make_plans(const sl_format *format, const sl_format_options *
 static inline const plans *plans_of(const sl_format *format, const sl_format_options *options,
                                     plans *made) {
     sl_error error = {0};
-    require(made->best || make_plans(format, options, made, &error), "the options make sense");
+    require(made->of[0] || make_plans(format, options, made, &error), "the options make sense");
     return made;
 }
 
 static inline void check_text(const sl_format *format, const plans *made, const char *name,
                               sl_text text, bool whole) {
-    uint64_t best = check_ways(format, made->best, name, text, whole);
-    choose_instructions("portable");
-    require(check_ways(format, made->portable, name, text, whole) == best,
-            "all instructions give the same");
+    uint64_t best = 0;
+    for (size_t i = 0; i < SETS_MAX && made->of[i]; i++) {
+        choose_instructions(instructions(i));
+        uint64_t outcome = check_ways(format, made->of[i], name, text, whole);
+        require(i == 0 || outcome == best, "all instructions give the same");
+        best = outcome;
+    }
     choose_instructions("");
 }
 
