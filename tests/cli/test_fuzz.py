@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every parser of outside bytes under the sanitizers, with thousands of made-up inputs: always the
-same ones, so that a failure can be repeated. `tools/fuzz` is for longer runs."""
+"""Every parser of outside bytes under the sanitizers, with thousands of generated inputs and a few
+long ones: always the same, so that a failure can be repeated. `tools/fuzz` is for longer runs."""
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support  # noqa: E402
+
+sys.path.insert(0, str(support.TREE / "tests/fuzz"))
+import seeds  # noqa: E402
 
 RUNS = 10000
 TARGETS = sorted(path.stem for path in (support.TREE / "tests/fuzz").glob("fuzz_*.c"))
@@ -39,10 +41,13 @@ class Fuzzers(unittest.TestCase):
         self.assertEqual(said, -1, self.done.stdout[said:said + 5000])
         self.assertRegex(self.done.stdout, rf"(?m)^ok {target}: \d+ runs", self.done.stderr)
 
-    def test_every_seed_belongs_to_a_target(self):
-        text = (support.TREE / "tests/fuzz/seeds.py").read_text("utf-8")
-        seeded = re.findall(r'^    "(fuzz_\w+)":', text, re.MULTILINE)
-        self.assertEqual(sorted(seeded), TARGETS)
+    def test_every_target_has_seeds(self):
+        self.assertEqual(sorted(seeds.SEEDS), TARGETS)
+        self.assertLessEqual(set(seeds.long_seeds()), set(TARGETS))
+
+    def test_long_inputs_are_tried(self):
+        for target in seeds.long_seeds():
+            self.assertRegex(self.done.stdout, rf"(?m)^ok {target}: .*, long: [1-9]\d* runs")
 
 
 def test_of(target):

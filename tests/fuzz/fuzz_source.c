@@ -48,7 +48,7 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
     sl_error error = {0};
     sl_read_result result = SL_READ_BLOCK;
     uint64_t sequence = 0;
-    bool last = false;
+    bool last = false, cut = false; /* in a line: the text, or an archive's entry, ends there */
     require(sl_reader_create(set, &reader, &error), "there is memory");
     while (o->length < text_max &&
            (result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
@@ -58,9 +58,9 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
         if (text.length == 0)
             continue;
         require(block.offset == o->length, "blocks follow each other");
-        require(text.bytes[text.length - 1] == '\n' || block.last ||
-                    text.length > SL_RECORD_BYTES_MAX, /* of a bomb: the line was cut */
-                "a block is of whole lines");
+        require(!cut || block.member_start, "a block is of whole lines");
+        cut = text.bytes[text.length - 1] != '\n' && /* of a bomb the line was cut */
+              text.length <= SL_RECORD_BYTES_MAX;
         for (size_t i = 0; i < text.length; i++) {
             if (block.offset + i < head_length)
                 require(text.bytes[i] == head[block.offset + i], "the head is the beginning");

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes what the fuzzers begin with: a few small inputs for each target, all made up here.
 
-    python3 seeds.py FOLDER        FOLDER/fuzz_mot/0, FOLDER/fuzz_mot/1 ...
+    python3 seeds.py [--long] FOLDER        FOLDER/fuzz_mot/0, FOLDER/fuzz_mot/1 ...
+
+With --long, inputs of up to several MiB, beyond a block of a source, for the targets that take such.
 
 What once broke something belongs here too, beside the unit test that keeps it.
 """
@@ -11,6 +13,7 @@ import io
 import json
 import lzma
 import pathlib
+import random
 import struct
 import sys
 import tarfile
@@ -210,8 +213,37 @@ SEEDS = {
 }
 
 
-def main(folder):
-    for target, inputs in SEEDS.items():
+def rows(count, row):
+    """A text of so many rows, each with its number in it."""
+    return latin("\n".join(row.format(number * 7919) for number in range(count)) + "\n")
+
+
+def long_seeds():
+    """Texts of several blocks, with a line that is longer than one in some of them."""
+    mot_rows = rows(18000, MOT_ROW)
+    wide = b'"' + b"x" * (3 << 19) + b'",2\n'
+    generator = random.Random(1)
+    noise = bytes(generator.randrange(33, 127) for _ in range(1 << 20))
+    return {
+        "fuzz_mot": [b"\0" + latin(MOT_HEADER) + b"\n" + mot_rows,
+                     b"\2" + latin(MOT_HEADER.replace("|", ",")) + b"\n" +
+                     rows(16000, QUOTED_ROW)],
+        "fuzz_delimited": [b"\0\0name,b\n" + rows(60000, 'x{0},"a, {0}"') + wide,
+                           b"\0" + SCHEMA.encode() + b"\0i|d|t|c|f|s\n" +
+                           rows(40000, "1|{}.5|2020-01-01 10:00:00|0|Y|a")],
+        "fuzz_isd": [b"\0" + b"~ADDAA106001291\n" * 8000],
+        "fuzz_isd_lite": [b"\0\0" + HOUR.encode() * 20000],
+        "fuzz_isd_csv": [b"\0" + (TABLE_HEADER + TABLE_ROW * 4000).encode()],
+        "fuzz_source": [mot_rows, gzip.compress(mot_rows * 2, mtime=0), bz2.compress(mot_rows),
+                        noise + b"\n" + noise * 2, gzip.compress(noise * 3, mtime=0),
+                        zipped(("a.csv", mot_rows), ("b.csv", noise)),
+                        tarred(("a.csv", mot_rows), ("b.gz", gzip.compress(mot_rows, mtime=0)))],
+        **seeds_bson.LONG_SEEDS,
+    }
+
+
+def main(folder, seeds):
+    for target, inputs in seeds.items():
         place = pathlib.Path(folder) / target
         place.mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(inputs):
@@ -219,4 +251,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[-1], long_seeds() if "--long" in sys.argv else SEEDS)

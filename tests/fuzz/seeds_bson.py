@@ -62,18 +62,16 @@ def batch(*documents, cursor=0):
     return {"cursor": {"firstBatch": list(documents), "id": cursor, "ns": "d.c"}, "ok": 1.0}
 
 
-def nested(depth, inner="inputStage"):
-    """A plan of so many stages, each the input of the one before."""
-    plan = bson({"stage": "COLLSCAN"})
-    for _ in range(depth):
-        body = b"\x03" + inner.encode() + b"\0" + plan
-        plan = struct.pack("<i", len(body) + 5) + body + b"\0"
-    return plan
-
-
-def deep_reply(depth, inner="inputStage"):
-    body = b"\x03winningPlan\0" + nested(depth, inner)
-    return b"\1" + struct.pack("<i", len(body) + 5) + body + b"\0"
+def nested(depth, name, *around):
+    """A document of so many documents, one in the other under this name, within `around`."""
+    key = b"\x03" + name.encode() + b"\0"
+    sizes = (5 + (depth - level) * (len(key) + 5) for level in range(depth))
+    made = (b"".join(struct.pack("<i", size) + key for size in sizes) + struct.pack("<i", 5) +
+            b"\0" * (depth + 1))
+    for name in around:
+        body = b"\x03" + name.encode() + b"\0" + made
+        made = struct.pack("<i", len(body) + 5) + body + b"\0"
+    return made
 
 
 # ---- the registry ----
@@ -167,8 +165,8 @@ SEEDS = {
     ],
     "fuzz_statistics": [given(0, ROWS, STATUS) + REFUSED,
                         given(1, batch({"documents": "x"}), {}) + b"requires authentication"],
-    "fuzz_explain": [given(0, PLAN), given(0, SPLIT), given(1, {"shards": {}}), deep_reply(9),
-                     deep_reply(9, "inputStages")],
+    "fuzz_explain": [given(0, PLAN), given(0, SPLIT), given(1, {"shards": {}}),
+                     b"\0" + nested(9, "inputStage", "winningPlan")],
     "fuzz_answer": [given(0, ANSWER, ANSWER), given(0, ANSWER, OTHER), given(1, OTHER, [])],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)),
                      b"\2" + EXPECTED + b"\1\0\1" + bson(FOUND[1]), b"\4" + EXPECTED],
@@ -217,23 +215,24 @@ SEEDS = {
 
 # ---- for runs with long inputs ----
 
+DEEP = 100000  # deeper than any stack
+
 LONG_SEEDS = {
     "fuzz_registry": [given(0, batch(*({"_id": f"f{n}", "number": n + 1, "state": "loaded"}
                                        for n in range(20000))))],
     "fuzz_chunks": [given(0, SHARDS, collection({"_id": 1}),
                           by_id(*(n << 20 for n in range(20000)))) + IDS],
     "fuzz_statistics": [given(0, batch(*({"shard": f"s{n}", "documents": n, "data": 9}
-                                         for n in range(10000))), STATUS)],
-    "fuzz_explain": [given(0, {"shards": {f"s{n}": PLAN for n in range(2000)}})],
-    "fuzz_answer": [given(0, ANSWER * 1000, ANSWER * 999 + OTHER)],
+                                         for n in range(400))), STATUS)],
+    "fuzz_explain": [given(0, {"shards": {f"s{n}": PLAN for n in range(2000)}}),
+                     b"\0" + nested(DEEP, "inputStage", "winningPlan"),
+                     b"\0" + nested(DEEP, "a")],
+    "fuzz_answer": [given(0, ANSWER * 1000, ANSWER * 999 + OTHER),
+                    b"\0" + nested(DEEP, "a", "0") * 2, b"\0" + nested(DEEP, "", "0") * 2],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)) * 400,
                      b"\0" + EXPECTED + bson({"_id": 7, "t": "x" * (3 << 20)})],
     "fuzz_resume": [b"\0\0\1" + BLOCKS * 90,
-                    b"\0\3" + bson({"sources": [{"path": "x" * (1 << 20)}]}) + b"\1" + BLOCKS],
+                    b"\0\3" + bson({"sources": [{"path": "x" * (1 << 20)}]}) + b"\1" + BLOCKS,
+                    b"\0\4" + nested(DEEP, "a", "begun")],
 }
 
-
-def deep(depth):
-    """A document of so many documents, one in the other, in the time that it takes to write it."""
-    opened = b"".join(struct.pack("<i", (depth - n) * 8 + 5) + b"\x03a\0" for n in range(depth))
-    return opened + struct.pack("<i", 5) + b"\0" * (depth + 1)
