@@ -14,6 +14,8 @@
 
 #include <shardload/query.h>
 
+#include "deep_document.h"
+
 static void assert_near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance))
         fail_msg("%.17g is not %.17g", value, expected);
@@ -223,6 +225,47 @@ static void documents_as_a_table(void **state) {
     free(text);
 }
 
+/* A server may answer with anything: documents nested deeper than the stack is high, and rows that
+ * are no documents. */
+static void print_rows(const bson_t *row) {
+    bson_t rows = BSON_INITIALIZER;
+    FILE *nowhere = fopen("/dev/null", "w");
+    assert_non_null(nowhere);
+    BSON_APPEND_DOCUMENT(&rows, "0", row);
+    BSON_APPEND_INT32(&rows, "1", 7);
+    assert_true(sl_table_print_documents(&rows, 20, nowhere, 0));
+    fclose(nowhere);
+    bson_destroy(&rows);
+}
+
+static void compare_deep(bson_t *row) {
+    bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
+    sl_differences differences;
+    BSON_APPEND_DOCUMENT(&one, "0", row);
+    ((uint8_t *)(uintptr_t)bson_get_data(row))[row->len / 2 - 8] ^= 1; /* a name, far down */
+    BSON_APPEND_DOCUMENT(&other, "0", row);
+    assert_true(sl_answer_compare(&one, &one, &differences));
+    assert_false(sl_answer_compare(&one, &other, &differences));
+    bson_destroy(&one);
+    bson_destroy(&other);
+}
+
+static void deep_answers(void **state) {
+    (void)state;
+    static const char *const names[] = {"", "inputStage", "winningPlan"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bson_t *row = deep_document(names[i]);
+        print_rows(row);
+        bson_t *summary = sl_explain_summary(row);
+        assert_non_null(summary);
+        bson_destroy(summary);
+        bson_destroy(row);
+    }
+    bson_t *row = deep_document("bbbbbbbbbbbbbbbbbbbbb");
+    compare_deep(row);
+    bson_destroy(row);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_answers),
@@ -234,6 +277,7 @@ int main(void) {
         cmocka_unit_test(exact_and_approximate_meet),
         cmocka_unit_test(figures),
         cmocka_unit_test(documents_as_a_table),
+        cmocka_unit_test(deep_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* Every field of every group of ISD, decoded from records made for it: present, missing, malformed.
  * A width that is wrong by one byte would shift all that follows it in millions of records. */
 #include "isd_record.h"
+#include "isd_widths.h"
 
 /* A value for a field in record form, different for each `seed`, never nines and never malformed.
  */
@@ -283,9 +284,43 @@ static void groups_with_a_story(void **state) {
     }
 }
 
+/* "2 4/10 1 1": widths and scales of a group of the compiled table. */
+static void describe(const sl_isd_group *group, char *out, size_t room) {
+    size_t used = 0;
+    for (unsigned f = 0; f < group->field_count && used < room; f++) {
+        const sl_isd_field *field = &group->fields[f];
+        used += (size_t)snprintf(out + used, room - used, "%s%u", f ? " " : "", field->width);
+        if (field->divisor > 1 && used < room)
+            used += (size_t)snprintf(out + used, room - used, "/%u", field->divisor);
+        if (field->factor > 1 && used < room)
+            used += (size_t)snprintf(out + used, room - used, "*%u", field->factor);
+    }
+}
+
+static void widths_are_the_published_ones(void **state) {
+    (void)state;
+    char described[400];
+    assert_int_equal(sl_isd_group_count, sizeof isd_widths / sizeof isd_widths[0]);
+    for (size_t g = 0; g < sl_isd_group_count; g++) {
+        const sl_isd_group *group = &sl_isd_groups[g];
+        unsigned offset = 0;
+        assert_string_equal(group->first, isd_widths[g].first);
+        assert_string_equal(group->last, isd_widths[g].last);
+        describe(group, described, sizeof described);
+        if (strcmp(described, isd_widths[g].fields) != 0)
+            fail_msg("%s has %s, published is %s", group->first, described, isd_widths[g].fields);
+        for (unsigned f = 0; f < group->field_count; f++) {
+            assert_int_equal(group->fields[f].offset, offset);
+            offset += group->fields[f].width;
+        }
+        assert_int_equal(group->width, offset);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_makes_sense),
+        cmocka_unit_test(widths_are_the_published_ones),
         cmocka_unit_test(every_field_of_every_group),
         cmocka_unit_test(every_field_may_be_missing_alone),
         cmocka_unit_test(qualities_go_with_what_is_missing),

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../../src/load/journal.h"
+#include "deep_document.h"
 
 static char folder[64];
 
@@ -277,6 +278,26 @@ static void somebody_elses_file_is_left_alone(void **state) {
     remove_folder();
 }
 
+/* A damaged or hostile disk: checking it must not exhaust the stack. */
+static void a_deeply_nested_document_is_not_believed(void **state) {
+    (void)state;
+    heard all;
+    bool empty;
+    sl_error error;
+    write_journal(1);
+    sl_journal *journal = open_journal(&all, &empty);
+    bson_t *deep = deep_document("a");
+    assert_true(sl_journal_write(journal, deep, &error));
+    bson_destroy(deep);
+    sl_journal_close(journal);
+    journal = open_journal(&all, &empty);
+    assert_false(empty);
+    assert_string_equal(all.keys, "begun target ");
+    assert_int_equal(all.entries, 1);
+    sl_journal_close(journal);
+    remove_folder();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_committed_is_there),
@@ -287,6 +308,7 @@ int main(void) {
         cmocka_unit_test(after_a_failed_write_there_is_no_other),
         cmocka_unit_test(a_torn_first_record_is_an_empty_journal),
         cmocka_unit_test(somebody_elses_file_is_left_alone),
+        cmocka_unit_test(a_deeply_nested_document_is_not_believed),
     };
     return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }
