@@ -384,11 +384,17 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
                : sl_error_memory(error, "taking over what has been loaded");
 }
 
+/* How many blocks can be in front of this one, at most: each has text, and in a source that is cut
+ * a MiB of it. */
+static uint64_t blocks_before(const sl_load *load, const sl_journal_entry *entry) {
+    const sl_source *facts = sl_source_set_at(load->set, (size_t)entry->source);
+    return sl_source_is_cut(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
+}
+
 static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) {
     return entry->source < sl_source_set_count(load->set) &&
            !load->sources[entry->source].skipped &&
-           entry->sequence <= entry->offset && /* each block but the first has text in front of it */
-           entry->offset < SL_SOURCE_BYTES_MAX;
+           entry->sequence <= blocks_before(load, entry) && entry->offset < SL_SOURCE_BYTES_MAX;
 }
 
 /* Only those of one run, though it resumed another: a block is in the journal once. */
