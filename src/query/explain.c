@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A server nests documents up to 200 deep. What is deeper is not looked at: the stack has an end. */
+/* A server nests documents up to 200 deep. What is deeper is not looked at: the stack has an end.
+ */
 #define DEPTH_MAX 200
 
 /* Finds the first key called `key` within `depth` levels. */

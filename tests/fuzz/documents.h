@@ -125,8 +125,8 @@ static inline void add_counted(mending *m, input *in, bool zero) {
 }
 
 static inline void add_value(mending *m, input *in, uint8_t type) {
-    static const uint8_t fixed[256] = {[0x01] = 8, [0x07] = 12, [0x09] = 8,  [0x10] = 4,
-                                       [0x11] = 8, [0x12] = 8,  [0x13] = 16};
+    static const uint8_t fixed[256] = {
+        [0x01] = 8, [0x07] = 12, [0x09] = 8, [0x10] = 4, [0x11] = 8, [0x12] = 8, [0x13] = 16};
     switch (type) {
     case 0x02: /* string, code, symbol */
     case 0x0D:

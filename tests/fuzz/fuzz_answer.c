@@ -40,8 +40,8 @@ static void report(const bson_t *expected, bson_t *got) {
         .database = "d", .collection = "c", .repeat = 1, .expected = expected};
     sl_query_run run = {.timings = &timing, .count = 1, .documents = got};
     run.sample = sl_sample_of(&timing, 1);
-    run.answer = sl_answer_compare(expected, got, &run.differences) ? SL_ANSWER_OK
-                                                                    : SL_ANSWER_WRONG;
+    run.answer =
+        sl_answer_compare(expected, got, &run.differences) ? SL_ANSWER_OK : SL_ANSWER_WRONG;
     run.explained = sl_explain_summary(got);
     sl_query_outcome outcome = {.suite = &suite, .query = &query, .options = &options, .run = &run};
     bson_t queries = BSON_INITIALIZER;
@@ -83,8 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     give(&in, &got);
     bool equal = compare(&expected.bson, &got.bson);
     if (!(flags & 1) && is_plain(&expected.bson) && is_plain(&got.bson))
-        require(equal == compare(&got.bson, &expected.bson) &&
-                    compare(&got.bson, &got.bson),
+        require(equal == compare(&got.bson, &expected.bson) && compare(&got.bson, &got.bson),
                 "which one is expected makes no difference");
     sl_table_print_documents(&got.bson, 20, nowhere, 2);
     report(&expected.bson, &got.bson);

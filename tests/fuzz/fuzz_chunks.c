@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_addresses(const sl_topology *topology) {
     static mongoc_uri_t *like;
-    if (!like && !(like = mongoc_uri_new("mongodb://u:p@h/?authSource=a&ssl=true&compressors=zlib")))
+    if (!like &&
+        !(like = mongoc_uri_new("mongodb://u:p@h/?authSource=a&ssl=true&compressors=zlib")))
         abort();
     for (size_t i = 0; i < topology->count && i < SHARDS_MAX; i++) {
         require(topology->shards[i].name && topology->shards[i].host, "a shard has both names");

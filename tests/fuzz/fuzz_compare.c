@@ -116,7 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(comparison.held == NULL, "nothing is kept");
     require(seen.missing + seen.different <= expected, "an expected document is reported once");
     require(seen.different + seen.extra <= found, "a returned document is reported once");
-    if (!(flags & 4)) /* found = equal + different + extra; expected = equal + different + missing */
+    if (!(flags &
+          4)) /* found = equal + different + extra; expected = equal + different + missing */
         require(expected - seen.missing + seen.extra == found, "every document is accounted for");
     free(bytes);
     bson_destroy(&all);

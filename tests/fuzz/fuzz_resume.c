@@ -33,8 +33,12 @@ static const char target_uuid[] = "00010203-0405-0607-0809-0a0b0c0d0e0f";
 /* ---- a load without servers ---- */
 
 static sl_load_config config = {
-    .program_version = "fuzz", .format = "mot", .database = "db", .collection = "c",
-    .sink = SL_SINK_CLUSTER, .resume = true,
+    .program_version = "fuzz",
+    .format = "mot",
+    .database = "db",
+    .collection = "c",
+    .sink = SL_SINK_CLUSTER,
+    .resume = true,
 };
 
 typedef struct loading {

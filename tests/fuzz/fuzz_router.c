@@ -84,7 +84,8 @@ enum stream_status backend_exchange(int fd, int watch_fd, const struct iovec *pa
     if (replies->at == replies->end)
         return STREAM_BROKEN;
     give(replies, &document);
-    bool built = document.bson.len < REPLY_MAX && wire_build_reply(reply, 1, OP_MSG, &document.bson);
+    bool built =
+        document.bson.len < REPLY_MAX && wire_build_reply(reply, 1, OP_MSG, &document.bson);
     clear(&document);
     return built ? STREAM_OK : STREAM_BROKEN;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of what a hostile server or disk may hold: documents that are nested deeper than a stack
- * is high. */
+/* For tests of what a hostile server or disk may hold: documents that are nested deeper than a
+ * stack is high. */
 #ifndef DEEP_DOCUMENT_H
 #define DEEP_DOCUMENT_H
 

@@ -5,9 +5,9 @@
  *
  * There is one test for each instruction set that exists for any processor; those that this
  * program or this processor does not have are skipped. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +73,15 @@ static void add_word(bytes *to, size_t length) {
 }
 
 static void add_number(bytes *to) {
-    static const char *const whole[] = {"0", "-1", "2147483647", "-2147483648", "2147483648",
-                                        "9223372036854775807", "9223372036854775808", "007", "+5"};
+    static const char *const whole[] = {"0",
+                                        "-1",
+                                        "2147483647",
+                                        "-2147483648",
+                                        "2147483648",
+                                        "9223372036854775807",
+                                        "9223372036854775808",
+                                        "007",
+                                        "+5"};
     char text[40];
     if (draw(4) == 0)
         snprintf(text, sizeof text, "%s", whole[draw(9)]);
@@ -94,8 +101,9 @@ static void add_decimal(bytes *to) {
 }
 
 static void add_date(bytes *to) {
-    static const char *const odd[] = {"NULL", "2021-02-29", "2020-13-01", "2020-1-1", "0000-00-00",
-                                      "2020-02-29T12:00:00.123Z", "9999-12-31", "20200101"};
+    static const char *const odd[] = {"NULL",       "2021-02-29", "2020-13-01",
+                                      "2020-1-1",   "0000-00-00", "2020-02-29T12:00:00.123Z",
+                                      "9999-12-31", "20200101"};
     char text[64];
     if (draw(4) == 0)
         snprintf(text, sizeof text, "%s", odd[draw(8)]);
@@ -108,8 +116,8 @@ static void add_date(bytes *to) {
 /* Characters of two to four bytes, and what only looks like them, at any place of a vector. */
 static void add_unicode(bytes *to) {
     static const char *const pieces[] = {
-        "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x9A\x97", "\xEF\xBB\xBF", "\xC2\x80",
-        "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF",
+        "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x9A\x97", "\xEF\xBB\xBF", "\xC2\x80", "\xED\x9F\xBF",
+        "\xF4\x8F\xBF\xBF",
         /* not UTF-8: */
         "\xE9", "\x80", "\xC3", "\xE2\x82", "\xF0\x9F\x9A", "\xC0\xAF", "\xE0\x80\xAF",
         "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "\xF8\x88\x80\x80\x80"};
@@ -201,7 +209,12 @@ static const layout layouts[] = {
     {"quoted", "delimited", typed, "i,d,t,c,u,q,s", "ndtnuqo", ',', {0}},
     {"plain", "delimited", NULL, "a|b|c|d", "wnww", '|', {0}},
     {"unicode", "delimited", NULL, "a|b|c", "uwu", '|', {0}},
-    {"latin-1, trimmed", "delimited", typed, "i,d,t,c,u,q,s", "ndtnuwo", ',',
+    {"latin-1, trimmed",
+     "delimited",
+     typed,
+     "i,d,t,c,u,q,s",
+     "ndtnuwo",
+     ',',
      {.latin1 = true, .trim = true}},
     {"without a header", "delimited", bare, NULL, "oun", '\t', {0}},
     {"mot", "mot", NULL, mot_header, "nntnwwnwwuwwnt", '|', {0}},
