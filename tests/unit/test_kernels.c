@@ -19,9 +19,11 @@
 #include <shardload/document_id.h>
 #include <shardload/format.h>
 
+#include "../../src/format/kernels.h"
 #include "simd_rows.h"
 
 #define ROUNDS 12u        /* texts for each layout */
+#define PIECES 400u       /* of each text, looked at for UTF-8 */
 #define ROWS 700u         /* of each text */
 #define BATCH_BYTES 70000 /* more than a row takes */
 
@@ -351,10 +353,32 @@ static const sl_simd *simd_named(const char *name) {
     return NULL;
 }
 
+/* Whether pieces of the text are UTF-8: where a version wrongly says no, its documents are the
+ * same, only made more slowly. */
+static uint64_t same_utf8(const sl_simd *simd, const sl_simd *portable, const bytes *text) {
+    uint64_t valid = 0;
+    for (unsigned i = 0; i < PIECES; i++) {
+        size_t at = draw((uint32_t)text->used), left = text->used - at;
+        size_t length = draw(300);
+        char *copy = malloc(length + SL_SLACK);
+        assert_non_null(copy);
+        memset(copy, '\xC3', length + SL_SLACK); /* what is behind it must not matter */
+        length = length < left ? length : left;
+        memcpy(copy, text->at + at, length);
+        bool is = portable->utf8_valid(copy, length);
+        if (simd->utf8_valid(copy, length) != is)
+            fail_msg("%zu bytes at %zu: %s takes them for other than portable", length, at,
+                     simd->name);
+        valid += is;
+        free(copy);
+    }
+    return valid;
+}
+
 static void gives_what_portable_gives(void **named) {
     static const size_t steps[] = {0, 777, 20001};
     const char *name = *named;
-    uint64_t documents = 0, rejects = 0;
+    uint64_t documents = 0, rejects = 0, valid = 0;
     bytes text = {0};
     if (!simd_named(name)) {
         print_message("# %s: not here\n", name);
@@ -370,6 +394,7 @@ static void gives_what_portable_gives(void **named) {
             assert_same("documents", &layouts[l], round, &portable.documents, &other.documents);
             assert_same("rejects", &layouts[l], round, &portable.rejects, &other.rejects);
             assert_memory_equal(&portable.counts, &other.counts, sizeof other.counts);
+            valid += same_utf8(simd_named(name), simd_named("portable"), &text);
             documents += other.counts.documents;
             rejects += other.counts.rejects;
             clear(&portable);
@@ -379,7 +404,7 @@ static void gives_what_portable_gives(void **named) {
     free(text.at);
     print_message("# %s: %llu documents and %llu rejects, as portable\n", name,
                   (unsigned long long)documents, (unsigned long long)rejects);
-    assert_true(documents > 10000 && rejects > 1000);
+    assert_true(documents > 10000 && rejects > 1000 && valid > 10000);
 }
 
 int main(void) {
