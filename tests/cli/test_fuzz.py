@@ -13,7 +13,7 @@ import support  # noqa: E402
 sys.path.insert(0, str(support.TREE / "tests/fuzz"))
 import seeds  # noqa: E402
 
-RUNS = 10000
+RUNS = 4000
 TARGETS = sorted(path.stem for path in (support.TREE / "tests/fuzz").glob("fuzz_*.c"))
 
 
