@@ -62,6 +62,8 @@ static const char *type_name(const bson_iter_t *value) {
         return "int64";
     case BSON_TYPE_DOUBLE:
         return "double";
+    case BSON_TYPE_DECIMAL128:
+        return "decimal128";
     default:
         return "another type";
     }

@@ -19,13 +19,12 @@
 #include <shardload/log.h>
 
 #include "duplicates.h"
+#include "reply.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
 
-/* The server's codes. */
-#define DUPLICATE_KEY 11000
-#define INTERRUPTED 11601
+#define DUPLICATE_KEY 11000 /* the server's code */
 
 /* A way into the cluster: to one shard, or through a router. */
 typedef struct sl_lane {
@@ -165,227 +164,134 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
     return true;
 }
 
-typedef enum sl_outcome { DELIVERED, SEND_AGAIN, UNDELIVERABLE } sl_outcome;
-
-static uint32_t array_length(const bson_t *reply, const char *key) {
-    bson_iter_t iter, items;
-    uint32_t length = 0;
-    if (bson_iter_init_find(&iter, reply, key) && BSON_ITER_HOLDS_ARRAY(&iter) &&
-        bson_iter_recurse(&iter, &items)) {
-        while (bson_iter_next(&items))
-            length++;
-    }
-    return length;
-}
-
-/* Is the write error a duplicate of _id itself, not of some other unique index? */
-static bool is_duplicate_id(const bson_iter_t *write_error, int32_t code, const char *message) {
-    bson_iter_t iter, key;
-    if (code != DUPLICATE_KEY)
-        return false;
-    if (bson_iter_recurse(write_error, &iter) && bson_iter_find(&iter, "keyPattern") &&
-        BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &key) && bson_iter_next(&key))
-        return strcmp(bson_iter_key(&key), "_id") == 0;
-    return strstr(message, "index: _id_ ") || strstr(message, "{ _id:");
-}
-
-typedef struct write_error {
-    uint32_t index; /* in the batch */
-    int32_t code;
-    const char *message;
-    bool duplicate_id;
-} write_error;
-
-/* What is sent at once: a batch, or those documents of it that are not there yet. */
-typedef struct sl_parcel {
-    const bson_t **documents;
-    uint32_t count;
-    const uint32_t *places; /* of each in the batch; NULL: it is the batch */
-} sl_parcel;
-
-/* The next of a reply's write errors. */
-static bool next_write_error(bson_iter_t *items, const sl_parcel *parcel, write_error *found) {
-    while (bson_iter_next(items)) {
-        bson_iter_t field;
-        *found = (write_error){.index = parcel->count, .message = ""};
-        if (bson_iter_recurse(items, &field)) {
-            while (bson_iter_next(&field)) {
-                const char *key = bson_iter_key(&field);
-                if (strcmp(key, "index") == 0)
-                    found->index = (uint32_t)bson_iter_as_int64(&field);
-                else if (strcmp(key, "code") == 0)
-                    found->code = (int32_t)bson_iter_as_int64(&field);
-                else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
-                    found->message = bson_iter_utf8(&field, NULL);
-            }
-        }
-        found->duplicate_id = is_duplicate_id(items, found->code, found->message);
-        if (found->index >= parcel->count)
-            continue;
-        if (parcel->places)
-            found->index = parcel->places[found->index];
-        return true;
-    }
-    return false;
-}
-
-/* Who wants to know what becomes of a batch. */
-typedef struct sl_listener {
-    sl_batch_result *result;
-    refusal_handler refused;
-    void *context;
-} sl_listener;
-
-static void tell(const sl_listener *listener, const write_error *one, sl_fate fate,
-                 const char *reason) {
-    if (fate == FATE_ALREADY_THERE)
-        listener->result->already_there++;
-    else
-        listener->result->rejected++;
-    listener->refused(listener->context, one->index, fate, one->code, reason);
-}
-
-static void tell_duplicate(const sl_listener *listener, const write_error *one,
-                           const char *difference) {
-    char reason[500];
-    if (difference)
-        snprintf(reason, sizeof reason, "another document stands under this _id: %s", difference);
-    tell(listener, one, difference ? FATE_PLACE_TAKEN : FATE_ALREADY_THERE,
-         difference ? reason : "");
-}
-
-/* Tells what became of each document that was not inserted. Nothing has been told when it returns
- * anything but SL_SCAN_DONE. */
-static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
-                                        const sl_batch *batch, const sl_parcel *parcel,
-                                        const sl_listener *listener, sl_error *error) {
-    bson_iter_t iter, items;
-    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
-        return SL_SCAN_DONE;
-    sl_duplicates duplicates;
-    write_error one;
-    sl_scan_result judged = SL_SCAN_FAILED;
-    if (sl_duplicates_init(&duplicates, outlet->pointers, batch->documents)) {
-        for (bson_iter_t walk = items; next_write_error(&walk, parcel, &one);) {
-            if (one.duplicate_id)
-                sl_duplicates_mark(&duplicates, one.index);
-        }
-        judged = sl_duplicates_judge(&duplicates, outlet->lane->client, &outlet->load->target, error);
-    } else {
-        sl_error_memory(error, "comparing duplicates");
-    }
-    while (judged == SL_SCAN_DONE && next_write_error(&items, parcel, &one)) {
-        if (one.duplicate_id)
-            tell_duplicate(listener, &one, duplicates.difference[one.index]);
-        else
-            tell(listener, &one, FATE_REFUSED, one.message);
-    }
-    sl_duplicates_clear(&duplicates);
-    return judged;
-}
-
-/* "Not now" rather than "not this": elections, shutdowns, shards that cannot be reached, stale
- * routing, an operation that was killed. */
-static bool is_transient_code(int64_t code) {
-    return code != 0 && (sl_code_is_transient((int32_t)code) || code == INTERRUPTED);
-}
-
-/* No set of this size can ever satisfy the write concern. */
-#define UNSATISFIABLE_WRITE_CONCERN 100
-
-static bool is_transient(const bson_error_t *error, const bson_t *reply) {
-    if (error->code == UNSATISFIABLE_WRITE_CONCERN)
-        return false;
-    return error->domain == MONGOC_ERROR_STREAM ||
-           error->domain == MONGOC_ERROR_SERVER_SELECTION ||
-           error->domain == MONGOC_ERROR_WRITE_CONCERN ||
-           /* The user was good when the load began: this one broke while it reconnected. */
-           (error->domain == MONGOC_ERROR_CLIENT &&
-            error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
-           mongoc_error_has_label(reply, "RetryableWriteError") || is_transient_code(error->code);
-}
-
-/* Codes that speak of one document: of a validator, a key, an index. */
-static bool is_of_document(int64_t code) {
-    static const int64_t codes[] = {2,     9,     14,    22,    28,    52,    53,    56,   57,
-                                    61,    121,   171,   10334, 11000, 11001, 12582, 16755, 17261,
-                                    17262, 17280, 17419};
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (code == codes[i])
-            return true;
-    }
-    return false;
-}
-
-/* A router that cannot reach a shard, or has no answer from it, says so of each document, in the
- * words of whatever went wrong. So an error that is not known to speak of a document is believed to
- * when it does not come for all of them alike. */
-static bool has_transient_write_error(const bson_t *reply, uint32_t count) {
-    bson_iter_t iter, items, field;
-    uint32_t unknown = 0;
-    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &items))
-        return false;
-    while (bson_iter_next(&items)) {
-        int64_t code = bson_iter_recurse(&items, &field) && bson_iter_find(&field, "code")
-                           ? bson_iter_as_int64(&field)
-                           : 0;
-        const char *message = bson_iter_recurse(&items, &field) &&
-                                      bson_iter_find(&field, "errmsg") &&
-                                      BSON_ITER_HOLDS_UTF8(&field)
-                                  ? bson_iter_utf8(&field, NULL)
-                                  : "";
-        if (is_transient_code(code) || strstr(message, "rite results unavailable"))
-            return true;
-        unknown += !is_of_document(code);
-    }
-    return unknown > 1 && unknown == count;
-}
+typedef enum sl_outcome {
+    DELIVERED,
+    SEND_AGAIN,
+    SEND_LESS, /* the same again in smaller pieces */
+    UNDELIVERABLE,
+} sl_outcome;
 
 static sl_outcome outcome_of(sl_scan_result result) {
     return result == SL_SCAN_DONE ? DELIVERED : result == SL_SCAN_AGAIN ? SEND_AGAIN
                                                                          : UNDELIVERABLE;
 }
 
-static sl_outcome send_parcel(sl_outlet *outlet, const sl_batch *batch, const sl_parcel *parcel,
+/* Documents of a batch that are sent together and completed together: all of them, unless the
+ * server could not answer for so many at once. */
+typedef struct sl_piece {
+    const bson_t *const *documents;
+    uint32_t first; /* index of the first one in the batch */
+    uint32_t count;
+    bool look; /* it may have been sent before */
+    bool sent_before; /* in this run, and no answer arrived */
+} sl_piece;
+
+/* What is sent of a piece: all of it, or those documents that are not stored yet. */
+typedef struct sl_parcel {
+    const bson_t *const *documents;
+    uint32_t count;
+    const uint32_t *places; /* of each in the piece; NULL: it is the piece */
+} sl_parcel;
+
+/* Whom to report the outcome of documents to. */
+typedef struct sl_listener {
+    sl_batch_result *result;
+    refusal_handler refused;
+    void *context;
+} sl_listener;
+
+static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
+                   const char *reason) {
+    if (fate == FATE_ALREADY_THERE)
+        listener->result->already_there++;
+    else
+        listener->result->rejected++;
+    listener->refused(listener->context, index, fate, code, reason);
+}
+
+static void report_duplicate(const sl_listener *listener, uint32_t index, const char *difference) {
+    char reason[500] = "";
+    if (difference)
+        snprintf(reason, sizeof reason, "another document has this _id: %s", difference);
+    report(listener, index, difference ? FATE_PLACE_TAKEN : FATE_ALREADY_THERE, DUPLICATE_KEY,
+           reason);
+}
+
+static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *one) {
+    return parcel->places ? parcel->places[one->index] : (uint32_t)one->index;
+}
+
+/* Reports the documents that a complete answer refuses. Nothing has been reported when it returns
+ * anything but SL_SCAN_DONE. */
+static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
+                                        const sl_piece *piece, const sl_parcel *parcel,
+                                        const sl_listener *listener, sl_error *error) {
+    bson_iter_t items;
+    if (!sl_reply_errors(reply, &items))
+        return SL_SCAN_DONE;
+    sl_duplicates duplicates;
+    sl_write_error one;
+    sl_scan_result judged = SL_SCAN_FAILED;
+    if (sl_duplicates_init(&duplicates, piece->documents, piece->count)) {
+        for (bson_iter_t walk = items; sl_reply_next_error(&walk, &one);) {
+            if (one.duplicate_id)
+                sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
+        }
+        judged = sl_duplicates_judge(&duplicates, outlet->lane->client, &outlet->load->target, error);
+    } else {
+        sl_error_memory(error, "comparing duplicates");
+    }
+    while (judged == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
+        uint32_t place = place_in_piece(parcel, &one);
+        if (one.duplicate_id)
+            report_duplicate(listener, piece->first + place, duplicates.difference[place]);
+        else
+            report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
+    }
+    sl_duplicates_clear(&duplicates);
+    return judged;
+}
+
+static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl_parcel *parcel,
                               const sl_listener *listener, sl_error *error) {
     bson_error_t why = {0};
-    bson_t reply;
-    bool ok = mongoc_collection_insert_many(outlet->lane->collection, parcel->documents,
-                                            parcel->count, outlet->options, &reply, &why);
-    sl_outcome outcome = DELIVERED;
-    if (!ok) {
-        bson_iter_t iter;
-        uint32_t refusals = array_length(&reply, "writeErrors");
-        uint32_t inserted = 0;
-        if (bson_iter_init_find(&iter, &reply, "insertedCount"))
-            inserted = (uint32_t)bson_iter_as_int64(&iter);
-        /* All documents have a fate: refused ones are told apart, nothing is left to try. */
-        bool transient = has_transient_write_error(&reply, parcel->count);
-        bool unconcerned = array_length(&reply, "writeConcernErrors") == 0;
-        bool final = unconcerned && !transient;
-        if (final && inserted + refusals == parcel->count) {
-            listener->result->inserted = inserted;
-            outcome = outcome_of(take_write_errors(outlet, &reply, batch, parcel, listener, error));
-        } else {
-            sl_error_from_driver(error, "inserting a batch", &why);
-            /* Where there are write errors too, the driver tells of the first of these. */
-            bool hidden = !unconcerned && refusals > 0;
-            if (hidden)
-                sl_error_set(error, SL_EXIT_CLUSTER, "inserting a batch: the write concern was not "
-                             "satisfied");
-            outcome = hidden || transient || is_transient(&why, &reply) ? SEND_AGAIN
-                                                                        : UNDELIVERABLE;
-        }
-    } else {
-        listener->result->inserted = parcel->count;
+    bson_t body;
+    uint32_t inserted = 0;
+    sl_outcome outcome = UNDELIVERABLE;
+    /* The driver does not change the documents; its prototype lacks a const. */
+    bool ok = mongoc_collection_insert_many(outlet->lane->collection,
+                                            (const bson_t **)parcel->documents, parcel->count,
+                                            outlet->options, &body, &why);
+    const sl_reply reply = {ok, &body, &why, parcel->documents, parcel->count};
+    switch (sl_reply_judge(&reply, &inserted, error)) {
+    case SL_REPLY_COMPLETE:
+        outcome = outcome_of(take_write_errors(outlet, &body, piece, parcel, listener, error));
+        if (outcome == DELIVERED)
+            listener->result->inserted += inserted;
+        break;
+    case SL_REPLY_TOO_LARGE:
+        outcome = parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
+        break;
+    case SL_REPLY_NONE:
+        /* A server that cannot build its answer may just close the connection. */
+        outcome = piece->sent_before && parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
+        break;
+    case SL_REPLY_UNKNOWN:
+        outcome = SEND_AGAIN;
+        break;
+    case SL_REPLY_FINAL:
+        break;
     }
-    bson_destroy(&reply);
+    if (outcome != DELIVERED)
+        sl_error_prefix(error, "inserting into %s.%s", outlet->load->target.database,
+                        outlet->load->target.collection);
+    bson_destroy(&body);
     return outcome;
 }
 
-/* Makes a parcel of the documents that are not there. If all are, the last one goes nevertheless:
+/* Makes a parcel of the documents that are not stored. If all are, the last one is sent nevertheless:
  * its refusal is acknowledged with the write concern, and with it what was written before. */
-static bool choose(sl_outlet *outlet, const sl_batch *batch, sl_duplicates *there,
+static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
                    sl_parcel *parcel, sl_error *error) {
     if (!outlet->chosen) {
         outlet->chosen = malloc(outlet->room * sizeof *outlet->chosen);
@@ -394,41 +300,40 @@ static bool choose(sl_outlet *outlet, const sl_batch *batch, sl_duplicates *ther
             return sl_error_memory(error, "sending part of a batch");
     }
     uint32_t count = 0;
-    for (uint32_t i = 0; i < batch->documents; i++) {
-        bool last_chance = i + 1 == batch->documents && count == 0;
+    for (uint32_t i = 0; i < piece->count; i++) {
+        bool last_chance = i + 1 == piece->count && count == 0;
         if (!there->missing[i] && !last_chance)
             continue;
         there->missing[i] = true; /* as far as we know before it is sent */
-        outlet->chosen[count] = outlet->pointers[i];
+        outlet->chosen[count] = piece->documents[i];
         outlet->places[count++] = i;
     }
     *parcel = (sl_parcel){outlet->chosen, count, outlet->places};
     return true;
 }
 
-/* One attempt. Where the batch may have been sent before, what is there already is found first, and
- * told when the rest has been acknowledged. */
-static sl_outcome send_once(sl_outlet *outlet, const sl_batch *batch, bool look,
-                            const sl_listener *listener, sl_error *error) {
-    sl_parcel parcel = {outlet->pointers, batch->documents, NULL};
-    if (!look)
-        return send_parcel(outlet, batch, &parcel, listener, error);
+/* One attempt. Where the piece may have been sent before, the documents that are stored already are
+ * found first, and reported when the others have been acknowledged. */
+static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_listener *listener,
+                            sl_error *error) {
+    sl_parcel parcel = {piece->documents, piece->count, NULL};
+    if (!piece->look)
+        return send_parcel(outlet, piece, &parcel, listener, error);
     sl_duplicates there;
     sl_outcome outcome = UNDELIVERABLE;
     bool any = false;
-    if (sl_duplicates_init(&there, outlet->pointers, batch->documents))
+    if (sl_duplicates_init(&there, piece->documents, piece->count))
         outcome = outcome_of(sl_duplicates_look(&there, outlet->lane->client,
                                                 &outlet->load->target, &any, error));
     else
         sl_error_memory(error, "looking for documents");
-    if (outcome == DELIVERED && any && !choose(outlet, batch, &there, &parcel, error))
+    if (outcome == DELIVERED && any && !choose(outlet, piece, &there, &parcel, error))
         outcome = UNDELIVERABLE;
     if (outcome == DELIVERED)
-        outcome = send_parcel(outlet, batch, &parcel, listener, error);
-    for (uint32_t i = 0; outcome == DELIVERED && any && i < batch->documents; i++) {
-        write_error one = {.index = i, .code = DUPLICATE_KEY};
+        outcome = send_parcel(outlet, piece, &parcel, listener, error);
+    for (uint32_t i = 0; outcome == DELIVERED && any && i < piece->count; i++) {
         if (!there.missing[i])
-            tell_duplicate(listener, &one, there.difference[i]);
+            report_duplicate(listener, piece->first + i, there.difference[i]);
     }
     sl_duplicates_clear(&there);
     return outcome;
@@ -442,6 +347,20 @@ static void wait_before_retry(sl_outlet *outlet, unsigned attempt) {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
+/* May a piece be tried again? `since`: when its first attempt failed. */
+static bool may_try_again(const sl_outlet *outlet, int64_t since, sl_error *error) {
+    if (sl_interrupt_requested()) {
+        error->code = SL_EXIT_INTERRUPTED;
+        return sl_error_prefix(error, "interrupted while a batch could not be delivered");
+    }
+    if (atomic_load(&outlet->load->stop)) /* another thread has given up */
+        return false;
+    if (sl_seconds_since(since) > outlet->load->config->retry_seconds)
+        return sl_error_prefix(error, "gave up after %.0f s (--retry-timeout %u)",
+                               sl_seconds_since(since), outlet->load->config->retry_seconds);
+    return true;
+}
+
 static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                         refusal_handler refused, void *context, sl_error *error) {
     if (!view_documents(outlet, batch, error))
@@ -449,36 +368,44 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
     /* A batch of documents whose owner is not known is beyond the shards' lanes. */
     outlet->lane = &outlet->lanes[batch->shard < outlet->lane_count ? batch->shard
                                                                     : outlet->lane_count - 1];
-    int64_t start = sl_clock_ns();
     const sl_listener listener = {result, refused, context};
-    for (unsigned attempt = 0;; attempt++) {
-        *result = (sl_batch_result){.retries = attempt};
+    sl_piece piece = {.look = outlet->look};
+    uint32_t most = batch->documents; /* in one piece */
+    int64_t since = 0;
+    for (unsigned attempt = 0; piece.first < batch->documents;) {
+        uint32_t left = batch->documents - piece.first;
+        piece.documents = outlet->pointers + piece.first;
+        piece.count = most < left ? most : left;
         sl_interrupt_begin_change();
-        sl_outcome outcome =
-            send_once(outlet, batch, outlet->look || attempt > 0, &listener, error);
+        sl_outcome outcome = send_once(outlet, &piece, &listener, error);
         sl_interrupt_end_change();
-        switch (outcome) {
-        case DELIVERED:
-            error->code = SL_EXIT_OK;
-            return true;
-        case UNDELIVERABLE:
+        if (outcome == UNDELIVERABLE)
             return false;
-        case SEND_AGAIN:
-            if (attempt == 0) { /* the limit is for trying again, not for the first answer */
-                sl_log_warning("%s; trying again", error->message);
-                start = sl_clock_ns();
-            }
-            if (sl_interrupt_requested()) {
-                error->code = SL_EXIT_INTERRUPTED;
-                return sl_error_prefix(error, "interrupted while a batch could not be delivered");
-            }
-            if (atomic_load(&outlet->load->stop)) /* another thread has given up */
-                return false;
-            if (sl_seconds_since(start) > outlet->load->config->retry_seconds)
-                return sl_error_prefix(error, "gave up after %.0f s", sl_seconds_since(start));
+        if (outcome == DELIVERED) {
+            piece.first += piece.count;
+            piece.sent_before = false;
+            attempt = 0;
+            continue;
+        }
+        result->retries++;
+        piece.look = true; /* also for the pieces behind it, which were part of this attempt */
+        if (attempt == 0) { /* the limit is for trying again, not for the first answer */
+            sl_log_warning("%s; trying again", error->message);
+            since = sl_clock_ns();
+        }
+        if (!may_try_again(outlet, since, error))
+            return false;
+        if (outcome == SEND_LESS) {
+            most = (piece.count + 1) / 2;
+            since = sl_clock_ns();
+        } else {
             wait_before_retry(outlet, attempt);
         }
+        piece.sent_before = true;
+        attempt++;
     }
+    error->code = SL_EXIT_OK;
+    return true;
 }
 
 const sl_destination sink_cluster = {

@@ -23,6 +23,8 @@ import socket
 import struct
 import threading
 
+from support import bson
+
 HOST = "127.0.0.1"
 HEADER = 16
 OP_MSG = 2013
@@ -31,11 +33,14 @@ OP_MSG = 2013
 class Action:
     """What is to happen to one batch. `before` runs before it goes on; `cut` bytes of it go on
     (None: all of it), and then `after` runs; of its reply, `reply_cut` bytes (None: all) go back,
-    after `hold` has been set. `lost`: nothing goes back, and the connection stays open."""
+    after `hold` has been set. `lost`: nothing goes back, and the connection stays open. `change`: a
+    function from the reply, as a dictionary or as bytes, to the one that goes back. `swallow`: the
+    batch never arrives, and `change` gets the answer {"ok": 1, "n": 0}."""
 
-    def __init__(self, before=None, cut=None, reply_cut=None, after=None, hold=None, lost=False):
+    def __init__(self, before=None, cut=None, reply_cut=None, after=None, hold=None, lost=False,
+                 change=None, swallow=False):
         self.before, self.cut, self.reply_cut, self.after = before, cut, reply_cut, after
-        self.hold, self.lost = hold, lost
+        self.hold, self.lost, self.change, self.swallow = hold, lost, change, swallow
         self.struck = threading.Event()      # set when the batch has come
 
 
@@ -72,6 +77,42 @@ def lose_reply():
 def delay_reply(event):
     """The answer waits for the event."""
     return Action(hold=event)
+
+
+def change_reply(function):
+    """The batch arrives; of its answer, a dictionary, the function makes another one, or bytes."""
+    return Action(change=function)
+
+
+def answer(function):
+    """The batch never arrives; the function makes an answer of {"ok": 1, "n": 0}."""
+    return Action(change=function, swallow=True)
+
+
+BODY = HEADER + 5             # where the body begins: behind the flags and the kind of section
+
+
+def body_of(message):
+    """The first section of a message, as a dictionary."""
+    length = struct.unpack_from("<i", message, BODY)[0]
+    return bson.decode(message[BODY:BODY + length])
+
+
+def documents_of(message):
+    """The documents of an insert, which are its second section."""
+    at = BODY + struct.unpack_from("<i", message, BODY)[0]
+    if at == len(message):
+        return []
+    end = at + 1 + struct.unpack_from("<i", message, at + 1)[0]
+    at = message.index(b"\0", at + 5) + 1
+    return bson.decode_all(message[at:end])
+
+
+def reply_with(request, body):
+    """A message that answers the request with the body, a dictionary or its bytes."""
+    body = body if isinstance(body, bytes) else bson.encode(body)
+    number = struct.unpack_from("<i", request, 4)[0]
+    return struct.pack("<iiiiIB", BODY + len(body), number, number, OP_MSG, 0, 0) + body
 
 
 def command_of(message):
@@ -147,6 +188,10 @@ class Link:
                 continue
             if action.before:
                 action.before()
+            if action.swallow:
+                self.client.sendall(reply_with(message, action.change({"n": 0, "ok": 1.0})))
+                action.struck.set()
+                continue
             self.replies[struct.unpack_from("<i", message, 4)[0]] = action
             self.server.sendall(message[:action.cut])
             action.struck.set()
@@ -167,6 +212,9 @@ class Link:
                 if action.reply_cut is not None:
                     self.client.sendall(message[:action.reply_cut])
                     return
+                if action.change:
+                    request = message[:4] + message[8:12]
+                    message = reply_with(request, action.change(body_of(message)))
             self.client.sendall(message)
 
     def close(self):
@@ -183,6 +231,8 @@ class Proxy:
         self.target = target
         self.is_counted = collection if callable(collection) else collection.__eq__
         self.change = lambda message: message    # of every reply; must keep its length
+        self.seen = None                     # a list: every message but greetings is kept
+        self.always = None                   # the action for batches that have none of their own
         self.lock = threading.Lock()
         self.faults, self.links = {}, []     # faults: (kind, number) -> action
         self.counts = {"batch": 0, "command": 0}
@@ -253,8 +303,10 @@ class Proxy:
         kinds = ["command"]
         if name == "insert" and self.is_counted(collection_of(value)):
             kinds.append("batch")
-        action = None
+        action = self.always if "batch" in kinds else None
         with self.lock:
+            if self.seen is not None:
+                self.seen.append(message)
             for kind in kinds:
                 self.counts[kind] += 1
                 action = self.faults.pop((kind, self.counts[kind]), action)
@@ -269,6 +321,7 @@ class Proxy:
         """No faults any more."""
         with self.lock:
             self.faults.clear()
+            self.always = None
 
     def close(self):
         self.refuse()

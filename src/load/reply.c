@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <mongoc/mongoc.h>
+
+#include <shardload/connection.h>
+#include <shardload/document_id.h>
+
+#define DUPLICATE_KEY 11000
+
+/* The server's codes that are not simply "unknown". A code that is not in this table, or none at
+ * all, is retried: it may be a condition of the server that passes. A row of the first kind needs
+ * proof that the code is about one document, whatever the state of the server. */
+static const struct {
+    int32_t code;
+    sl_verdict verdict;
+} codes[] = {
+    /* About the document. */
+    {15, SL_REPLY_COMPLETE},    /* Overflow: nested too deeply */
+    {52, SL_REPLY_COMPLETE},    /* DollarPrefixedFieldName: in the _id */
+    {53, SL_REPLY_COMPLETE},    /* InvalidIdField: an _id of type array or regex */
+    {61, SL_REPLY_COMPLETE},    /* ShardKeyNotFound: an array in the shard key */
+    {121, SL_REPLY_COMPLETE},   /* DocumentValidationFailure: by the collection's validator */
+    {171, SL_REPLY_COMPLETE},   /* CannotIndexParallelArrays */
+    {11000, SL_REPLY_COMPLETE}, /* DuplicateKey */
+    {13026, SL_REPLY_COMPLETE}, /* 2d index: not a pair of coordinates */
+    {13027, SL_REPLY_COMPLETE}, /* 2d index: a point outside of its bounds */
+    {13068, SL_REPLY_COMPLETE}, /* 2d index: one coordinate only */
+    {16755, SL_REPLY_COMPLETE}, /* 2dsphere index: not a geometry */
+    {16766, SL_REPLY_COMPLETE}, /* hashed index: an array */
+    {17261, SL_REPLY_COMPLETE}, /* text index: the language is not a string */
+    {17262, SL_REPLY_COMPLETE}, /* text index: an unknown language */
+
+    /* A router received no answer from a shard. */
+    {6, SL_REPLY_NONE},    /* HostUnreachable: the shard closed the connection */
+    {89, SL_REPLY_NONE},   /* NetworkTimeout */
+    {9001, SL_REPLY_NONE}, /* SocketException */
+
+    {10334, SL_REPLY_TOO_LARGE}, /* BSONObjectTooLarge */
+    {13548, SL_REPLY_TOO_LARGE}, /* BufBuilder attempted to grow beyond its limit */
+
+    /* No waiting helps. */
+    {13, SL_REPLY_FINAL},   /* Unauthorized */
+    {18, SL_REPLY_FINAL},   /* AuthenticationFailed */
+    {26, SL_REPLY_FINAL},   /* NamespaceNotFound */
+    {59, SL_REPLY_FINAL},   /* CommandNotFound */
+    {72, SL_REPLY_FINAL},   /* InvalidOptions */
+    {73, SL_REPLY_FINAL},   /* InvalidNamespace */
+    {79, SL_REPLY_FINAL},   /* UnknownReplWriteConcern */
+    {100, SL_REPLY_FINAL},  /* UnsatisfiableWriteConcern: the set has too few members */
+    {166, SL_REPLY_FINAL},  /* CommandNotSupportedOnView */
+    {361, SL_REPLY_FINAL},  /* CollectionUUIDMismatch: the collection is another one */
+    {8000, SL_REPLY_FINAL}, /* a hosted service: its quota, or a user it does not know */
+};
+
+/* The verdict that one error leads to. */
+static sl_verdict verdict_of(int32_t code) {
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i].code == code)
+            return codes[i].verdict;
+    }
+    return SL_REPLY_UNKNOWN;
+}
+
+/* ---- write errors ---- */
+
+static bool array_of(const bson_t *body, const char *key, bson_iter_t *items) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, body, key) && BSON_ITER_HOLDS_ARRAY(&iter) &&
+           bson_iter_recurse(&iter, items);
+}
+
+bool sl_reply_errors(const bson_t *body, bson_iter_t *errors) {
+    bson_iter_t first;
+    if (!array_of(body, "writeErrors", errors))
+        return false;
+    first = *errors;
+    return bson_iter_next(&first);
+}
+
+/* Is it a duplicate of _id itself, not of some other unique index? */
+static bool is_duplicate_id(const bson_iter_t *write_error, const sl_write_error *found) {
+    bson_iter_t iter, key;
+    if (found->code != DUPLICATE_KEY)
+        return false;
+    if (bson_iter_recurse(write_error, &iter) && bson_iter_find(&iter, "keyPattern") &&
+        BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &key) && bson_iter_next(&key))
+        return strcmp(bson_iter_key(&key), "_id") == 0;
+    return strstr(found->message, "index: _id_ ") || strstr(found->message, "{ _id:");
+}
+
+bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
+    bson_iter_t field;
+    if (!bson_iter_next(errors))
+        return false;
+    *found = (sl_write_error){.index = -1, .message = ""};
+    if (!BSON_ITER_HOLDS_DOCUMENT(errors) || !bson_iter_recurse(errors, &field))
+        return true;
+    while (bson_iter_next(&field)) {
+        const char *key = bson_iter_key(&field);
+        if (strcmp(key, "index") == 0 && BSON_ITER_HOLDS_INT(&field))
+            found->index = bson_iter_as_int64(&field);
+        else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
+            found->code = (int32_t)bson_iter_as_int64(&field);
+        else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
+            found->message = bson_iter_utf8(&field, NULL);
+    }
+    found->duplicate_id = is_duplicate_id(errors, found);
+    return true;
+}
+
+/* ---- the verdict ---- */
+
+/* Puts an error of the server into words, behind `doing`. */
+static void quote(sl_error *error, const char *doing, int32_t code, const char *message) {
+    bson_error_t why = {.domain = MONGOC_ERROR_SERVER, .code = (uint32_t)code};
+    bson_strncpy(why.message, *message ? message : "an error without words", sizeof why.message);
+    sl_error_from_driver(error, doing, &why);
+    size_t used = strlen(error->message);
+    bson_snprintf(error->message + used, sizeof error->message - used, " (code %d)", code);
+}
+
+/* Where the document of an error is, for the user to find. */
+static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
+    bson_iter_t iter;
+    if (!reply->documents || index < 0 || index >= reply->count ||
+        !bson_iter_init_find(&iter, reply->documents[index], "_id") ||
+        !BSON_ITER_HOLDS_INT64(&iter))
+        return;
+    int64_t id = bson_iter_int64(&iter);
+    size_t used = strlen(error->message);
+    bson_snprintf(error->message + used, sizeof error->message - used,
+                  ", the first of them with _id %lld, at byte %llu of its source", (long long)id,
+                  (unsigned long long)sl_document_id_offset(id));
+}
+
+/* What the write errors say, taken together; the gravest is quoted. `*errors` is their number. */
+static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *each_once,
+                               sl_error *error) {
+    bson_iter_t items;
+    sl_write_error one, worst = {0};
+    sl_verdict verdict = SL_REPLY_COMPLETE;
+    uint32_t alike = 0;
+    *errors = 0;
+    *each_once = true;
+    if (!sl_reply_errors(reply->body, &items))
+        return verdict;
+    bool *seen = calloc(reply->count, sizeof *seen);
+    if (!seen) {
+        sl_error_memory(error, "reading the answer to an insert");
+        return SL_REPLY_FINAL;
+    }
+    while (sl_reply_next_error(&items, &one)) {
+        bool new = one.index >= 0 && one.index < reply->count && !seen[one.index];
+        *each_once &= new;
+        if (new)
+            seen[one.index] = true;
+        ++*errors;
+        sl_verdict of_one = verdict_of(one.code);
+        if (of_one > verdict) {
+            verdict = of_one;
+            worst = one;
+            alike = 0;
+        }
+        alike += one.code == worst.code;
+    }
+    free(seen);
+    if (verdict != SL_REPLY_COMPLETE) {
+        char doing[80];
+        bson_snprintf(doing, sizeof doing, "the server refused %u of %u documents", alike,
+                      reply->count);
+        quote(error, doing, worst.code, worst.message);
+        add_place(error, reply, worst.index);
+    }
+    return verdict;
+}
+
+/* A write concern that was not satisfied: the documents are not as safe as was asked for. */
+static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
+    bson_iter_t items;
+    sl_write_error one;
+    if (!array_of(reply->body, "writeConcernErrors", &items) || !sl_reply_next_error(&items, &one))
+        return SL_REPLY_COMPLETE;
+    quote(error, "the write concern was not satisfied", one.code, one.message);
+    return verdict_of(one.code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
+}
+
+/* An error of the command or of the connection, not of documents. */
+static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
+    if (why->domain == MONGOC_ERROR_SERVER) {
+        quote(error, "the server answered", (int32_t)why->code, why->message);
+        sl_verdict verdict = verdict_of((int32_t)why->code);
+        /* It says nothing of which documents it is about. */
+        return verdict == SL_REPLY_COMPLETE ? SL_REPLY_UNKNOWN : verdict;
+    }
+    /* What the driver refuses to send. */
+    if (why->domain == MONGOC_ERROR_BSON ||
+        (why->domain == MONGOC_ERROR_COMMAND && why->code == MONGOC_ERROR_COMMAND_INVALID_ARG)) {
+        sl_error_from_driver(error, "the driver does not send it", why);
+        return SL_REPLY_FINAL;
+    }
+    sl_error_from_driver(error, "no answer", why);
+    return SL_REPLY_NONE;
+}
+
+sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *error) {
+    bson_iter_t iter;
+    int64_t count = -1;
+    uint32_t errors;
+    bool each_once;
+    if (bson_iter_init_find(&iter, reply->body, "insertedCount") && BSON_ITER_HOLDS_INT(&iter))
+        count = bson_iter_as_int64(&iter);
+    sl_verdict verdict = judge_concern(reply, error);
+    if (verdict != SL_REPLY_COMPLETE)
+        return verdict;
+    verdict = judge_errors(reply, &errors, &each_once, error);
+    if (verdict != SL_REPLY_COMPLETE)
+        return verdict;
+    if (!reply->ok && errors == 0)
+        return judge_command(reply->why, error);
+    if (!each_once || count < 0 || count + errors != reply->count) {
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "the server's answer does not add up: of %u documents it reports %lld as "
+                     "inserted and %u as refused%s",
+                     reply->count, (long long)count, errors,
+                     each_once ? "" : ", not each of these once");
+        return SL_REPLY_UNKNOWN;
+    }
+    *inserted = (uint32_t)count;
+    return SL_REPLY_COMPLETE;
+}
