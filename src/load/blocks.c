@@ -72,6 +72,13 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
     return ok;
 }
 
+uint64_t sl_blocks_waiting(const sl_worker *worker) {
+    uint64_t waiting = 0;
+    for (const sl_block_account *account = worker->open_accounts; account; account = account->next)
+        waiting += account->waiting;
+    return waiting;
+}
+
 void sl_blocks_clear(sl_worker *worker) {
     sl_block_account *lists[] = {worker->open_accounts, worker->free_accounts};
     for (int i = 0; i < 2; i++) {

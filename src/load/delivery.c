@@ -123,12 +123,12 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     if (batch->shard < load->shards)
         atomic_fetch_add_explicit(&load->shard_documents[batch->shard], result.inserted,
                                   memory_order_relaxed);
-    for (size_t i = 0; ok && i < batch->segment_count; i++) {
+    for (size_t i = 0; i < batch->segment_count; i++) {
         sl_block_account *account = batch->segments[i].account;
         if (batch->segments[i].documents == 0) /* parsed and settled already, perhaps */
             continue;
         account->waiting -= batch->segments[i].documents;
-        ok = sl_block_settle(worker, account);
+        ok = ok && sl_block_settle(worker, account);
     }
     sl_batch_empty(batch);
     sl_worker_spent(worker, STAGE_SENDING);

@@ -122,6 +122,14 @@ typedef struct sl_carried {
     sl_parse_counts counts;
 } sl_carried;
 
+/* ---- reject_limit.c: loads that end because of their rejects ---- */
+
+typedef enum sl_ending {
+    SL_ENDED_OTHERWISE,
+    SL_ENDED_BY_REJECT_LIMIT, /* --max-rejects */
+    SL_ENDED_ALL_REJECTED,
+} sl_ending;
+
 /* ---- the load ---- */
 
 typedef struct sl_load {
@@ -168,6 +176,9 @@ typedef struct sl_load {
     bool resumed;         /* documents may have been sent by an earlier run */
     bool uncommitted;     /* entries were collected, and could not be committed yet */
     sl_carried carried;
+
+    _Atomic sl_ending ended_by;
+    uint64_t undelivered; /* records parsed by workers that have ended, whose outcome is not known */
 
     unsigned threads;             /* workers, of whom `pace` says which are at work */
     sl_pace pace;
@@ -306,6 +317,19 @@ uint64_t sl_parts_documents(const sl_load *load, size_t index, uint32_t part);
 /* Says what is done, once this part is registered as loaded; and where all parts are, counts them
  * together. */
 bool sl_parts_end(sl_load *load, sl_error *error);
+
+/* reject_limit.c */
+
+#define SL_REJECT_LIMIT_ROOM 32
+
+/* The value of --max-rejects, "10" or "2.5%", where there is a limit. */
+char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMIT_ROOM]);
+/* Are there more rejects than --max-rejects allows? Then `error` says so. A limit as a share holds
+ * from 100,000 records on, and `at_end` for any number. Any thread. */
+bool sl_rejects_pass_limit(sl_load *load, bool at_end, sl_error *error);
+/* All blocks are done: was every record rejected, and was there one? Then `error` says so, with
+ * the `reasons`. Never of a load that is shared. */
+bool sl_rejects_are_all(sl_load *load, const char *reasons, sl_error *error);
 
 /* work_directory.c: makes load->work_directory, where one is wanted, and opens the log in it. */
 bool sl_work_directory_make(sl_load *load, sl_error *error);

@@ -81,9 +81,13 @@ static void say_how_to_complete(const sl_load *load) {
         return;
     if (load->config->sink == SL_SINK_BSON)
         sl_log_warning("what was written is not complete");
-    else if (load->journal && atomic_load(&load->begun))
-        sl_log_warning("to complete this load, give %s with --resume --work-dir %s",
+    else if (load->journal && atomic_load(&load->begun) &&
+             atomic_load(&load->ended_by) != SL_ENDED_ALL_REJECTED)
+        sl_log_warning("to complete this load, give %s with %s--resume --work-dir %s",
                        load->config->completed_by ? load->config->completed_by : "the same command",
+                       atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT
+                           ? "a higher --max-rejects and "
+                           : "",
                        load->work_directory);
 }
 
@@ -300,6 +304,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     sl_error closing = {0};
     /* After a failure what is not confirmed at once is sent again. */
     bool closed = (ok ? sl_resume_commit_rest : sl_resume_commit)(load, &closing);
+    char reasons[SL_REJECT_REASONS_ROOM];
+    sl_rejects_first_reasons(load->rejects, reasons);
     closed = sl_rejects_close(load->rejects, NULL, closed ? &closing : NULL) && closed;
     if (!closed && ok) {
         *error = closing;
@@ -308,7 +314,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->rejects = NULL;
     if (ok && sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
-    return ok;
+    return ok && !sl_rejects_pass_limit(load, true, error) &&
+           !sl_rejects_are_all(load, reasons, error);
 }
 
 static bool build_indexes(sl_load *load, sl_error *error) {
@@ -342,22 +349,6 @@ static bool verify(sl_load *load, sl_error *error) {
     return ok;
 }
 
-/* The limit as a share is judged at the end too, when few records give it a meaning. */
-static bool rejects_within_limit(const sl_load *load, sl_error *error) {
-    sl_load_totals sum = sl_load_sum(load);
-    const sl_carried *carried = &load->carried;
-    uint64_t rejects = sum.parser_rejects + sum.server_rejects + carried->counts.rejects +
-                       carried->refused;
-    sum.records += carried->counts.records;
-    const sl_load_config *config = load->config;
-    if (rejects <= config->rejects_max &&
-        (double)rejects <= config->rejects_max_share * (double)sum.records)
-        return true;
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%llu of %llu records rejected: more than --max-rejects allows",
-                        (unsigned long long)rejects, (unsigned long long)sum.records);
-}
-
 static bool run_phases(sl_load *load, sl_error *error) {
     static const struct {
         const char *name;
@@ -384,8 +375,6 @@ static bool run_phases(sl_load *load, sl_error *error) {
         if (phases[i].change)
             sl_interrupt_end_change();
         if (!ok)
-            return false;
-        if (phases[i].function == load_documents && !rejects_within_limit(load, error))
             return false;
     }
     return true;

@@ -114,11 +114,31 @@ static sl_parse_counts sum_parsed(const sl_load *load) {
     return sum;
 }
 
-/* records = inserted + already there + rejected by the parser + rejected by the server. */
+/* How much of the sources was not read, of which nothing else in the record speaks. */
+typedef struct sl_not_reached {
+    uint64_t stored_bytes;
+    uint64_t records; /* exact for generated records; else about so many, by those that were read */
+} sl_not_reached;
+
+static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
+    uint64_t stored = sl_source_set_stored_bytes(load->set);
+    uint64_t read = sl_source_set_consumed_bytes(load->set);
+    if (stored <= read)
+        return (sl_not_reached){0};
+    sl_not_reached left = {.stored_bytes = stored - read};
+    if (sl_load_made_up(load))
+        left.records = left.stored_bytes / SL_MADE_UP_BYTES;
+    else if (read > 0)
+        left.records = (uint64_t)((double)records * (double)left.stored_bytes / (double)read);
+    return left;
+}
+
+/* records = inserted + already there + rejected by the parser + rejected by the server, and, after
+ * an early end, + undelivered. */
 static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
-                              const sl_load_totals *totals) {
+                              const sl_load_totals *totals, const sl_not_reached *left) {
     uint64_t fates = totals->inserted + totals->already_there + parsed->rejects +
-                     totals->server_rejects;
+                     totals->server_rejects + load->undelivered;
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
@@ -127,6 +147,7 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "alreadyThere", totals->already_there);
     INT64(&section, "rejectedByParser", parsed->rejects);
     INT64(&section, "rejectedByServer", totals->server_rejects);
+    INT64(&section, "undelivered", load->undelivered);
     BSON_APPEND_BOOL(&section, "holds", fates == parsed->records);
     INT64(&section, "lines", parsed->lines);
     INT64(&section, "repeatedHeaders", parsed->headers);
@@ -140,6 +161,17 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "bsonBytes", totals->bson_bytes);
     INT64(&section, "batches", totals->batches);
     INT64(&section, "retries", totals->retries);
+    if (left->stored_bytes > 0) {
+        bson_t unread;
+        BSON_APPEND_DOCUMENT_BEGIN(&section, "notReached", &unread);
+        INT64(&unread, "storedBytes", left->stored_bytes);
+        INT64(&unread, "records", left->records);
+        bson_append_document_end(&section, &unread);
+    }
+    if (atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
+        char limit[SL_REJECT_LIMIT_ROOM];
+        BSON_APPEND_UTF8(&section, "endedByMaxRejects", sl_reject_limit_text(load->config, limit));
+    }
     if (load->resumed) {
         bson_t earlier;
         BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
@@ -224,7 +256,7 @@ static void record_shards(sl_load *load) {
 }
 
 static void print_account(const sl_load *load, const sl_parse_counts *parsed,
-                          const sl_load_totals *totals) {
+                          const sl_load_totals *totals, const sl_not_reached *left) {
     double seconds = load->load_seconds;
     uint64_t sent = totals->inserted + totals->already_there - load->carried.inserted -
                     load->carried.already_there;
@@ -241,6 +273,8 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
         {"+ already there", totals->already_there, false},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
+        {"+ read, but not acknowledged", load->undelivered, false},
+        {made_up ? "records not reached" : "records not reached, about", left->records, false},
         {"repeated headers dropped", parsed->headers, false},
         {"blank lines dropped", parsed->blank_lines, false},
         {"records repaired", parsed->repaired, false},
@@ -256,6 +290,14 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].always || rows[i].number > 0)
             sl_log_info("  %-38s %12s", rows[i].what, sl_human_count(rows[i].number, human));
+    }
+    if (left->stored_bytes > 0 && !made_up)
+        sl_log_info("  %-38s %12s", "bytes not reached, as stored",
+                    sl_human_bytes((double)left->stored_bytes, human));
+    if (atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
+        char limit[SL_REJECT_LIMIT_ROOM];
+        sl_log_info("  %-38s %12s", "ended by --max-rejects",
+                    sl_reject_limit_text(load->config, limit));
     }
     if (seconds > 0)
         sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
@@ -290,29 +332,32 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     totals.text_bytes += load->carried.text_bytes;
     sl_parse_counts parsed = sum_parsed(load);
     bool began = load->counters != NULL;
+    sl_not_reached left = {0};
+    if (began && code != SL_EXIT_OK)
+        left = not_reached(load, parsed.records);
     sl_error error = {0};
     record_topology(load);
     record_placing(load);
     record_balancer(load);
     record_sources(load);
-    bool holds = record_accounting(load, &parsed, &totals);
+    bool holds = record_accounting(load, &parsed, &totals, &left);
     record_times(load, &totals);
     sl_pace_record(load);
     if (began) {
         sl_log_info("%s", "");
-        print_account(load, &parsed, &totals);
+        print_account(load, &parsed, &totals, &left);
         sl_log_info("%s", "");
         if (code != SL_EXIT_CLUSTER) /* a cluster that has failed is not waited for again */
             record_shards(load);
         sl_run_record_log_phases(load->record);
     }
-    /* After a failure some documents were parsed but never delivered, and the error has said so. */
-    bool delivered = (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED) && !load->failure.code;
-    if (began && delivered && !holds) {
+    if (began && !holds) {
         sl_log_error("the account does not add up: %llu records were read, but they are not all "
-                     "inserted, already there or rejected; do not trust this load",
+                     "inserted, already there, rejected or counted as not acknowledged; do not trust "
+                     "this load",
                      (unsigned long long)parsed.records);
-        code = SL_EXIT_VERIFICATION;
+        if (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED)
+            code = SL_EXIT_VERIFICATION;
     }
     if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects > 0)
         code = SL_EXIT_REJECTS;

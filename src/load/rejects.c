@@ -67,6 +67,7 @@ struct sl_reject_files {
     sl_error failure;    /* a block's rejects could not be written: no later one's are believed to be */
     uint64_t written;
     uint64_t shown;
+    char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
 };
 
 bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
@@ -176,6 +177,14 @@ static void put_cell(FILE *file, sl_text text, char end) {
     fputc(end, file);
 }
 
+/* Adds a reason to those of the first rejects, unless it is among them, or there is no room. */
+static void keep_reason(sl_reject_files *rejects, const char *why) {
+    size_t used = strlen(rejects->reasons), length = strlen(why);
+    if (strstr(rejects->reasons, why) || used + length + 3 > sizeof rejects->reasons)
+        return;
+    snprintf(rejects->reasons + used, sizeof rejects->reasons - used, "%s%s", used ? "; " : "", why);
+}
+
 static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line,
                     uint64_t offset, const char *named, sl_text reason, sl_text record) {
     const sl_source *from = sl_source_set_at(rejects->set, source);
@@ -195,6 +204,7 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
     if (rejects->shown < SHOWN_MAX) {
         char why[400];
         sl_text_printable(reason, why, sizeof why);
+        keep_reason(rejects, why);
         char place[64];
         snprintf(place, sizeof place, line > 0 ? "line %llu" : "byte %llu",
                  (unsigned long long)(line > 0 ? line : offset));
@@ -384,6 +394,10 @@ bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *
     bool ok = take_or_keep(rejects, &given, error);
     pthread_mutex_unlock(&rejects->lock);
     return ok;
+}
+
+void sl_rejects_first_reasons(const sl_reject_files *rejects, char out[SL_REJECT_REASONS_ROOM]) {
+    snprintf(out, SL_REJECT_REASONS_ROOM, "%s", rejects ? rejects->reasons : "");
 }
 
 bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {

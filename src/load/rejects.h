@@ -45,6 +45,12 @@ void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text head
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
 
+#define SL_REJECT_REASONS_ROOM 600
+
+/* Why the first records of this run were rejected, a few reasons without repetitions: "reason; reason".
+ * Empty when there was none. When no thread adds rejects any more. */
+void sl_rejects_first_reasons(const sl_reject_files *rejects, char out[SL_REJECT_REASONS_ROOM]);
+
 /* Brings what has been written to the disk. Any thread. */
 bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error);
 

@@ -78,35 +78,10 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
-static bool too_many_rejects(sl_worker *worker, uint64_t records, uint64_t rejects) {
-    const sl_load_config *config = worker->load->config;
-    /* A share means little before there is something to take a share of. */
-    bool share = config->rejects_max_share < 1 && records >= 100000 &&
-                 (double)rejects > config->rejects_max_share * (double)records;
-    if (rejects <= config->rejects_max && !share)
-        return false;
-    sl_error_set(&worker->error, SL_EXIT_SOURCE,
-                 "%llu of %llu records rejected: more than --max-rejects allows",
-                 (unsigned long long)rejects, (unsigned long long)records);
-    return true;
-}
-
 /* Rejects so far, of the parser and of the server. */
 static uint64_t rejects_of(const sl_worker_counters *counters) {
     return atomic_load_explicit(&counters->parser_rejects, memory_order_relaxed) +
            atomic_load_explicit(&counters->server_rejects, memory_order_relaxed);
-}
-
-static bool reject_limit_passed(sl_worker *worker) {
-    sl_load *load = worker->load;
-    const sl_carried *carried = &load->carried;
-    uint64_t records = carried->counts.records;
-    uint64_t rejects = carried->counts.rejects + carried->refused;
-    for (unsigned i = 0; i < load->threads; i++) {
-        records += atomic_load_explicit(&load->counters[i].records, memory_order_relaxed);
-        rejects += rejects_of(&load->counters[i]);
-    }
-    return too_many_rejects(worker, records, rejects);
 }
 
 /* Where the documents of a block go first. */
@@ -168,7 +143,8 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
                            : parse_block(worker, block, block->outside ? NULL : dialect));
     sl_worker_spent(worker, STAGE_PARSING);
     return ok && sl_deliver_old(worker) &&
-           !(rejects_of(worker->counters) > rejects_before && reject_limit_passed(worker));
+           !(rejects_of(worker->counters) > rejects_before &&
+             sl_rejects_pass_limit(load, false, &worker->error));
 }
 
 /* ---- the thread ---- */
@@ -241,6 +217,7 @@ static void worker_clear(sl_worker *worker) {
     sl_reader_destroy(worker->reader);
     worker->load->sink->outlet_destroy(worker->outlet);
     sl_delivery_clear(worker);
+    worker->load->undelivered += sl_blocks_waiting(worker);
     sl_blocks_clear(worker);
 }
 

@@ -46,6 +46,8 @@ sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block
  * touched afterwards. Otherwise nothing happens. */
 bool sl_block_settle(sl_worker *worker, sl_block_account *account);
 
+/* Documents of blocks that are not completed, whose outcome is not known. After the thread has ended. */
+uint64_t sl_blocks_waiting(const sl_worker *worker);
 void sl_blocks_clear(sl_worker *worker);
 
 /* ---- delivery.c; on false the worker's error is set and the load must end ---- */

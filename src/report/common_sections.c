@@ -261,6 +261,7 @@ void sl_section_accounting(sl_page *page, const bson_t *record) {
         {"alreadyThere", "+ already there", true, true},
         {"rejectedByParser", "+ rejected by the parser", true, true},
         {"rejectedByServer", "+ rejected by the server", true, true},
+        {"undelivered", "+ read, but not acknowledged", false, true},
         {"repeatedHeaders", "repeated headers dropped", false, false},
         {"blankLines", "blank lines dropped", false, false},
         {"repaired", "records repaired", false, true},

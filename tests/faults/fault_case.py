@@ -246,7 +246,8 @@ class FaultCase(support.ClusterCase):
         self.assert_content(expected)
         self.assert_accounting(
             self.work, records=sum(source.records for source in expected),
-            rejectedByParser=sum(source.rejected for source in expected), rejectedByServer=0)
+            rejectedByParser=sum(source.rejected for source in expected), rejectedByServer=0,
+            undelivered=0)
         for source in expected:
             for name, rejects in source.rejects.items():
                 self.assert_rejects(self.work, name, rejects)

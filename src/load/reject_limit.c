@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads that end because of their rejects: more than --max-rejects allows, or every record. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "progress.h"
+
+/* Records for which a share means something while more are to come. */
+#define SHARE_RECORDS_LEAST 100000u
+
+typedef struct sl_rejected {
+    uint64_t records, by_parser, by_server;
+} sl_rejected;
+
+/* Of all runs of the load. */
+static sl_rejected rejected_so_far(const sl_load *load) {
+    sl_load_totals sum = sl_load_sum(load);
+    return (sl_rejected){.records = load->carried.counts.records + sum.records,
+                         .by_parser = load->carried.counts.rejects + sum.parser_rejects,
+                         .by_server = load->carried.refused + sum.server_rejects};
+}
+
+char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMIT_ROOM]) {
+    if (config->rejects_max_share < 1)
+        snprintf(out, SL_REJECT_LIMIT_ROOM, "%g%%", 100 * config->rejects_max_share);
+    else
+        snprintf(out, SL_REJECT_LIMIT_ROOM, "%llu", (unsigned long long)config->rejects_max);
+    return out;
+}
+
+bool sl_rejects_pass_limit(sl_load *load, bool at_end, sl_error *error) {
+    const sl_load_config *config = load->config;
+    sl_rejected sum = rejected_so_far(load);
+    uint64_t rejects = sum.by_parser + sum.by_server;
+    bool share = (at_end || sum.records >= SHARE_RECORDS_LEAST) && config->rejects_max_share < 1 &&
+                 (double)rejects > config->rejects_max_share * (double)sum.records;
+    if (rejects <= config->rejects_max && !share)
+        return false;
+    char limit[SL_REJECT_LIMIT_ROOM];
+    atomic_store(&load->ended_by, SL_ENDED_BY_REJECT_LIMIT);
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%llu of %llu records rejected, more than --max-rejects %s allows; the rejects are "
+                 "in %s%s",
+                 (unsigned long long)rejects, (unsigned long long)sum.records,
+                 sl_reject_limit_text(config, limit),
+                 load->work_directory[0] ? load->work_directory : "the messages above",
+                 load->work_directory[0] ? "/rejects.tsv" : "");
+    return true;
+}
+
+bool sl_rejects_are_all(sl_load *load, const char *reasons, sl_error *error) {
+    sl_rejected sum = rejected_so_far(load);
+    /* A part of a load may be small, and the other parts of its sources right. */
+    if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records || sl_load_is_shared(load))
+        return false;
+    atomic_store(&load->ended_by, SL_ENDED_ALL_REJECTED);
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
+                 (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "",
+                 reasons,
+                 sum.by_parser ? "Look at --format, --schema, --encoding and --missing, and at what "
+                                 "`shardload inspect` shows of the sources"
+                               : "",
+                 sum.by_parser && sum.by_server ? ". " : "",
+                 sum.by_server ? "Look at the collection's validator and unique indexes; where another "
+                                 "document has the _id, at --names and --schema of the earlier load, "
+                                 "or load with --drop or into another --collection"
+                               : "");
+    return true;
+}
