@@ -199,7 +199,7 @@ class AnyServer:
                          [str(text.index(b"\n2|") + 1), str(text.index(b"\n4|") + 1)])
         for row, difference in zip(rows, ["m is 7, not 49828", "o is missing; note is too many"]):
             self.assertIn("11000", row["reason"])
-            self.assertIn("another document stands under this _id: " + difference, row["reason"])
+            self.assertIn("another document has this _id: " + difference, row["reason"])
         # What stood there has not been touched, and counts as standing there.
         self.assertEqual(self.database.t.find_one({"_id": ids[2]})["m"], 7)
         self.assertIs(support.run_record(work)["verification"]["ok"], True)

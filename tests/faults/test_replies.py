@@ -6,6 +6,7 @@ A load must end with the right documents and the right figures whatever a server
 and be resumable. A condition of the server must never turn a good record into a reject."""
 import os
 import re
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -179,6 +180,17 @@ class Replies:
             self.assertTrue(any(found < place and self.asks_for(body, ids)
                                 for found, body in finds), f"no look before insert {place}")
 
+    def test_another_numeric_type_in_the_way_of_a_resumed_load(self):
+        self.proxy.on_batch(20, proxy.answer(lambda _: {"ok": 0.0, "code": 13, "errmsg": "no"}))
+        self.assertEqual(self.begin().wait().code, support.EXIT_CLUSTER)
+        taken = self.database.t.find_one(sort=[("_id", -1)])["_id"]
+        self.database.t.delete_one({"_id": taken})
+        self.database.t.insert_one({"_id": bson.decimal128.Decimal128(str(taken))})
+        outcome = self.begin("--resume", "--retry-timeout", 5).wait()
+        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.assert_accounting(self.work, rejectedByServer=1, undelivered=0)
+        self.assertIn("another document has this _id", outcome.err)
+
     def ids_of(self, message):
         return {document["_id"] for document in proxy.documents_of(message)}
 
@@ -213,6 +225,45 @@ class LoneServer(Replies, fault_case.ProxyCase):
 class Router(Replies, fault_case.ProxyCase):
     variable = "SHARDLOAD_TEST_URI"
     concern = {"w": "majority"}
+
+
+class Crashes(fault_case.ProxyCase):
+    """Answers that end the driver, and with it the process: docs/security.md lists the kinds. The
+    work directory is resumable whichever answer it was."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+    hostile = [
+        lambda reply: {"ok": 0.0, "code": 0, "errmsg": "an error without a code"},
+        lambda reply: {**reply, "writeErrors": [{"index": 0, "code": 121, "errmsg": 5}]},
+        lambda reply: {**reply, "writeConcernError": 5},
+        lambda reply: {**reply, "errorLabels": 5},
+        lambda reply: b"\xff\xff\0\0\0",      # a document longer than its message
+        lambda reply: b"\xff\xff\xff\xff\0",
+    ]
+
+    def test_each_hostile_answer_leaves_a_load_that_can_be_resumed(self):
+        """Another version of the driver may survive an answer; the load may then end well, or stop."""
+        deaths, resume = 0, []
+        for number, answer in enumerate(self.hostile):
+            self.proxy.on_batch(5 + number, proxy.change_reply(answer))
+            outcome = self.begin("--retry-timeout", 5, *resume).wait()
+            deaths += outcome.code < 0
+            if outcome.code >= 0:
+                self.assertIn(outcome.code, (support.EXIT_REJECTS, support.EXIT_CLUSTER),
+                              outcome.text)
+            self.proxy.forget()
+            resume = ["--resume"]
+        print(f"# {deaths} of {len(self.hostile)} answers ended the process")
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
+
+    def test_a_process_that_dies_of_a_fault_of_its_own(self):
+        for number in (3, 20, 50):
+            struck = self.proxy.on_batch(number, proxy.lose_reply())
+            running = self.begin(*["--resume"][:number > 3])
+            self.assertTrue(struck.struck.wait(support.LIMIT), running.text())
+            running.signal(signal.SIGSEGV)
+            self.assertEqual(running.wait().code, -signal.SIGSEGV)
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
 
 class Profiled(fault_case.FaultCase):

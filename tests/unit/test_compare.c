@@ -112,6 +112,47 @@ static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
                         "extra x extra 1e+300 ");
 }
 
+#define DECIMAL(text) "{\"_id\": {\"$numberDecimal\": \"" text "\"}, \"m\": 2}"
+
+static void a_decimal_id_is_the_number_that_it_is(void **state) {
+    (void)state;
+    static const char *const same[] = {"2", "2.0", "2.000000000000000000000000000000000", "0.2E1",
+                                       "2E+0", "20E-1"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        char found[200];
+        snprintf(found, sizeof found, "[" ID(1) "\"m\": 1}, " DECIMAL("%s") ", " ID(3) "\"m\": 3}]",
+                 same[i]);
+        assert_string_equal(compare(THREE, found), "different 2 ");
+    }
+    /* None of a load's ids; the next one is found all the same. */
+    static const char *const others[] = {"2.5", "1.999999999999999999999999999999999",
+                                         "9223372036854775808", "1E+6000", "-9223372036854775809",
+                                         "NaN", "Infinity", "-Infinity", "2E-6000"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char found[200];
+        snprintf(found, sizeof found, "[" DECIMAL("%s") "]", others[i]);
+        assert_non_null(strstr(compare(THREE, found), "missing 1 missing 2 missing 3 "));
+        assert_int_equal(strncmp(told, "extra", 5), 0);
+    }
+    static const struct {
+        const char *number, *decimal;
+    } limits[] = {{"9223372036854775807", "9223372036854775807"},
+                  {"9223372036854775807", "92233720368547758070E-1"},
+                  {"-9223372036854775808", "-9223372036854775808"},
+                  {"-5", "-5.0"},
+                  {"9000000000000000000", "9E+18"},
+                  {"0", "0E+6000"},
+                  {"0", "-0"}};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        char expected[100], found[100], outcome[60];
+        snprintf(expected, sizeof expected, "[{\"_id\": {\"$numberLong\": \"%s\"}}]",
+                 limits[i].number);
+        snprintf(found, sizeof found, "[" DECIMAL("%s") "]", limits[i].decimal);
+        snprintf(outcome, sizeof outcome, "different %s ", limits[i].number);
+        assert_string_equal(compare(expected, found), outcome);
+    }
+}
+
 static const char *difference(const char *expected, const char *found) {
     static char text[120];
     bson_t *left = bson_new_from_json((const uint8_t *)expected, -1, NULL);
@@ -156,6 +197,7 @@ int main(void) {
         cmocka_unit_test(each_finding_is_told_by_its_id),
         cmocka_unit_test(an_id_may_come_twice),
         cmocka_unit_test(ids_of_other_types_are_compared_as_the_server_does),
+        cmocka_unit_test(a_decimal_id_is_the_number_that_it_is),
         cmocka_unit_test(differences_are_told_by_field),
         cmocka_unit_test(a_long_difference_is_cut),
     };

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents that a real server refuses: each code that the loader takes for a document's own is
+provoked here, next to a good document that must be stored; and what becomes of such records."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+from support import bson, pymongo  # noqa: E402
+
+
+def codes_of(verdict):
+    """The codes with this verdict in the loader's table."""
+    text = (support.TREE / "src" / "load" / "reply.c").read_text("utf-8")
+    return {int(code) for code in re.findall(r"\{(\d+), SL_REPLY_" + verdict + r"\}", text)}
+
+
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+class Codes:
+    """Each row: the collection, an index (keys, options) or None, a document, and its codes."""
+
+    rows = [
+        ("validated", None, {"a": 9}, 121),
+        ("unique", ([("a", 1)], {"unique": True}), {"a": 1}, 11000),
+        ("sphere", ([("a", "2dsphere")], {}), {"a": {"type": "Point", "coordinates": [999, 9]}}, 16755),
+        ("flat", ([("a", "2d")], {}), {"a": [1, "x"]}, 13026),
+        ("flat", ([("a", "2d")], {}), {"a": [999, 999]}, 13027),
+        ("flat", ([("a", "2d")], {}), {"a": [1]}, 13068),
+        ("hashed", ([("a", "hashed")], {}), {"a": [1]}, 16766),
+        ("words", ([("a", "text")], {}), {"a": "x", "language": 5}, 17261),
+        ("words", ([("a", "text")], {}), {"a": "x", "language": "klingon"}, 17262),
+        ("parallel", ([("a", 1), ("b", 1)], {}), {"a": [1, 2], "b": [1, 2]}, 171),
+        ("plain", None, {"a": nested(190)}, 15),
+        ("plain", None, {"_id": [1]}, 53),
+        ("plain", None, {"_id": {"$a": 1}}, 52),
+    ]
+
+    def provoke(self, name, document, code):
+        """Good documents around the bad one are stored; the bad one is refused with the code."""
+        collection = self.database[name]
+        before = collection.count_documents({})
+        good = [{"_id": bson.int64.Int64(before + i), "a2": 1} for i in (1000, 1001)]
+        with self.assertRaises(pymongo.errors.BulkWriteError) as caught:
+            collection.insert_many([good[0], document, good[1]], ordered=False)
+        errors = [(one["index"], one["code"]) for one in caught.exception.details["writeErrors"]]
+        self.assertEqual(errors, [(1, code)], name)
+        self.assertEqual(collection.count_documents({}), before + 2, name)
+
+    def test_each_code_is_that_of_one_document(self):
+        self.database.create_collection("validated", validator={"a": {"$not": {"$gt": 5}}})
+        self.database.unique.insert_one({"_id": 0, "a": 1})
+        provoked = set()
+        for name, index, document, code in self.rows:
+            if index and name not in self.database.list_collection_names():
+                self.database[name].create_index(index[0], **index[1])
+            if name == "unique":
+                self.database[name].create_index("a", unique=True, sparse=True)
+            self.provoke(name, dict(document), code)
+            provoked.add(code)
+        self.assertEqual(provoked | self.by_shard_key(), codes_of("COMPLETE"))
+
+
+class LoneServer(Codes, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def by_shard_key(self):
+        return {61}           # where there are shards
+
+
+class ReplicaSet(LoneServer):
+    variable = "SHARDLOAD_TEST_REPLICA_URI"
+
+
+class Cluster(Codes, support.ClusterCase):
+    def by_shard_key(self):
+        self.client.admin.command("enableSharding", self.database_name)
+        for name, key in (("by_hash", {"a": "hashed"}), ("by_range", {"a": 1})):
+            self.client.admin.command("shardCollection", f"{self.database_name}.{name}", key=key)
+            self.provoke(name, {"a": [1]}, 61)
+        return {61}
+
+
+class Rejects(support.ClusterCase):
+    """The same through the loader: a record each, with the server's code and words."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def check(self, bad, code, words, *more):
+        path = self.file("mixed.csv", f"a,b,language\n1,1,english\n{bad}\n3,3,english\n")
+        _, work = self.load("--format", "delimited", path, *more, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1, retries=0)
+        (row,) = support.reject_rows(work)
+        self.assertIn(f"(code {code})", row["reason"])
+        self.assertIn(words, row["reason"])
+
+    def test_a_validator(self):
+        self.database.create_collection("t", validator={"a": {"$ne": "9"}})
+        self.check("9,2,english", 121, "failed validation")
+
+    def test_another_unique_index(self):
+        self.database.t.create_index("a", unique=True)
+        self.check("1,2,english", 11000, "a_1")
+
+    def test_a_geometry(self):
+        self.database.t.create_index([("where", "2dsphere")])
+        path = self.file("mixed.csv", "a,where\n1,\nhere,there\n3,\n")
+        _, work = self.load("--format", "delimited", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1)
+        self.assertIn("(code 16755)", support.reject_rows(work)[0]["reason"])
+
+    def test_a_language(self):
+        self.database.t.create_index([("b", "text")])
+        self.check("2,2,klingon", 17262, "language override unsupported")
+
+
+class Answers:
+    """Validators that explain so much that the answer is larger than a server can build."""
+
+    def load_against(self, description, rows, size):
+        self.database.create_collection("t", validator={"$jsonSchema": {
+            "description": "x" * description, "properties": {"m": {"enum": ["good"]}}}})
+        path = self.file("much.csv", "k,m\n" + "".join(
+            f"{i},{'good' if i % 2 else 'bad'}\n" for i in range(rows)))
+        outcome, work = self.load("--format", "delimited", "--shard-key", "none", "-j", 1,
+                                  "--batch-size", size, path, code=support.EXIT_REJECTS)
+        self.assertEqual(sorted(int(document["k"]) for document in self.database.t.find()),
+                         list(range(1, rows, 2)))
+        figures = support.run_record(work)["accounting"]
+        self.assertEqual((figures["records"], figures["rejectedByServer"],
+                          figures["inserted"] + figures["alreadyThere"]),
+                         (rows, rows // 2, rows // 2), figures)
+        self.assertGreater(figures["retries"], 0, "the answer was not too large")
+        for row in support.reject_rows(work):
+            self.assertIn("(code 121)", row["reason"])
+        return outcome
+
+    def test_the_server_reports_it(self):
+        outcome = self.load_against(400_000, 400, 400)
+        self.assertIn("(code 13548)", outcome.err)
+
+    def test_the_server_closes_the_connection(self):
+        outcome = self.load_against(70_000, 1000, 1000)
+        self.assertNotIn("(code 13548)", outcome.err)
+
+    def test_only_one_document_at_a_time_can_be_answered_for(self):
+        self.load_against(10_000_000, 12, 12)
+
+
+class AnswersOfALoneServer(Answers, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class AnswersOfACluster(Answers, support.ClusterCase):
+    pass
+
+
+class Ids:
+    """To a server 5, 5.0 and Decimal128 5 are one _id."""
+
+    def check(self, *words, before=False):
+        """`before`: they are there before the first load, and else in the way of the second one."""
+        kinds = (float, lambda value: bson.decimal128.Decimal128(str(value)),
+                 lambda value: bson.decimal128.Decimal128(f"{value}.00"))
+        path = self.file("year.txt", "\n".join(
+            [support.HEADER] + [support.ROW.format(id=i) for i in range(1, 8)]) + "\n")
+        if not before:
+            self.load(*words, path)
+        first = 1 << 40       # the first source of a collection has the number 1
+        text = path.read_bytes()
+        for number, kind in enumerate(kinds, 2):
+            taken = first + text.index(f"\n{number}|".encode()) + 1
+            self.assertEqual(self.database.t.delete_one({"_id": taken}).deleted_count, not before)
+            self.database.t.insert_one({"_id": kind(taken), "note": "mine"})
+        _, work = self.load(*["--again"][before:], "--retry-timeout", 5, *words, path,
+                            code=support.EXIT_REJECTS)
+        good = 7 - len(kinds)
+        self.assert_accounting(work, inserted=good if before else 0, retries=0,
+                               alreadyThere=0 if before else good, rejectedByServer=len(kinds))
+        for row in support.reject_rows(work):
+            self.assertIn("another document has this _id: _id is", row["reason"])
+        self.assertEqual(self.database.t.count_documents({"note": "mine"}), len(kinds))
+        outcome = self.shardload("verify", *self.target(), "--content", path,
+                                 code=support.EXIT_VERIFICATION)
+        self.assertRegex(outcome.text, rf"together +7 +7 +0 +0 +{len(kinds)}\n")
+
+    def test_another_numeric_type_in_the_way(self):
+        self.check()
+
+    def test_another_numeric_type_in_the_way_of_the_first_load(self):
+        if self.variable == "SHARDLOAD_TEST_URI":
+            self.client.admin.command("enableSharding", self.database_name)
+            self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"_id": 1})
+        self.check(before=True)
+
+
+class IdsOnALoneServer(Ids, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class IdsOnACluster(Ids, support.ClusterCase):
+    def test_another_numeric_type_in_the_way_of_a_hashed_key(self):
+        """Several documents of one _id may be stored on several shards."""
+        self.check("--shard-key", '{"_id": "hashed"}')
+
+
+class AllRejected(support.ClusterCase):
+    """A load of nothing but rejects is a failure, and says what to look at."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_by_the_server(self):
+        self.database.create_collection("t", validator={"a": {"$lt": 0}})
+        path = self.file("some.csv", "a,b\n1,1\n2,2\n3,3\n")
+        outcome, work = self.load("--format", "delimited", path, code=support.EXIT_SOURCE)
+        self.assertIn("all 3 records were rejected", outcome.err)
+        self.assertIn("Document failed validation (code 121)", outcome.err.split("all 3")[1])
+        self.assertIn("validator", outcome.err)
+        self.assertNotIn("--resume", outcome.err)
+        self.assert_accounting(work, records=3, inserted=0, rejectedByServer=3)
+
+    def test_by_the_parser(self):
+        path = self.file("some.txt", support.HEADER + "\nx|y\nz\n")
+        outcome, work = self.load("--format", "mot", path, code=support.EXIT_SOURCE)
+        self.assertIn("all 2 records were rejected", outcome.err)
+        self.assertIn("--schema", outcome.err)
+        self.assert_accounting(work, records=2, inserted=0, rejectedByParser=2)
+        _, work = self.load("--format", "mot", "--sink", "null", path, code=support.EXIT_SOURCE)
+        self.assert_accounting(work, records=2, inserted=0, rejectedByParser=2)
+
+    def test_one_good_record_is_enough(self):
+        path = self.file("some.txt", support.HEADER + "\nx|y\nz\n" + support.ROW.format(id=1) + "\n")
+        self.load("--format", "mot", path, code=support.EXIT_REJECTS)
+
+    def test_no_record_at_all_is_no_failure(self):
+        self.load("--format", "mot", self.file("some.txt", support.HEADER + "\n"))
+
+
+class EarlyEnds(support.ClusterCase):
+    """The account holds after an early end, and shows what ended the load."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def source(self):
+        rows = [support.ROW.format(id=i) for i in range(1, 60001)]
+        for i in range(0, 60000, 100):
+            rows[i] = "short"
+        return self.file("year.txt", "\n".join([support.HEADER, *rows]) + "\n")
+
+    def test_max_rejects(self):
+        for limit in ("10", "0.5%"):
+            with self.subTest(limit):
+                source = self.source()
+                outcome, work = self.load("-j", 2, "--max-rejects", limit, "--batch-size", 500,
+                                          "--drop", source, code=support.EXIT_SOURCE)
+                self.assertIn(f"--max-rejects {limit}", outcome.err)
+                self.assertIn("with a higher --max-rejects and --resume", outcome.err)
+                self.assertRegex(outcome.text, rf"ended by --max-rejects +{limit}\n")
+                self.assert_accounting(work, endedByMaxRejects=limit)
+                outcome = self.shardload("load", *self.target(), "--work-dir", work, "--resume",
+                                         "--progress", "none", source, code=support.EXIT_REJECTS)
+                self.assert_accounting(work, records=60000, rejectedByParser=600, undelivered=0)
+                self.assertNotIn("endedByMaxRejects", support.run_record(work)["accounting"])
+                self.assertEqual(self.database.t.count_documents({}), 59400)
+
+    def test_how_much_was_not_reached(self):
+        """Of generated records exactly; of a file by the bytes that were not read."""
+        self.database.create_collection("t", validator={"no such field": 1})
+        words = "--format", "ycsb", "--records", 400000, "-j", 1, "--max-rejects", 10
+        outcome, work = self.load(*words, code=support.EXIT_SOURCE)
+        figures = support.run_record(work)["accounting"]
+        self.assert_accounting(work, inserted=0)
+        self.assertEqual(figures["records"] + figures["notReached"]["records"], 400000, figures)
+        self.assertIn("records not reached", outcome.text)
+        outcome, work = self.load("--max-rejects", 10, "-j", 1, self.source(),
+                                  code=support.EXIT_SOURCE)
+        left = support.run_record(work)["accounting"]["notReached"]
+        self.assertTrue(0 < left["storedBytes"] and 0 < left["records"] < 60000, left)
+        self.assertIn("records not reached, about", outcome.text)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers to inserts, as the driver sums them up. If their judgement broke, documents that were not
+ * inserted would count as loaded, or a condition of the server would turn good records into rejects. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <mongoc/mongoc.h>
+
+#include "../../src/load/reply.h"
+
+static sl_error error;
+static uint32_t inserted;
+
+/* Judges an answer of JSON to `count` documents; `why` NULL: the driver saw no error. */
+static sl_verdict judge(const char *json, uint32_t count, const bson_error_t *why) {
+    bson_error_t bad;
+    bson_t *body = bson_new_from_json((const uint8_t *)json, -1, &bad);
+    if (!body)
+        fail_msg("%s: %s", json, bad.message);
+    error = (sl_error){0};
+    inserted = UINT32_MAX;
+    const sl_reply reply = {.ok = !why, .body = body, .why = why, .count = count};
+    sl_verdict verdict = sl_reply_judge(&reply, &inserted, &error);
+    assert_int_equal(error.code, verdict == SL_REPLY_COMPLETE ? SL_EXIT_OK : SL_EXIT_CLUSTER);
+    if (verdict == SL_REPLY_COMPLETE)
+        assert_true(inserted <= count);
+    else
+        assert_int_equal(inserted, UINT32_MAX);
+    bson_destroy(body);
+    return verdict;
+}
+
+static const bson_error_t of_server = {.domain = MONGOC_ERROR_SERVER, .code = 121,
+                                       .message = "the first one of them"};
+
+#define ERRORS(n, list) "{\"insertedCount\": " #n ", \"writeErrors\": [" list "]}"
+#define ERROR(index, code) "{\"index\": " #index ", \"code\": " #code ", \"errmsg\": \"words\"}"
+
+static void answers_that_add_up_are_complete(void **state) {
+    (void)state;
+    assert_int_equal(judge("{\"insertedCount\": 5}", 5, NULL), SL_REPLY_COMPLETE);
+    assert_int_equal(inserted, 5);
+    assert_int_equal(judge(ERRORS(3, ERROR(0, 121) "," ERROR(4, 11000)), 5, &of_server),
+                     SL_REPLY_COMPLETE);
+    assert_int_equal(inserted, 3);
+    assert_int_equal(judge(ERRORS(0, ERROR(1, 121) "," ERROR(0, 16755)), 2, &of_server),
+                     SL_REPLY_COMPLETE);
+    assert_int_equal(inserted, 0);
+}
+
+static void answers_that_do_not_add_up_are_not_believed(void **state) {
+    (void)state;
+    static const char *const numbers[] = {
+        "{\"insertedCount\": 0}", "{\"insertedCount\": 4}", "{\"insertedCount\": 6}",
+        "{\"insertedCount\": -5}", "{\"insertedCount\": \"5\"}", "{}",
+        "{\"insertedCount\": {\"$numberLong\": \"4294967301\"}}",
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        assert_int_equal(judge(numbers[i], 5, NULL), SL_REPLY_UNKNOWN);
+        assert_non_null(strstr(error.message, "does not add up"));
+    }
+    static const char *const lists[] = {
+        ERRORS(5, ERROR(0, 121)),                  /* too many */
+        ERRORS(3, ERROR(0, 121)),                  /* too few */
+        ERRORS(3, ERROR(0, 121) "," ERROR(0, 121)), /* one document twice */
+        ERRORS(4, ERROR(5, 121)),                  /* none of the five */
+        ERRORS(4, ERROR(-1, 121)), ERRORS(4, ERROR(4294967296, 121)),
+        ERRORS(4, "{\"index\": \"0\", \"code\": 121}"), ERRORS(4, "{\"code\": 121}"), ERRORS(4, "7"),
+        ERRORS(4, "{\"index\": 0, \"errmsg\": \"no code\"}"),
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        assert_int_equal(judge(lists[i], 5, &of_server), SL_REPLY_UNKNOWN);
+}
+
+static void one_error_that_is_not_about_a_document_decides(void **state) {
+    (void)state;
+    assert_int_equal(judge(ERRORS(3, ERROR(0, 121) "," ERROR(4, 371)), 5, &of_server),
+                     SL_REPLY_UNKNOWN);
+    assert_non_null(strstr(error.message, "refused 1 of 5 documents: words (code 371)"));
+    assert_int_equal(judge(ERRORS(2, ERROR(0, 371) "," ERROR(1, 121) "," ERROR(4, 13)), 5, &of_server),
+                     SL_REPLY_FINAL);
+    assert_non_null(strstr(error.message, "(code 13)"));
+    assert_int_equal(judge(ERRORS(3, ERROR(0, 13548) "," ERROR(1, 121)), 5, &of_server),
+                     SL_REPLY_TOO_LARGE);
+    assert_int_equal(judge(ERRORS(0, ERROR(0, 6) "," ERROR(1, 6)), 2, &of_server), SL_REPLY_NONE);
+    assert_int_equal(judge(ERRORS(0, ERROR(0, 6) "," ERROR(1, 91)), 2, &of_server),
+                     SL_REPLY_UNKNOWN);
+    assert_int_equal(judge(ERRORS(4, ERROR(0, 999999)), 5, &of_server), SL_REPLY_UNKNOWN);
+    assert_int_equal(judge(ERRORS(4, ERROR(0, 0)), 5, &of_server), SL_REPLY_UNKNOWN);
+}
+
+static void a_write_concern_that_was_not_satisfied(void **state) {
+    (void)state;
+    static const bson_error_t why = {.domain = MONGOC_ERROR_WRITE_CONCERN, .code = 64};
+    assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 64, "
+                           "\"errmsg\": \"waited in vain\"}]}", 5, &why), SL_REPLY_UNKNOWN);
+    assert_non_null(strstr(error.message, "waited in vain"));
+    assert_int_equal(judge("{\"insertedCount\": 4, \"writeErrors\": [" ERROR(0, 121) "], "
+                           "\"writeConcernErrors\": [{\"code\": 64}]}", 5, &of_server),
+                     SL_REPLY_UNKNOWN);
+    assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 100}]}", 5,
+                           &why), SL_REPLY_FINAL);
+    assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": []}", 5, NULL),
+                     SL_REPLY_COMPLETE);
+}
+
+static void errors_of_the_command_and_of_the_connection(void **state) {
+    (void)state;
+    static const struct {
+        bson_error_t why;
+        sl_verdict verdict;
+    } rows[] = {
+        {{.domain = MONGOC_ERROR_SERVER, .code = 121}, SL_REPLY_UNKNOWN},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 10107}, SL_REPLY_UNKNOWN},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 999999}, SL_REPLY_UNKNOWN},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 13548}, SL_REPLY_TOO_LARGE},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 13}, SL_REPLY_FINAL},
+        {{.domain = MONGOC_ERROR_STREAM, .code = MONGOC_ERROR_STREAM_SOCKET}, SL_REPLY_NONE},
+        {{.domain = MONGOC_ERROR_PROTOCOL, .code = 17}, SL_REPLY_NONE},
+        {{.domain = MONGOC_ERROR_SERVER_SELECTION, .code = 13053}, SL_REPLY_NONE},
+        /* The user was accepted when the load began: this one is of a server that restarts. */
+        {{.domain = MONGOC_ERROR_CLIENT, .code = MONGOC_ERROR_CLIENT_AUTHENTICATE}, SL_REPLY_NONE},
+        {{.domain = MONGOC_ERROR_BSON, .code = MONGOC_ERROR_BSON_INVALID}, SL_REPLY_FINAL},
+        {{.domain = MONGOC_ERROR_COMMAND, .code = MONGOC_ERROR_COMMAND_INVALID_ARG}, SL_REPLY_FINAL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(judge("{\"insertedCount\": 0}", 5, &rows[i].why), rows[i].verdict);
+        /* Whatever number comes with it. */
+        assert_int_equal(judge("{\"insertedCount\": 5}", 5, &rows[i].why), rows[i].verdict);
+    }
+}
+
+/* Part of a batch was refused and another part of it got no answer. */
+static void an_answer_to_part_of_what_was_sent(void **state) {
+    (void)state;
+    static const bson_error_t broken = {.domain = MONGOC_ERROR_STREAM};
+    assert_int_equal(judge(ERRORS(2, ERROR(0, 121)), 5, &broken), SL_REPLY_UNKNOWN);
+}
+
+static void write_errors_are_read_one_by_one(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"writeErrors\": ["
+        "{\"index\": 3, \"code\": 11000, \"keyPattern\": {\"_id\": 1}, \"errmsg\": \"E11000\"},"
+        "{\"index\": 4, \"code\": 11000, \"keyPattern\": {\"a\": 1}, \"errmsg\": \"{ _id: 5 }\"},"
+        "{\"index\": 5, \"code\": 11000, \"errmsg\": \"E11000 index: _id_ dup key\"},"
+        "{\"index\": 6, \"code\": 11000, \"errmsg\": \"E11000 index: a_1 dup key: { a: 1 }\"},"
+        "{\"index\": 7, \"code\": 121, \"keyPattern\": {\"_id\": 1}}]}";
+    static const bool duplicate[] = {true, false, true, false, false};
+    bson_t *body = bson_new_from_json((const uint8_t *)json, -1, NULL);
+    bson_iter_t errors;
+    sl_write_error one;
+    int64_t count = 0;
+    assert_true(sl_reply_errors(body, &errors));
+    for (; sl_reply_next_error(&errors, &one); count++) {
+        assert_int_equal(one.index, 3 + count);
+        assert_int_equal(one.duplicate_id, duplicate[count]);
+        assert_non_null(one.message);
+    }
+    assert_int_equal(count, 5);
+    bson_destroy(body);
+
+    static const char *const none[] = {"{}", "{\"writeErrors\": []}", "{\"writeErrors\": 5}"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        body = bson_new_from_json((const uint8_t *)none[i], -1, NULL);
+        assert_false(sl_reply_errors(body, &errors));
+        bson_destroy(body);
+    }
+}
+
+static void the_message_names_the_document(void **state) {
+    (void)state;
+    bson_t *document = BCON_NEW("_id", BCON_INT64((int64_t)3 << 40 | 77));
+    const bson_t *const documents[] = {document};
+    bson_t *body = bson_new_from_json((const uint8_t *)ERRORS(0, ERROR(0, 5894900)), -1, NULL);
+    const sl_reply reply = {false, body, &of_server, documents, 1};
+    assert_int_equal(sl_reply_judge(&reply, &inserted, &error), SL_REPLY_UNKNOWN);
+    assert_non_null(strstr(error.message, "at byte 77 of its source"));
+    bson_destroy(body);
+    bson_destroy(document);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_that_add_up_are_complete),
+        cmocka_unit_test(answers_that_do_not_add_up_are_not_believed),
+        cmocka_unit_test(one_error_that_is_not_about_a_document_decides),
+        cmocka_unit_test(a_write_concern_that_was_not_satisfied),
+        cmocka_unit_test(errors_of_the_command_and_of_the_connection),
+        cmocka_unit_test(an_answer_to_part_of_what_was_sent),
+        cmocka_unit_test(write_errors_are_read_one_by_one),
+        cmocka_unit_test(the_message_names_the_document),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
