@@ -60,6 +60,7 @@ bool sl_code_is_transient(int32_t code) {
         262,   /* ExceededTimeLimit */
         317,   /* ConnectionPoolExpired */
         365,   /* TemporarilyUnavailable */
+        371,   /* UserWritesBlocked: by setUserWriteBlockMode, perhaps for a moment */
         384,   /* ConnectionError */
         402,   /* ResourceExhausted */
         407,   /* PooledConnectionAcquisitionExceededTimeLimit */

@@ -28,8 +28,9 @@ static bool whole_decimal(const bson_decimal128_t *value, int64_t *whole) {
     __extension__ typedef unsigned __int128 coefficient;
     const uint64_t limit = (uint64_t)1 << 63;
     bool negative = value->high >> 63;
-    if ((value->high >> 61 & 3) == 3) { /* infinite, no number, or a coefficient that is too large */
-        *whole = 0;                     /* which counts as zero */
+    if ((value->high >> 61 & 3) ==
+        3) {        /* infinite, no number, or a coefficient that is too large */
+        *whole = 0; /* which counts as zero */
         return (value->high >> 59 & 3) != 3;
     }
     int exponent = (int)(value->high >> 49 & 0x3FFF) - 6176;
@@ -39,7 +40,8 @@ static bool whole_decimal(const bson_decimal128_t *value, int64_t *whole) {
     for (; digits != 0 && exponent > 0 && digits <= limit; exponent--)
         digits *= 10;
     *whole = negative && digits == limit ? INT64_MIN
-                                         : negative ? -(int64_t)digits : (int64_t)digits;
+             : negative                  ? -(int64_t)digits
+                                         : (int64_t)digits;
     return digits == 0 || (exponent == 0 && (digits < limit || (digits == limit && negative)));
 }
 
@@ -50,8 +52,8 @@ static bool whole_double(double value, int64_t *whole) {
     return (double)*whole == value;
 }
 
-/* The _id as a whole number, of whichever numeric type. False for one that no document of a load can
- * have: of another type, or between two whole numbers. */
+/* The _id as a whole number, of whichever numeric type. False for one that no document of a load
+ * can have: of another type, or between two whole numbers. */
 static bool id_of(const bson_t *document, int64_t *id) {
     bson_iter_t iter;
     bson_decimal128_t decimal;

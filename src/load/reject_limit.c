@@ -40,13 +40,14 @@ bool sl_rejects_pass_limit(sl_load *load, bool at_end, sl_error *error) {
         return false;
     char limit[SL_REJECT_LIMIT_ROOM];
     atomic_store(&load->ended_by, SL_ENDED_BY_REJECT_LIMIT);
-    sl_error_set(error, SL_EXIT_SOURCE,
-                 "%llu of %llu records rejected, more than --max-rejects %s allows; the rejects are "
-                 "in %s%s",
-                 (unsigned long long)rejects, (unsigned long long)sum.records,
-                 sl_reject_limit_text(config, limit),
-                 load->work_directory[0] ? load->work_directory : "the messages above",
-                 load->work_directory[0] ? "/rejects.tsv" : "");
+    sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%llu of %llu records rejected, more than --max-rejects %s allows; the rejects are "
+        "in %s%s",
+        (unsigned long long)rejects, (unsigned long long)sum.records,
+        sl_reject_limit_text(config, limit),
+        load->work_directory[0] ? load->work_directory : "the messages above",
+        load->work_directory[0] ? "/rejects.tsv" : "");
     return true;
 }
 
@@ -56,17 +57,16 @@ bool sl_rejects_are_all(sl_load *load, const char *reasons, sl_error *error) {
     if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records || sl_load_is_shared(load))
         return false;
     atomic_store(&load->ended_by, SL_ENDED_ALL_REJECTED);
-    sl_error_set(error, SL_EXIT_SOURCE,
-                 "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
-                 (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "",
-                 reasons,
-                 sum.by_parser ? "Look at --format, --schema, --encoding and --missing, and at what "
-                                 "`shardload inspect` shows of the sources"
-                               : "",
-                 sum.by_parser && sum.by_server ? ". " : "",
-                 sum.by_server ? "Look at the collection's validator and unique indexes; where another "
-                                 "document has the _id, at --names and --schema of the earlier load, "
-                                 "or load with --drop or into another --collection"
-                               : "");
+    sl_error_set(
+        error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
+        (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,
+        sum.by_parser ? "Look at --format, --schema, --encoding and --missing, and at what "
+                        "`shardload inspect` shows of the sources"
+                      : "",
+        sum.by_parser && sum.by_server ? ". " : "",
+        sum.by_server ? "Look at the collection's validator and unique indexes; where another "
+                        "document has the _id, at --names and --schema of the earlier load, "
+                        "or load with --drop or into another --collection"
+                      : "");
     return true;
 }

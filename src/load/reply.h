@@ -2,9 +2,9 @@
 /* The answer to an insert of some documents: does it account for each of them, and if it does not,
  * may the same documents be sent again?
  *
- * An answer is complete only if it adds up: documents inserted and documents refused are exactly the
- * documents that were sent, each refused document is named once, each is refused for a reason that
- * is about the document itself, and the write concern was satisfied. Anything else leaves the
+ * An answer is complete only if it adds up: documents inserted and documents refused are exactly
+ * the documents that were sent, each refused document is named once, each is refused for a reason
+ * that is about the document itself, and the write concern was satisfied. Anything else leaves the
  * outcome unknown, and the writer looks for the documents before it sends them again.
  *
  * The codes that are about a document, and those that no waiting can change, are one table in
@@ -37,8 +37,9 @@ typedef struct sl_reply {
     uint32_t count;                 /* of them */
 } sl_reply;
 
-/* Judges an answer. `*inserted` is set to the number of documents that were inserted when the answer
- * is complete. `error` is set (SL_EXIT_CLUSTER) for any other verdict, and quotes the server. */
+/* Judges an answer. `*inserted` is set to the number of documents that were inserted when the
+ * answer is complete. `error` is set (SL_EXIT_CLUSTER) for any other verdict, and quotes the
+ * server. */
 sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *error);
 
 /* One document that the server refused. */

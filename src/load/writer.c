@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer: batches into the cluster, as unordered bulk inserts through the driver.
  *
- * The driver's own validation is off, because the encoder has checked everything. A batch whose
- * fate is unknown (the connection broke, a primary stepped down) is sent again: what has arrived of
- * it is looked for first, and only the rest is sent. What is found, or comes back as a duplicate, is
- * compared (duplicates.h); only the same bytes mean that it has arrived. */
+ * The driver's own validation is off, because the encoder has checked everything. A batch of which
+ * the server's answer does not account for every document (reply.h) is sent again: its documents are
+ * looked for first, and only those that are not stored are sent. A document that is found, or is
+ * refused as a duplicate, is compared (duplicates.h); only the same bytes mean that it has arrived.
+ *
+ * A validator may explain so much that no answer for the whole batch can be built. Then it is sent in
+ * pieces, each half as large as before, which are completed one after the other. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -182,8 +185,8 @@ typedef struct sl_piece {
     const bson_t *const *documents;
     uint32_t first; /* index of the first one in the batch */
     uint32_t count;
-    bool look; /* it may have been sent before */
-    bool sent_before; /* in this run, and no answer arrived */
+    bool look;        /* it may have been sent before, perhaps by an earlier run */
+    bool sent_before; /* by an earlier attempt of this run */
 } sl_piece;
 
 /* What is sent of a piece: all of it, or those documents that are not stored yet. */

@@ -167,7 +167,7 @@ class OddBytes(HostileCase):
     def test_control_bytes_of_records_stay_off_the_screen(self):
         text = HEADER.encode() + b"\x1b]0;owned\x07\x1b[2J|1|A|7|\n" + b"\xc2\x9b31m|1|A|7|\n"
         path = self.file("escape.txt", text)
-        outcome, work = self.load(path, code=support.EXIT_REJECTS)
+        outcome, work = self.load(path, code=support.EXIT_SOURCE)
         shown = self.shardload("inspect", path)
         for text in (outcome.text, shown.text, (work / "rejects.tsv").read_text("utf-8"),
                      (work / "shardload.log").read_text("utf-8")):
@@ -179,7 +179,7 @@ class OddBytes(HostileCase):
                            'columns: [{name: "a\\tb\\e[1m", type: int}, {name: c}]\n')
         path = self.file("odd.csv", b"x,y\n")
         _, work = self.load("--format", "delimited", "--schema", schema, path,
-                            code=support.EXIT_REJECTS)
+                            code=support.EXIT_SOURCE)
         (row,) = support.reject_rows(work)
         self.assertEqual((row["column"], row["record"]), ("a\\x09b\\x1b[1m", "x,y"))
 
@@ -305,7 +305,7 @@ class Packed(HostileCase):
     def test_names_of_members_are_shown_safely(self):
         with zipfile.ZipFile(self.scratch / "odd.zip", "w") as archive:
             archive.writestr(zipfile.ZipInfo("a\nb\x1b[31m\t.txt"), HEADER.encode() + b"x|1|A|7|\n")
-        outcome, work = self.load(self.scratch / "odd.zip", code=support.EXIT_REJECTS)
+        outcome, work = self.load(self.scratch / "odd.zip", code=support.EXIT_SOURCE)
         (row,) = support.reject_rows(work)
         self.assertTrue(row["source"].endswith("odd.zip: a\\x0ab\\x1b[31m\\x09.txt"), row)
         self.assertNotIn("\x1b", outcome.text)

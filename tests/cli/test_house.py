@@ -37,7 +37,7 @@ HEADERS = {
 }
 
 # The only places that speak to the driver (BSON as data is no driver).
-DRIVER = re.compile(r"src/cluster/|src/load/writer\.c|src/query/|include/shardload/connection\.h")
+DRIVER = re.compile(r"src/cluster/|src/load/(writer|reply)\.c|src/query/|include/shardload/connection\.h")
 
 
 def sources():

@@ -439,7 +439,7 @@ class Rejects(support.Case):
         (kept,) = (work / "rejected").iterdir()
         self.assertEqual(kept.read_text().split("\n"),
                          [HEADER, self.lines[2], self.lines[4], ""])
-        again, _ = self.dump(kept, code=support.EXIT_REJECTS)
+        again, _ = self.dump(kept, code=support.EXIT_SOURCE)   # all of them
         self.assertEqual(again, [])
         kept.write_text(kept.read_text().replace("4\t982\x018", "49828")
                         .replace("20-11-2015", "2015-11-20"))

@@ -3,6 +3,7 @@
 provoked here, next to a good document that must be stored; and what becomes of such records."""
 import pathlib
 import re
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -268,6 +269,22 @@ class EarlyEnds(support.ClusterCase):
                 self.assert_accounting(work, records=60000, rejectedByParser=600, undelivered=0)
                 self.assertNotIn("endedByMaxRejects", support.run_record(work)["accounting"])
                 self.assertEqual(self.database.t.count_documents({}), 59400)
+
+    def test_interrupted(self):
+        source, work = self.source(), self.scratch / "work"
+        running = self.start("shardload", "load", *self.target(), "--work-dir", work, "-j", 2,
+                             "--progress", "none", "--rate-limit", 4000, source)
+        self.wait_for(lambda: not running.running() or
+                      self.database.t.estimated_document_count() >= 1000, "1000 documents")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assert_accounting(work, undelivered=0)
+        figures = support.run_record(work)["accounting"]
+        self.assertLess(figures["records"], 60000)
+        self.assertGreater(figures["notReached"]["records"], 0)
+        self.assertRegex(outcome.text, r"records not reached, about +[1-9]")
+        self.assertEqual(self.database.t.count_documents({}), figures["inserted"])
 
     def test_how_much_was_not_reached(self):
         """Of generated records exactly; of a file by the bytes that were not read."""

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers to inserts, as the driver sums them up. If their judgement broke, documents that were not
- * inserted would count as loaded, or a condition of the server would turn good records into rejects. */
+ * inserted would count as loaded, or a condition of the server would turn good records into
+ * rejects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,8 +36,8 @@ static sl_verdict judge(const char *json, uint32_t count, const bson_error_t *wh
     return verdict;
 }
 
-static const bson_error_t of_server = {.domain = MONGOC_ERROR_SERVER, .code = 121,
-                                       .message = "the first one of them"};
+static const bson_error_t of_server = {
+    .domain = MONGOC_ERROR_SERVER, .code = 121, .message = "the first one of them"};
 
 #define ERRORS(n, list) "{\"insertedCount\": " #n ", \"writeErrors\": [" list "]}"
 #define ERROR(index, code) "{\"index\": " #index ", \"code\": " #code ", \"errmsg\": \"words\"}"
@@ -56,8 +57,12 @@ static void answers_that_add_up_are_complete(void **state) {
 static void answers_that_do_not_add_up_are_not_believed(void **state) {
     (void)state;
     static const char *const numbers[] = {
-        "{\"insertedCount\": 0}", "{\"insertedCount\": 4}", "{\"insertedCount\": 6}",
-        "{\"insertedCount\": -5}", "{\"insertedCount\": \"5\"}", "{}",
+        "{\"insertedCount\": 0}",
+        "{\"insertedCount\": 4}",
+        "{\"insertedCount\": 6}",
+        "{\"insertedCount\": -5}",
+        "{\"insertedCount\": \"5\"}",
+        "{}",
         "{\"insertedCount\": {\"$numberLong\": \"4294967301\"}}",
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -65,12 +70,15 @@ static void answers_that_do_not_add_up_are_not_believed(void **state) {
         assert_non_null(strstr(error.message, "does not add up"));
     }
     static const char *const lists[] = {
-        ERRORS(5, ERROR(0, 121)),                  /* too many */
-        ERRORS(3, ERROR(0, 121)),                  /* too few */
+        ERRORS(5, ERROR(0, 121)),                   /* too many */
+        ERRORS(3, ERROR(0, 121)),                   /* too few */
         ERRORS(3, ERROR(0, 121) "," ERROR(0, 121)), /* one document twice */
-        ERRORS(4, ERROR(5, 121)),                  /* none of the five */
-        ERRORS(4, ERROR(-1, 121)), ERRORS(4, ERROR(4294967296, 121)),
-        ERRORS(4, "{\"index\": \"0\", \"code\": 121}"), ERRORS(4, "{\"code\": 121}"), ERRORS(4, "7"),
+        ERRORS(4, ERROR(5, 121)),                   /* none of the five */
+        ERRORS(4, ERROR(-1, 121)),
+        ERRORS(4, ERROR(4294967296, 121)),
+        ERRORS(4, "{\"index\": \"0\", \"code\": 121}"),
+        ERRORS(4, "{\"code\": 121}"),
+        ERRORS(4, "7"),
         ERRORS(4, "{\"index\": 0, \"errmsg\": \"no code\"}"),
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
@@ -82,8 +90,9 @@ static void one_error_that_is_not_about_a_document_decides(void **state) {
     assert_int_equal(judge(ERRORS(3, ERROR(0, 121) "," ERROR(4, 371)), 5, &of_server),
                      SL_REPLY_UNKNOWN);
     assert_non_null(strstr(error.message, "refused 1 of 5 documents: words (code 371)"));
-    assert_int_equal(judge(ERRORS(2, ERROR(0, 371) "," ERROR(1, 121) "," ERROR(4, 13)), 5, &of_server),
-                     SL_REPLY_FINAL);
+    assert_int_equal(
+        judge(ERRORS(2, ERROR(0, 371) "," ERROR(1, 121) "," ERROR(4, 13)), 5, &of_server),
+        SL_REPLY_FINAL);
     assert_non_null(strstr(error.message, "(code 13)"));
     assert_int_equal(judge(ERRORS(3, ERROR(0, 13548) "," ERROR(1, 121)), 5, &of_server),
                      SL_REPLY_TOO_LARGE);
@@ -98,13 +107,18 @@ static void a_write_concern_that_was_not_satisfied(void **state) {
     (void)state;
     static const bson_error_t why = {.domain = MONGOC_ERROR_WRITE_CONCERN, .code = 64};
     assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 64, "
-                           "\"errmsg\": \"waited in vain\"}]}", 5, &why), SL_REPLY_UNKNOWN);
-    assert_non_null(strstr(error.message, "waited in vain"));
-    assert_int_equal(judge("{\"insertedCount\": 4, \"writeErrors\": [" ERROR(0, 121) "], "
-                           "\"writeConcernErrors\": [{\"code\": 64}]}", 5, &of_server),
+                           "\"errmsg\": \"waited in vain\"}]}",
+                           5, &why),
                      SL_REPLY_UNKNOWN);
-    assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 100}]}", 5,
-                           &why), SL_REPLY_FINAL);
+    assert_non_null(strstr(error.message, "waited in vain"));
+    assert_int_equal(judge("{\"insertedCount\": 4, \"writeErrors\": [" ERROR(
+                               0, 121) "], "
+                                       "\"writeConcernErrors\": [{\"code\": 64}]}",
+                           5, &of_server),
+                     SL_REPLY_UNKNOWN);
+    assert_int_equal(
+        judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 100}]}", 5, &why),
+        SL_REPLY_FINAL);
     assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": []}", 5, NULL),
                      SL_REPLY_COMPLETE);
 }
@@ -126,7 +140,8 @@ static void errors_of_the_command_and_of_the_connection(void **state) {
         /* The user was accepted when the load began: this one is of a server that restarts. */
         {{.domain = MONGOC_ERROR_CLIENT, .code = MONGOC_ERROR_CLIENT_AUTHENTICATE}, SL_REPLY_NONE},
         {{.domain = MONGOC_ERROR_BSON, .code = MONGOC_ERROR_BSON_INVALID}, SL_REPLY_FINAL},
-        {{.domain = MONGOC_ERROR_COMMAND, .code = MONGOC_ERROR_COMMAND_INVALID_ARG}, SL_REPLY_FINAL},
+        {{.domain = MONGOC_ERROR_COMMAND, .code = MONGOC_ERROR_COMMAND_INVALID_ARG},
+         SL_REPLY_FINAL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(judge("{\"insertedCount\": 0}", 5, &rows[i].why), rows[i].verdict);
