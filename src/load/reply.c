@@ -188,11 +188,18 @@ static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
     return verdict_of(one.code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
 }
 
+/* Of an error of the command, not of documents: is the command itself refused, whatever it holds? */
+static bool is_of_command(int32_t code) {
+    return code == 2 || code == 9 || code == 14; /* BadValue, FailedToParse, TypeMismatch */
+}
+
 /* An error of the command or of the connection, not of documents. */
 static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
     if (why->domain == MONGOC_ERROR_SERVER) {
         quote(error, "the server answered", (int32_t)why->code, why->message);
         sl_verdict verdict = verdict_of((int32_t)why->code);
+        if (is_of_command((int32_t)why->code))
+            return SL_REPLY_FINAL;
         /* It says nothing of which documents it is about. */
         return verdict == SL_REPLY_COMPLETE ? SL_REPLY_UNKNOWN : verdict;
     }

@@ -90,7 +90,7 @@ class Replies:
 
     def test_commands_that_fail_for_a_passing_reason(self):
         strikes = [proxy.answer(lambda _, code=code: {"ok": 0.0, "code": code, "errmsg": "later"})
-                   for code in PASSING if code]
+                   for code in PASSING if code not in (0, 2, 9, 14)]
         outcome = self.strike(strikes)
         self.assertEqual(self.proxy.unused(), [], outcome.text)
         self.assert_nothing_lost(outcome, again=0)

@@ -134,6 +134,7 @@ static void errors_of_the_command_and_of_the_connection(void **state) {
         {{.domain = MONGOC_ERROR_SERVER, .code = 999999}, SL_REPLY_UNKNOWN},
         {{.domain = MONGOC_ERROR_SERVER, .code = 13548}, SL_REPLY_TOO_LARGE},
         {{.domain = MONGOC_ERROR_SERVER, .code = 13}, SL_REPLY_FINAL},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 2}, SL_REPLY_FINAL},
         {{.domain = MONGOC_ERROR_STREAM, .code = MONGOC_ERROR_STREAM_SOCKET}, SL_REPLY_NONE},
         {{.domain = MONGOC_ERROR_PROTOCOL, .code = 17}, SL_REPLY_NONE},
         {{.domain = MONGOC_ERROR_SERVER_SELECTION, .code = 13053}, SL_REPLY_NONE},
