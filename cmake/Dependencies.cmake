@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds the libraries through pkg-config and names the Debian package of each that is missing.
-# Makes the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::zlib deps::archive deps::cmocka.
+# Makes the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::zlib deps::archive deps::lzma
+# deps::zstd deps::lz4 deps::bzip2 deps::cmocka.
 find_package(PkgConfig)
 if(NOT PKG_CONFIG_FOUND)
     message(FATAL_ERROR "pkg-config is missing. On Debian: apt-get install pkg-config")
@@ -33,6 +34,16 @@ shardload_find(openssl libssl-dev openssl)
 shardload_find(yaml libyaml-dev yaml-0.1)
 shardload_find(zlib zlib1g-dev zlib)
 shardload_find(archive libarchive-dev libarchive)
+shardload_find(lzma liblzma-dev liblzma>=5.4)
+shardload_find(zstd libzstd-dev libzstd)
+shardload_find(lz4 liblz4-dev liblz4)
+find_package(BZip2 QUIET) # which Debian ships without a pkg-config file
+if(BZIP2_FOUND)
+    add_library(deps::bzip2 ALIAS BZip2::BZip2)
+else()
+    list(APPEND missing_libraries bzip2)
+    list(APPEND missing_packages libbz2-dev)
+endif()
 if(SHARDLOAD_TESTS)
     shardload_find(cmocka libcmocka-dev cmocka)
 endif()

@@ -76,7 +76,7 @@ need_packages() {
 # What a build needs, and what the packaged mongod is linked with and fetched by.
 # shellcheck disable=SC2034 # for those who source this
 build_packages=(gcc libc6-dev make cmake pkg-config libmongoc-dev libbson-dev libyaml-dev
-    libssl-dev zlib1g-dev libarchive-dev libisal-dev)
+    libssl-dev zlib1g-dev libarchive-dev liblzma-dev libzstd-dev liblz4-dev libbz2-dev libisal-dev)
 server_packages=(libcurl4 libssl3)
 if ! python3 -m pip --version >/dev/null 2>&1 || ! python3 -c 'import ensurepip' 2>/dev/null; then
     server_packages+=(python3 python3-pip python3-venv)

@@ -21,7 +21,7 @@
 
 typedef enum sl_source_kind {
     SL_SOURCE_PLAIN,      /* a regular file: read at any place by all threads */
-    SL_SOURCE_GZIP,       /* one or more gzip members: read from front to back, as all below */
+    SL_SOURCE_GZIP,       /* one or more gzip members: sequential, as all below */
     SL_SOURCE_COMPRESSED, /* xz, zstd, bzip2, lz4, lzip, compress */
     SL_SOURCE_ARCHIVE,    /* zip, or tar, which may be compressed; so may be their members */
     SL_SOURCE_PIPE,       /* standard input, a FIFO: once; may carry any of the above */

@@ -15,12 +15,14 @@
 
 #include "bridge.h"
 #include "source_set.h"
+#include "zip_table.h"
 
 #define MEMBER_BUFFER_BYTES ((size_t)64 << 10)
 #define NAME_ROOM 800
 
 struct sl_archive {
     const char *kind;
+    bool tar;
     const char *include; /* borrowed; NULL: all */
     bool checked;
     bool ended;
@@ -28,6 +30,7 @@ struct sl_archive {
     uint64_t files;      /* regular files seen */
     uint64_t unmatched;  /* of those, passed over because of the pattern */
     uint64_t number;     /* of the present member, from 1 */
+    sl_positions begun;  /* where entries begin, of a zip that is no file */
     locale_t names;      /* in which libarchive can give names that are UTF-8; or none */
     sl_bridge bridge;
     sl_input member;
@@ -150,8 +153,8 @@ bool sl_archive_create(sl_input *input, const char *include, bool checked, sl_ar
     archive->names = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     struct archive *library = archive_read_new();
     archive->bridge = (sl_bridge){.library = library, .input = input};
-    bool tar = strcmp(archive->kind, "tar") == 0;
-    if (library && (tar ? archive_read_support_format_tar(library)
+    archive->tar = strcmp(archive->kind, "tar") == 0;
+    if (library && (archive->tar ? archive_read_support_format_tar(library)
                         : archive_read_support_format_zip(library)) == ARCHIVE_OK &&
         sl_input_init(&archive->member, MEMBER_BUFFER_BYTES, error))
         return true;
@@ -177,13 +180,17 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
     sl_bridge_enter(bridge, times, error);
     locale_t before = archive->names ? uselocale(archive->names) : (locale_t)0;
     /* ARCHIVE_RETRY, "try the next one", is a header that is damaged: its member would be lost. */
-    int result = archive->number == 0 && !sl_bridge_open(bridge)
-                     ? ARCHIVE_FATAL
-                     : archive_read_next_header(bridge->library, entry);
+    bool ready = archive->number > 0 || sl_bridge_open(bridge);
+    if (ready && archive->number > 0) /* also what stands behind the last one's data */
+        ready = archive_read_data_skip(bridge->library) >= ARCHIVE_WARN;
+    la_int64_t begin = archive_filter_bytes(bridge->library, 0);
+    int result = ready ? archive_read_next_header(bridge->library, entry) : ARCHIVE_FATAL;
     if (result == ARCHIVE_EOF)
         *entry = NULL;
     else if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
         *path = path_of(*entry);
+    if (*entry)
+        sl_positions_add(&archive->begun, (uint64_t)begin);
     if (before)
         uselocale(before);
     sl_bridge_leave(bridge);
@@ -191,21 +198,47 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
            fail(archive, error);
 }
 
+/* Behind the mark that ends a tar archive only zeros may follow. */
+static bool check_tar_end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
+    sl_input *input = archive->bridge.input;
+    if (archive->bridge.ran_out)
+        return archive->checked ||
+               sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the tar archive ends at byte %llu without the mark that ends one; "
+                            "the file is truncated: fetch it again", input->name,
+                            (unsigned long long)input->offset);
+    uint64_t end = sl_input_position(input);
+    if (!sl_bridge_take_back(&archive->bridge))
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: what follows the tar archive cannot be read",
+                            input->name);
+    return sl_input_pass_zeros(input, times, error) &&
+           (sl_input_left(input) == 0 ||
+            sl_error_set(error, SL_EXIT_SOURCE,
+                         "%s: the tar archive ends at byte %llu, but data follows at byte %llu, which "
+                         "was not read: it may be another archive, or entries behind a damaged "
+                         "header. Unpack it first (tar -xif FILE reads on behind the end), or fetch "
+                         "the file again", input->name, (unsigned long long)end,
+                         (unsigned long long)sl_input_position(input)));
+}
+
+/* Of a zip file this has been checked before the first entry. */
+static bool check_zip_end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
+    sl_input *input = archive->bridge.input;
+    if (input->read_at)
+        return true;
+    return (sl_bridge_take_back(&archive->bridge) ||
+            sl_error_set(error, SL_EXIT_SOURCE,
+                         "%s: the table at the end of the zip archive cannot be read", input->name)) &&
+           sl_zip_check_table(input, &archive->begun, times, error);
+}
+
 /* The end of the archive. What follows it in a pipe or a compressed file is read nevertheless: the
  * writer of a pipe shall not be cut off, and a checksum may stand at the very end. */
 static bool end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     sl_input *input = archive->bridge.input;
     archive->ended = true;
-    if (archive->bridge.ran_out && !archive->checked && strcmp(archive->kind, "tar") == 0)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: the tar archive ends at byte %llu without the mark that ends one; "
-                            "the file is truncated: fetch it again", input->name,
-                            (unsigned long long)input->offset);
-    while (!input->seek && !input->ended) {
-        input->used = input->length;
-        if (!sl_input_peek(input, 1, times, error))
-            return false;
-    }
+    if (!(archive->tar ? check_tar_end : check_zip_end)(archive, times, error))
+        return false;
     if (archive->any)
         return true;
     if (archive->files == 0)
@@ -227,6 +260,9 @@ bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *ti
     while (!archive->ended) {
         struct archive_entry *entry = NULL;
         const char *path = NULL;
+        if (archive->number == 0 && !archive->tar && archive->bridge.input->read_at &&
+            !sl_zip_check_file(archive->bridge.input, times, error))
+            return false;
         if (!next_entry(archive, &entry, &path, times, error))
             return false;
         if (!entry)

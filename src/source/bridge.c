@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that libarchive calls back to read from an input. A piece handed to it stays in
- * the input's buffer until it asks for the next one. */
+ * the input's buffer until it asks for the next one, and so do the last bytes that it has not used
+ * by then, of which it has a copy: so the input can go on where libarchive has stopped. */
 #include "bridge.h"
 
 #include <errno.h>
@@ -9,16 +10,29 @@
 
 #include <shardload/clock.h>
 
+#define KEPT_MAX ((size_t)1 << 10) /* far below the room of any input */
+
+/* Of the bytes handed to libarchive, those that it has not used. */
+static size_t unused(const sl_bridge *bridge) {
+    uint64_t handed = bridge->input->offset - sl_input_left(bridge->input);
+    la_int64_t used = archive_filter_bytes(bridge->library, -1);
+    return used >= 0 && (uint64_t)used < handed ? (size_t)(handed - (uint64_t)used) : 0;
+}
+
 static la_ssize_t on_read(struct archive *library, void *context, const void **bytes) {
     sl_bridge *bridge = context;
     sl_input *input = bridge->input;
-    if (!sl_input_peek(input, 1, bridge->times, bridge->error)) {
+    size_t kept = unused(bridge);
+    if (kept > KEPT_MAX || kept > input->used)
+        kept = 0;
+    input->used -= kept;
+    if (!sl_input_peek(input, kept + 1, bridge->times, bridge->error)) {
         bridge->input_failed = true;
         archive_set_error(library, EIO, "the input failed");
         return ARCHIVE_FATAL;
     }
-    size_t left = sl_input_left(input);
-    *bytes = sl_input_at(input);
+    size_t left = sl_input_left(input) - kept;
+    *bytes = sl_input_at(input) + kept;
     input->used = input->length;
     bridge->ran_out = left == 0;
     return (la_ssize_t)left;
@@ -55,10 +69,17 @@ void sl_bridge_leave(sl_bridge *bridge) {
     sl_reader_times *times = bridge->times;
     int64_t within = times->reading + times->inflating - bridge->spent_before;
     times->inflating += sl_clock_ns() - bridge->began - within;
+    bridge->input->lent = unused(bridge);
+}
+
+bool sl_bridge_take_back(sl_bridge *bridge) {
     sl_input *input = bridge->input;
-    uint64_t handed = input->offset - sl_input_left(input);
-    la_int64_t used = archive_filter_bytes(bridge->library, -1);
-    input->lent = used >= 0 && (uint64_t)used < handed ? (size_t)(handed - (uint64_t)used) : 0;
+    uint64_t where, position = sl_input_position(input);
+    bool there = input->lent <= input->used;
+    if (there)
+        input->used -= input->lent;
+    input->lent = 0;
+    return there || (input->seek && input->seek(input, (int64_t)position, SEEK_SET, &where));
 }
 
 const char *sl_bridge_reason(sl_bridge *bridge) {

@@ -28,6 +28,10 @@ bool sl_bridge_open(sl_bridge *bridge);
 void sl_bridge_enter(sl_bridge *bridge, sl_reader_times *times, sl_error *error);
 void sl_bridge_leave(sl_bridge *bridge);
 
+/* libarchive is done: the input goes on behind the last byte that it has used. False when that byte
+ * cannot be returned to. */
+bool sl_bridge_take_back(sl_bridge *bridge);
+
 /* libarchive's own words for its last error. */
 const char *sl_bridge_reason(sl_bridge *bridge);
 

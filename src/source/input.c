@@ -81,6 +81,14 @@ bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length,
     return true;
 }
 
+bool sl_input_pass_zeros(sl_input *input, sl_reader_times *times, sl_error *error) {
+    do {
+        while (input->used < input->length && input->buffer[input->used] == 0)
+            input->used++;
+    } while (sl_input_left(input) == 0 && !input->ended && sl_input_peek(input, 1, times, error));
+    return sl_input_left(input) > 0 || input->ended;
+}
+
 static bool fetch_from_file(sl_input *input, unsigned char *out, size_t room, size_t *got,
                             sl_reader_times *times, sl_error *error) {
     const file_state *state = input->context;
@@ -119,6 +127,19 @@ static bool seek_in_file(sl_input *input, int64_t offset, int whence, uint64_t *
     return true;
 }
 
+static size_t read_file_at(sl_input *input, uint64_t offset, void *out, size_t room) {
+    const file_state *state = input->context;
+    size_t filled = 0;
+    while (filled < room) {
+        ssize_t got = pread(state->file, (char *)out + filled, room - filled,
+                            state->start + (off_t)(offset + filled));
+        if (got == 0 || (got < 0 && errno != EINTR))
+            break;
+        filled += got > 0 ? (size_t)got : 0;
+    }
+    return filled;
+}
+
 bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
                         const _Atomic bool *stopped, sl_error *error) {
     *input = (sl_input){.fetch = fetch_from_file, .name = shown};
@@ -137,8 +158,10 @@ bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
     state->pipe = !S_ISREG(facts.st_mode);
     if (S_ISREG(facts.st_mode)) {
         state->start = lseek(state->file, 0, SEEK_CUR);
-        if (state->start >= 0)
+        if (state->start >= 0) {
             input->seek = seek_in_file;
+            input->read_at = read_file_at;
+        }
         if ((uint64_t)facts.st_size < room) /* many small files are opened one after the other */
             room = (size_t)facts.st_size < FILE_BUFFER_BYTES_MIN ? FILE_BUFFER_BYTES_MIN
                                                                   : (size_t)facts.st_size;

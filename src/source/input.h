@@ -20,6 +20,9 @@ struct sl_input {
                   sl_reader_times *times, sl_error *error);
     /* As lseek; *where is counted from where the input began. NULL: from front to back only. */
     bool (*seek)(sl_input *input, int64_t offset, int whence, uint64_t *where);
+    /* Bytes at a position, as pread; NULL where there is no seek. Moves nothing. Returns how many there
+     * were, up to `room`. */
+    size_t (*read_at)(sl_input *input, uint64_t offset, void *out, size_t room);
     void *context;
     const char *name;      /* for messages; borrowed */
     unsigned char *buffer; /* what was fetched ahead: from used to length */
@@ -52,6 +55,9 @@ bool sl_input_peek(sl_input *input, size_t wanted, sl_reader_times *times, sl_er
 /* Fills `out`; *length is less than `room` only at the end. */
 bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length,
                    sl_reader_times *times, sl_error *error);
+
+/* Passes over zero bytes, up to another byte, which then lies ahead, or the end. */
+bool sl_input_pass_zeros(sl_input *input, sl_reader_times *times, sl_error *error);
 
 /* Opens a file or pipe as an input; "-" is standard input; messages call it `shown`. A pipe is not
  * waited for any more once `*stopped` is true: SL_EXIT_INTERRUPTED. All are borrowed. Close with

@@ -1,46 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpackers: which one an input needs, and those that libarchive has. Each input is unpacked with
- * the one filter that its first bytes ask for. */
+/* Unpackers: which decoder an input needs, and what may stand between and behind its streams. */
 #include "unpack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge.h"
+#include <shardload/clock.h>
+
+#include "decoder.h"
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 
-static const struct compression {
+typedef struct compression {
     const char *name;
     const char *magic;
     size_t length;
-    int (*enable)(struct archive *library); /* NULL: zlib's */
-} compressions[] = {
-    {"gzip", "\x1F\x8B", 2, NULL},
-    {"xz", "\xFD""7zXZ\0", 6, archive_read_support_filter_xz},
-    {"zstd", "\x28\xB5\x2F\xFD", 4, archive_read_support_filter_zstd},
-    {"bzip2", "BZh", 3, archive_read_support_filter_bzip2},
-    {"lz4", "\x04\x22\x4D\x18", 4, archive_read_support_filter_lz4},
-    {"compress", "\x1F\x9D", 2, archive_read_support_filter_compress},
-    {"lzip", "LZIP\x01", 5, archive_read_support_filter_lzip},
+    const sl_decoder *decoder; /* NULL: uncompress.c */
+    const char *tool;          /* the command that unpacks to standard output */
+    /* 0: zeros end the input. Otherwise another stream may follow them, and they come in multiples
+     * of this. */
+    unsigned padding;
+    bool skippable; /* a stream may be a skippable frame: bytes that are no text */
+} compression;
+
+static const compression compressions[] = {
+    {"gzip", "\x1F\x8B", 2, &sl_decoder_gzip, "gzip -dc", 0, false},
+    {"xz",
+     "\xFD"
+     "7zXZ\0",
+     6, &sl_decoder_xz, "xz -dc", 4, false},
+    {"zstd", "\x28\xB5\x2F\xFD", 4, &sl_decoder_zstd, "zstd -dc --long=31", 0, true},
+    {"bzip2", "BZh", 3, &sl_decoder_bzip2, "bzip2 -dc", 0, false},
+    {"lz4", "\x04\x22\x4D\x18", 4, &sl_decoder_lz4, "lz4 -dc", 0, true},
+    {"lzip", "LZIP\x01", 5, &sl_decoder_lzip, "lzip -dc", 0, false},
+    {"compress", "\x1F\x9D", 2, NULL, "gzip -dc", 0, false},
 };
 
 struct sl_unpacker {
-    const struct compression *compression;
+    const compression *compression;
     sl_input output;
-    sl_bridge bridge; /* not for gzip */
-    bool header_read, empty;
+    sl_input *packed;
+    void *state; /* the decoder's */
+    bool in_stream;
 };
 
-static const struct compression *find(const unsigned char *bytes, size_t length) {
+/* The magic of a skippable frame, or as much of it as there is. */
+static bool is_skippable(const unsigned char *bytes, size_t length) {
+    return (bytes[0] & 0xF0) == 0x50 &&
+           memcmp(bytes + 1, "\x2A\x4D\x18", length < 4 ? length - 1 : 3) == 0;
+}
+
+static const compression *find(const unsigned char *bytes, size_t length) {
     for (size_t i = 0; i < sizeof compressions / sizeof compressions[0]; i++) {
-        const struct compression *one = &compressions[i];
-        if (length < one->length || memcmp(bytes, one->magic, one->length) != 0)
+        const compression *one = &compressions[i];
+        if (length < one->length)
+            continue;
+        if (one->skippable &&
+            is_skippable(bytes, length)) /* in front of the first one zstd's only */
+            return one;
+        if (memcmp(bytes, one->magic, one->length) != 0)
             continue;
         /* Text may well begin with "BZh": bzip2 goes on with its level and a block or the end. */
-        if (strcmp(one->name, "bzip2") == 0 &&
-            (length < 5 || bytes[3] < '1' || bytes[3] > '9' ||
-             (bytes[4] != 0x31 && bytes[4] != 0x17)))
+        if (strcmp(one->name, "bzip2") == 0 && (length < 5 || bytes[3] < '1' || bytes[3] > '9' ||
+                                                (bytes[4] != 0x31 && bytes[4] != 0x17)))
             continue;
         return one;
     }
@@ -48,52 +70,116 @@ static const struct compression *find(const unsigned char *bytes, size_t length)
 }
 
 const char *sl_compression_of(const unsigned char *bytes, size_t length) {
-    const struct compression *found = find(bytes, length);
+    const compression *found = find(bytes, length);
     return found ? found->name : NULL;
 }
 
-static bool fail(sl_unpacker *unpacker, sl_error *error) {
-    sl_bridge *bridge = &unpacker->bridge;
-    if (bridge->input_failed)
-        return false;
-    const sl_input *packed = bridge->input;
-    if (bridge->ran_out)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: the %s data breaks off at byte %llu, after %llu bytes of text "
-                            "(%s); the file is truncated: fetch it again",
-                            packed->name, unpacker->compression->name,
-                            (unsigned long long)packed->offset,
-                            (unsigned long long)unpacker->output.offset, sl_bridge_reason(bridge));
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: the %s data is damaged near byte %llu, after %llu bytes of text (%s); "
-                        "fetch the file again",
-                        packed->name, unpacker->compression->name,
-                        (unsigned long long)sl_input_position(packed),
-                        (unsigned long long)unpacker->output.offset, sl_bridge_reason(bridge));
+/* Another stream of the same kind, or the beginning of one that is cut off. */
+static bool continues(const compression *one, const unsigned char *bytes, size_t length) {
+    return memcmp(bytes, one->magic, length < one->length ? length : one->length) == 0 ||
+           (one->skippable && is_skippable(bytes, length));
 }
 
-/* libarchive sees an archive of the format "raw", with one member, or none when it is empty. */
-static bool read_header(sl_unpacker *unpacker) {
-    struct archive_entry *entry;
-    if (!sl_bridge_open(&unpacker->bridge))
+static bool begin_stream(sl_unpacker *unpacker, sl_error *error) {
+    unpacker->in_stream = true;
+    return unpacker->compression->decoder->begin(unpacker->state) ||
+           sl_error_memory(error, "unpacking sources");
+}
+
+/* Behind a stream: another one is begun, or the input has ended. */
+static bool between_streams(sl_unpacker *unpacker, sl_reader_times *times, sl_error *error) {
+    const compression *kind = unpacker->compression;
+    sl_input *packed = unpacker->packed;
+    uint64_t end = sl_input_position(packed);
+    if (!sl_input_pass_zeros(packed, times, error) ||
+        !sl_input_peek(packed, SL_MAGIC_BYTES, times, error))
         return false;
-    int result = archive_read_next_header(unpacker->bridge.library, &entry);
-    unpacker->header_read = true;
-    unpacker->empty = result == ARCHIVE_EOF;
-    return unpacker->empty || result == ARCHIVE_OK;
+    uint64_t zeros = sl_input_position(packed) - end;
+    bool fits = kind->padding == 0 || zeros % kind->padding == 0;
+    if (sl_input_left(packed) == 0 && fits)
+        return true;
+    if (sl_input_left(packed) > 0 && fits && (zeros == 0 || kind->padding > 0) &&
+        continues(kind, sl_input_at(packed), sl_input_left(packed)))
+        return begin_stream(unpacker, error);
+    if (sl_input_left(packed) == 0)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: %llu zero bytes follow the %s data that ends at byte %llu, which is "
+            "no multiple of %u: the file is damaged: fetch it again",
+            packed->name, (unsigned long long)zeros, kind->name, (unsigned long long)end,
+            kind->padding);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s: the %s data ends at byte %llu, and what follows at byte %llu is neither "
+        "more of it nor zeros: it may be damaged data. Fetch the file again, or, if "
+        "it is no data, cut it off: head -c %llu FILE",
+        packed->name, kind->name, (unsigned long long)end,
+        (unsigned long long)sl_input_position(packed), (unsigned long long)end);
+}
+
+static bool too_large(const sl_unpacker *unpacker, sl_error *error) {
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s: unpacking this %s data takes more than %u MiB of memory, which is the limit "
+        "for one source; unpack it first, or pipe it in: %s FILE | shardload load "
+        "... -",
+        unpacker->packed->name, unpacker->compression->name,
+        (unsigned)(SL_DECODER_MEMORY_MAX >> 20), unpacker->compression->tool);
+}
+
+static bool decode_some(sl_unpacker *unpacker, unsigned char *out, size_t room, size_t *made,
+                        sl_reader_times *times, sl_error *error) {
+    sl_input *packed = unpacker->packed;
+    sl_decode_piece piece = {.in = packed->buffer + packed->used,
+                             .in_left = sl_input_left(packed),
+                             .out = out,
+                             .out_left = room};
+    int64_t start = sl_clock_ns();
+    sl_decoded result = unpacker->compression->decoder->run(unpacker->state, &piece);
+    times->inflating += sl_clock_ns() - start;
+    bool dry = sl_input_left(packed) == 0, idle = piece.in_left == sl_input_left(packed);
+    packed->used = packed->length - piece.in_left;
+    *made = room - piece.out_left;
+    if (result == SL_DECODED_END)
+        unpacker->in_stream = false;
+    if (result == SL_DECODED_TOO_LARGE)
+        return too_large(unpacker, error);
+    if (result == SL_DECODED_SOME && idle && *made == 0 && !dry) {
+        piece.fault = "bad data";
+        result = SL_DECODED_DAMAGED;
+    }
+    if (result == SL_DECODED_DAMAGED)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the %s data is damaged near byte %llu, after %llu bytes of text "
+                            "(%s); fetch the file again",
+                            packed->name, unpacker->compression->name,
+                            (unsigned long long)sl_input_position(packed),
+                            (unsigned long long)unpacker->output.offset + *made, piece.fault);
+    if (dry && *made == 0 && unpacker->in_stream)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: the %s data breaks off at byte %llu, after %llu bytes of text; the "
+            "file is truncated: fetch it again",
+            packed->name, unpacker->compression->name, (unsigned long long)packed->offset,
+            (unsigned long long)unpacker->output.offset);
+    return true;
 }
 
 static bool fetch(sl_input *output, unsigned char *out, size_t room, size_t *got,
                   sl_reader_times *times, sl_error *error) {
     sl_unpacker *unpacker = output->context;
-    sl_bridge *bridge = &unpacker->bridge;
-    sl_bridge_enter(bridge, times, error);
-    la_ssize_t result = -1;
-    if (unpacker->header_read || read_header(unpacker))
-        result = unpacker->empty ? 0 : archive_read_data(bridge->library, out, room);
-    sl_bridge_leave(bridge);
-    *got = result > 0 ? (size_t)result : 0;
-    return result >= 0 || fail(unpacker, error);
+    *got = 0;
+    while (*got == 0) {
+        if (!unpacker->in_stream && !between_streams(unpacker, times, error))
+            return false;
+        if (!unpacker->in_stream)
+            return true;
+        /* Also when there is no more input: the decoder may hold back some text. */
+        if (!sl_input_peek(unpacker->packed, 1, times, error) ||
+            !decode_some(unpacker, out, room, got, times, error))
+            return false;
+    }
+    return true;
 }
 
 bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error) {
@@ -102,22 +188,16 @@ bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error)
     if (!unpacker)
         return sl_error_memory(error, "opening compressed sources");
     unpacker->compression = find(sl_input_at(packed), sl_input_left(packed));
+    unpacker->packed = packed;
+    const sl_decoder *decoder = unpacker->compression->decoder;
     bool ok;
-    if (!unpacker->compression->enable) {
-        ok = sl_gunzip_init(&unpacker->output, packed, error);
+    if (!decoder) {
+        ok = sl_uncompress_init(&unpacker->output, packed, error);
     } else {
-        struct archive *library = archive_read_new();
-        unpacker->bridge = (sl_bridge){.library = library, .input = packed};
         unpacker->output = (sl_input){.fetch = fetch, .name = packed->name, .context = unpacker};
-        ok = (library && archive_read_support_format_raw(library) == ARCHIVE_OK &&
-              archive_read_support_format_empty(library) == ARCHIVE_OK) ||
-             sl_error_memory(error, "opening compressed sources");
-        /* ARCHIVE_WARN: this libarchive would start another program for it. */
-        if (ok && unpacker->compression->enable(library) != ARCHIVE_OK)
-            ok = sl_error_set(error, SL_EXIT_SOURCE,
-                              "%s: compressed with %s, which the installed libarchive cannot read; "
-                              "unpack the file first", packed->name, unpacker->compression->name);
-        ok = ok && sl_input_init(&unpacker->output, OUTPUT_BYTES, error);
+        unpacker->state = decoder->create();
+        ok = (unpacker->state || sl_error_memory(error, "opening compressed sources")) &&
+             begin_stream(unpacker, error) && sl_input_init(&unpacker->output, OUTPUT_BYTES, error);
     }
     if (ok)
         return true;
@@ -129,17 +209,17 @@ bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error)
 void sl_unpacker_destroy(sl_unpacker *unpacker) {
     if (!unpacker)
         return;
-    if (unpacker->compression->enable) {
-        archive_read_free(unpacker->bridge.library);
+    if (unpacker->compression->decoder) {
+        unpacker->compression->decoder->destroy(unpacker->state);
         sl_input_clear(&unpacker->output);
     } else {
-        sl_gunzip_clear(&unpacker->output);
+        sl_uncompress_clear(&unpacker->output);
     }
     free(unpacker);
 }
 
 bool sl_unpacker_sees_cuts(const sl_unpacker *unpacker) {
-    return strcmp(unpacker->compression->name, "compress") != 0;
+    return unpacker->compression->decoder != NULL;
 }
 
 sl_input *sl_unpacker_output(sl_unpacker *unpacker) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpackers: what a compressed input holds, as an input. gzip is read with ISA-L or zlib,
- * the others with libarchive. */
+/* Unpackers: what a compressed input holds, as an input. Streams that follow each other are one
+ * text. Behind the last one only zeros may follow; anything else is an error, since it may be a
+ * damaged stream whose text would be lost. */
 #ifndef SHARDLOAD_SOURCE_UNPACK_H
 #define SHARDLOAD_SOURCE_UNPACK_H
 
@@ -23,8 +24,8 @@ sl_input *sl_unpacker_output(sl_unpacker *unpacker);
 /* Does the compressed form itself tell when its end is missing? */
 bool sl_unpacker_sees_cuts(const sl_unpacker *unpacker);
 
-/* Inside: gzip's part. Begins to inflate `packed` into `output`, whose other fields it sets. */
-bool sl_gunzip_init(sl_input *output, sl_input *packed, sl_error *error);
-void sl_gunzip_clear(sl_input *output);
+/* Inside, uncompress.c: .Z, which has no library of its own. Sets all fields of `output`. */
+bool sl_uncompress_init(sl_input *output, sl_input *packed, sl_error *error);
+void sl_uncompress_clear(sl_input *output);
 
 #endif

@@ -204,7 +204,9 @@ static void the_member_is_named(void **state) {
     const container *zip = &containers[5];
     path = path_of("half.zip");
     write_file(path, zip->bytes, zip->length / 2, false);
-    assert_non_null(strstr(reading_error(path), "half.zip: part-"));
+    why = reading_error(path); /* its table is looked at before any member */
+    assert_non_null(strstr(why, "half.zip: "));
+    assert_non_null(strstr(why, "truncated"));
 }
 
 /* A zip file with one stored member, its method and flags as they are asked for. */

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of a zip archive, read once from its first record to the end of the input. Nothing is
+ * held but one record, however many there are. */
+#include "zip_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOCAL_BYTES 30u
+#define RECORD_BYTES 46u
+#define END_BYTES 22u
+#define END64_BYTES 56u
+#define LOCATOR_BYTES 20u
+#define FIELD_MAX 65535u                                /* of a name, extra fields, a comment */
+#define TAIL_BYTES (END_BYTES + FIELD_MAX + (1u << 10)) /* and some zeros behind it */
+#define DESCRIPTOR_BYTES 24u
+#define FLAG_DESCRIPTOR 8u
+
+/* What one entry is, by the table. */
+typedef struct zip_record {
+    unsigned flags, method;
+    uint32_t crc;
+    uint64_t packed, size, offset;
+    size_t name_length, extra_length;
+    unsigned char *name, *extra; /* FIELD_MAX bytes of room each */
+} zip_record;
+
+typedef struct zip_walk {
+    sl_input *input;
+    sl_reader_times *times;
+    sl_error *error;
+    bool check_entries; /* by input->read_at */
+    zip_record record;
+    sl_positions begins; /* of the entries listed */
+    sl_positions ends;   /* of the same, where checked: with the archive's beginning */
+    /* By the archive's last records; UINT64_MAX: not yet known. */
+    uint64_t stated, table, size; /* entries; where the table begins; its bytes */
+    uint64_t end64;               /* where the record is that has these in 64 bits */
+} zip_walk;
+
+static unsigned u16(const unsigned char *at) {
+    return at[0] | (unsigned)at[1] << 8;
+}
+
+static uint32_t u32(const unsigned char *at) {
+    return u16(at) | (uint32_t)u16(at + 2) << 16;
+}
+
+static uint64_t u64(const unsigned char *at) {
+    return u32(at) | (uint64_t)u32(at + 4) << 32;
+}
+
+static bool is(const unsigned char *at, const char *signature) {
+    return memcmp(at, signature, 4) == 0;
+}
+
+void sl_positions_add(sl_positions *positions, uint64_t position) {
+    uint64_t hash = position + UINT64_C(0x9E3779B97F4A7C15);
+    hash = (hash ^ (hash >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94D049BB133111EB);
+    positions->count++;
+    positions->sum += hash ^ (hash >> 31);
+}
+
+static bool damaged(const zip_walk *walk, const char *what) {
+    return sl_error_set(
+        walk->error, SL_EXIT_SOURCE,
+        "%s: the table of contents of the zip archive is damaged or truncated near "
+        "byte %llu (%s); fetch the file again, or repair it: zip -FF FILE --out NEW",
+        walk->input->name, (unsigned long long)sl_input_position(walk->input), what);
+}
+
+static bool disagrees(const zip_walk *walk, const char *what) {
+    return sl_error_set(
+        walk->error, SL_EXIT_SOURCE,
+        "%s: the entry at byte %llu of the zip archive and the table at its end "
+        "disagree (%s): the file is damaged or truncated: fetch it again, or repair "
+        "it: zip -FF FILE --out NEW",
+        walk->input->name, (unsigned long long)walk->record.offset, what);
+}
+
+/* The next `length` bytes of the input. */
+static bool take(const zip_walk *walk, void *out, size_t length) {
+    size_t got;
+    return sl_input_take(walk->input, out, length, &got, walk->times, walk->error) &&
+           (got == length || damaged(walk, "it breaks off"));
+}
+
+static bool skip(const zip_walk *walk, uint64_t length) {
+    unsigned char room[512];
+    while (length > 0) {
+        size_t piece = length < sizeof room ? (size_t)length : sizeof room;
+        if (!take(walk, room, piece))
+            return false;
+        length -= piece;
+    }
+    return true;
+}
+
+/* Up to `room` bytes at a position; their number. */
+static size_t look_at(const zip_walk *walk, uint64_t offset, void *out, size_t room) {
+    return walk->input->read_at(walk->input, offset, out, room);
+}
+
+/* Takes the values that do not fit into 32 bits from the extra field for that. */
+static bool widen(zip_record *record) {
+    uint64_t *values[] = {&record->size, &record->packed, &record->offset};
+    const unsigned char *at = record->extra, *end = at + record->extra_length;
+    while (end - at >= 4 && u16(at) != 1)
+        at += 4 + (u16(at + 2) < end - at - 4 ? u16(at + 2) : end - at - 4);
+    size_t left = end - at >= 4 ? u16(at + 2) : 0;
+    if (left > (size_t)(end - at))
+        return false;
+    at += left > 0 ? 4 : 0;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        if (*values[i] != UINT32_MAX)
+            continue;
+        if (left < 8 || end - at < 8)
+            return left == 0; /* exactly that size, of an archive without such fields */
+        *values[i] = u64(at);
+        at += 8;
+        left -= 8;
+    }
+    return true;
+}
+
+/* ---- an entry against its record ---- */
+
+/* How long the descriptor behind an entry's data is; SIZE_MAX: there is none that fits. */
+static size_t descriptor_length(const zip_record *record, const unsigned char *at, size_t length) {
+    for (size_t signature = 0; signature <= 4; signature += 4) {
+        const unsigned char *crc = at + signature;
+        if (length < signature + 12 || (signature && !is(at, "PK\7\10")) || u32(crc) != record->crc)
+            continue;
+        if (length >= signature + 20 && u64(crc + 4) == record->packed &&
+            u64(crc + 12) == record->size)
+            return signature + 20;
+        if (u32(crc + 4) == (uint32_t)record->packed && u32(crc + 8) == (uint32_t)record->size)
+            return signature + 12;
+    }
+    return length >= 4 && (is(at, "PK\3\4") || is(at, "PK\1\2")) ? 0 : SIZE_MAX;
+}
+
+static bool same(uint32_t there, uint64_t listed) {
+    return there == UINT32_MAX || there == listed;
+}
+
+static bool check_entry(zip_walk *walk) {
+    const zip_record *record = &walk->record;
+    unsigned char head[LOCAL_BYTES + FIELD_MAX], behind[DESCRIPTOR_BYTES];
+    size_t length = LOCAL_BYTES + record->name_length;
+    if (look_at(walk, record->offset, head, length) < length || !is(head, "PK\3\4"))
+        return disagrees(walk, "no entry begins there");
+    if (u16(head + 26) != record->name_length ||
+        memcmp(head + LOCAL_BYTES, record->name, record->name_length) != 0)
+        return disagrees(walk, "its name");
+    if (u16(head + 8) != record->method || ((u16(head + 6) ^ record->flags) & 1) != 0)
+        return disagrees(walk, "how it is packed");
+    bool described = (u16(head + 6) & FLAG_DESCRIPTOR) != 0;
+    if (!described && (u32(head + 14) != record->crc || !same(u32(head + 18), record->packed) ||
+                       !same(u32(head + 22), record->size)))
+        return disagrees(walk, "its size or checksum");
+    uint64_t end = record->offset + length + u16(head + 28) + record->packed;
+    if (described) {
+        size_t more = descriptor_length(record, behind, look_at(walk, end, behind, sizeof behind));
+        if (more == SIZE_MAX)
+            return disagrees(walk, "its size or checksum");
+        end += more;
+    }
+    sl_positions_add(&walk->ends, end);
+    return true;
+}
+
+/* ---- the table ---- */
+
+/* Behind the signature of a record. */
+static bool take_record(zip_walk *walk) {
+    zip_record *record = &walk->record;
+    unsigned char head[RECORD_BYTES];
+    if (!take(walk, head + 4, sizeof head - 4))
+        return false;
+    record->flags = u16(head + 8);
+    record->method = u16(head + 10);
+    record->crc = u32(head + 16);
+    record->packed = u32(head + 20);
+    record->size = u32(head + 24);
+    record->name_length = u16(head + 28);
+    record->extra_length = u16(head + 30);
+    record->offset = u32(head + 42);
+    if (!take(walk, record->name, record->name_length) ||
+        !take(walk, record->extra, record->extra_length) || !skip(walk, u16(head + 32)))
+        return false;
+    if (!widen(record))
+        return damaged(walk, "a size is missing");
+    sl_positions_add(&walk->begins, record->offset);
+    return !walk->check_entries || check_entry(walk);
+}
+
+/* Behind the signature of the archive's last record. */
+static bool take_end(zip_walk *walk) {
+    unsigned char end[END_BYTES];
+    if (!take(walk, end + 4, sizeof end - 4) || !skip(walk, u16(end + 20)))
+        return false;
+    if (u16(end + 4) != 0 || u16(end + 6) != 0)
+        return damaged(walk, "it spans several files");
+    if (walk->stated == UINT64_MAX || u16(end + 10) != 0xFFFF)
+        walk->stated = u16(end + 10);
+    if (walk->size == UINT64_MAX || u32(end + 12) != UINT32_MAX)
+        walk->size = u32(end + 12);
+    if (walk->table == UINT64_MAX || u32(end + 16) != UINT32_MAX)
+        walk->table = u32(end + 16);
+    return true;
+}
+
+/* The record in front of it where numbers are too large for that. */
+static bool take_end64(zip_walk *walk) {
+    unsigned char end[END64_BYTES];
+    walk->end64 = sl_input_position(walk->input) - 4;
+    if (!take(walk, end + 4, sizeof end - 4))
+        return false;
+    if (u64(end + 4) < END64_BYTES - 12)
+        return damaged(walk, "a record is too short");
+    walk->stated = u64(end + 32);
+    walk->size = u64(end + 40);
+    walk->table = u64(end + 48);
+    return skip(walk, u64(end + 4) - (END64_BYTES - 12));
+}
+
+static bool take_signature(zip_walk *walk) {
+    unsigned char length[2];
+    return take(walk, length, sizeof length) && skip(walk, u16(length));
+}
+
+static bool take_locator(zip_walk *walk) {
+    unsigned char locator[LOCATOR_BYTES];
+    return take(walk, locator + 4, sizeof locator - 4) &&
+           (u64(locator + 8) == walk->end64 || damaged(walk, "a record is not where it should be"));
+}
+
+/* Reads the table and what follows it, to the end of the input. */
+static bool walk_table(zip_walk *walk) {
+    static const struct {
+        const char *signature;
+        bool (*take)(zip_walk *walk);
+        bool last;
+    } parts[] = {{"PK\1\2", take_record, false},
+                 {"PK\6\6", take_end64, false},
+                 {"PK\6\7", take_locator, false},
+                 {"PK\5\5", take_signature, false},
+                 {"PK\5\6", take_end, true}};
+    uint64_t begin = sl_input_position(walk->input), behind = begin;
+    size_t i = 0;
+    walk->stated = walk->table = walk->size = walk->end64 = UINT64_MAX;
+    for (bool last = false; !last; last = parts[i].last) {
+        unsigned char signature[4];
+        if (!take(walk, signature, sizeof signature))
+            return false;
+        for (i = 0; i < sizeof parts / sizeof parts[0] && !is(signature, parts[i].signature); i++)
+            ;
+        if (i == sizeof parts / sizeof parts[0])
+            return damaged(walk, "no record begins there");
+        if (!parts[i].take(walk))
+            return false;
+        if (i == 0)
+            behind = sl_input_position(walk->input);
+    }
+    if (!sl_input_pass_zeros(walk->input, walk->times, walk->error))
+        return false;
+    if (sl_input_left(walk->input) > 0)
+        return damaged(walk, "more than zeros follows its end");
+    if (walk->stated != walk->begins.count && (walk->begins.count & 0xFFFF) != walk->stated)
+        return damaged(walk, "it has not as many records as it says");
+    if (walk->table != begin || walk->size < behind - begin) /* more: with a signature */
+        return damaged(walk, "it is not where it should be");
+    sl_positions_add(&walk->begins, begin);
+    return true;
+}
+
+static bool begin_walk(zip_walk *walk) {
+    walk->record.name = malloc(2 * (size_t)FIELD_MAX);
+    walk->record.extra = walk->record.name + FIELD_MAX;
+    return walk->record.name || sl_error_memory(walk->error, "opening archives");
+}
+
+/* Every entry begins where another one, or nothing, ends. */
+static bool same_positions(const zip_walk *walk, const sl_positions *others) {
+    return (others->count == walk->begins.count && others->sum == walk->begins.sum) ||
+           sl_error_set(
+               walk->error, SL_EXIT_SOURCE,
+               "%s: the table at byte %llu of the zip archive lists %llu entries, which are "
+               "not those in front of it: the file is damaged or truncated, and entries "
+               "would be lost. Fetch it again, or repair it: zip -FF FILE --out NEW",
+               walk->input->name, (unsigned long long)walk->table,
+               (unsigned long long)walk->begins.count - 1);
+}
+
+bool sl_zip_check_table(sl_input *input, const sl_positions *begun, sl_reader_times *times,
+                        sl_error *error) {
+    zip_walk walk = {.input = input, .times = times, .error = error};
+    sl_positions others = *begun;
+    sl_positions_add(&others, sl_input_position(input));
+    bool ok = begin_walk(&walk) && walk_table(&walk) && same_positions(&walk, &others);
+    free(walk.record.name);
+    return ok;
+}
+
+/* ---- where the table is ---- */
+
+/* Is the archive's last record at `at` of the tail, which begins at `tail` of the file? Then where
+ * its table begins. */
+static bool is_end(const zip_walk *walk, const unsigned char *at, size_t length, uint64_t position,
+                   uint64_t *table) {
+    if (length < END_BYTES || !is(at, "PK\5\6"))
+        return false;
+    uint64_t size = u32(at + 12), behind = position;
+    unsigned char locator[LOCATOR_BYTES], end[END64_BYTES];
+    *table = u32(at + 16);
+    if (position >= LOCATOR_BYTES &&
+        look_at(walk, position - LOCATOR_BYTES, locator, sizeof locator) == sizeof locator &&
+        is(locator, "PK\6\7")) {
+        behind = u64(locator + 8);
+        if (look_at(walk, behind, end, sizeof end) < sizeof end || !is(end, "PK\6\6"))
+            return false;
+        size = u64(end + 40);
+        *table = u64(end + 48);
+    }
+    return *table <= behind && behind - *table >= size; /* more: a signature of the table */
+}
+
+static bool find_table(const zip_walk *walk, uint64_t *table) {
+    uint64_t size;
+    if (!walk->input->seek(walk->input, 0, SEEK_END, &size))
+        return damaged(walk, "its end cannot be read");
+    uint64_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
+    unsigned char *tail = malloc(TAIL_BYTES);
+    if (!tail)
+        return sl_error_memory(walk->error, "opening archives");
+    size_t length = look_at(walk, from, tail, TAIL_BYTES);
+    bool found = false;
+    for (size_t at = length; !found && at-- > 0;)
+        found = is_end(walk, tail + at, length - at, from + at, table);
+    free(tail);
+    return found ||
+           sl_error_set(walk->error, SL_EXIT_SOURCE,
+                        "%s: the zip archive has no table of contents at its end: the file "
+                        "is truncated, or something follows the archive: fetch it again, "
+                        "or repair it: zip -FF FILE --out NEW",
+                        walk->input->name);
+}
+
+bool sl_zip_check_file(sl_input *input, sl_reader_times *times, sl_error *error) {
+    zip_walk walk = {.input = input, .times = times, .error = error, .check_entries = true};
+    uint64_t table = 0, where;
+    sl_positions_add(&walk.ends, 0);
+    bool ok = begin_walk(&walk) && find_table(&walk, &table);
+    if (ok && !input->seek(input, (int64_t)table, SEEK_SET, &where))
+        ok = damaged(&walk, "it cannot be read");
+    ok = ok && walk_table(&walk) && same_positions(&walk, &walk.ends);
+    if (ok && !input->seek(input, 0, SEEK_SET, &where))
+        ok = damaged(&walk, "the archive cannot be read");
+    free(walk.record.name);
+    return ok;
+}

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compressed files and archives for tests: made, and read back independently of the loader.
+
+A reader takes the bytes of a file and returns its text, or raises Refused. Formats that Python has
+no module for are read by their own command line tools, or, where that is short, decoded here.
+"""
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import struct
+import subprocess
+import tarfile
+import unittest
+import zipfile
+import zlib
+
+
+class Refused(Exception):
+    """The independent reader does not take the file."""
+
+
+def tool(name, *words):
+    """A function that passes bytes through a command line tool."""
+    def run(data):
+        if not shutil.which(name):
+            raise unittest.SkipTest(f"{name} is not installed")
+        done = subprocess.run([name, *words], input=data, capture_output=True, timeout=60)
+        if done.returncode != 0:
+            raise Refused(done.stderr.decode(errors="replace"))
+        return done.stdout
+    return run
+
+
+# ---- lzip: raw LZMA between a header of 6 bytes and a trailer of 20 ----
+
+def lzip(text):
+    filters = [{"id": lzma.FILTER_LZMA1, "dict_size": 1 << 16}]
+    packed = lzma.compress(text, format=lzma.FORMAT_ALONE, filters=filters)[13:]
+    size = 6 + len(packed) + 20
+    return (b"LZIP\x01\x10" + packed + struct.pack("<IQQ", zlib.crc32(text), len(text), size))
+
+
+def unlzip(data):
+    text = b""
+    while data and data.strip(b"\0"):
+        if data[:5] != b"LZIP\x01" or len(data) < 26:
+            raise Refused("no lzip member")
+        bits, fraction = data[5] & 0x1F, data[5] >> 5
+        size = (1 << bits) - (fraction << bits - 4 if bits >= 4 else 0)
+        if not 12 <= bits <= 29:
+            raise Refused("dictionary")
+        coder = lzma.LZMADecompressor(lzma.FORMAT_ALONE)
+        try:
+            made = coder.decompress(b"\x5d" + struct.pack("<I", size) + b"\xff" * 8 + data[6:])
+        except lzma.LZMAError as error:
+            raise Refused(error) from error
+        rest = coder.unused_data
+        length = len(data) - len(rest)
+        if not coder.eof or rest[:20] != struct.pack("<IQQ", zlib.crc32(made), len(made),
+                                                     length + 20):
+            raise Refused("trailer")
+        text += made
+        data = rest[20:]
+    return text
+
+
+# ---- compress: LZW with codes of 9 to 16 bits ----
+
+def compress(text, bits_max=16):
+    table = {bytes([i]): i for i in range(256)}
+    width, group = 9, []
+    out = bytearray(b"\x1f\x9d" + bytes([0x80 | bits_max]))
+
+    def flush(full):
+        """Codes of one width are written eight at a time."""
+        number = 0
+        for i, code in enumerate(group):
+            number |= code << i * width
+        count = width if full else (len(group) * width + 7) // 8
+        out.extend(number.to_bytes(count, "little"))
+        group.clear()
+
+    free, word = 257, b""
+    for byte in text:
+        longer = word + bytes([byte])
+        if longer in table:
+            word = longer
+            continue
+        group.append(table[word])
+        if len(group) == 8:
+            flush(True)
+        if free < 1 << bits_max:
+            table[longer] = free
+            free += 1
+            if free > 1 << width and width < bits_max:
+                if group:
+                    flush(True)
+                width += 1
+        word = bytes([byte])
+    if word:
+        group.append(table[word])
+    flush(False)
+    return bytes(out)
+
+
+# ---- Python's own modules ----
+
+def ungzip(data):
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error, struct.error) as error:
+        raise Refused(error) from error
+
+
+def unbzip2(data):
+    text = b""
+    while data.strip(b"\0") or not text: # bz2.decompress() drops what follows without an error
+        coder = bz2.BZ2Decompressor()
+        try:
+            text += coder.decompress(data)
+        except (OSError, ValueError, EOFError) as error:
+            raise Refused(error) from error
+        if not coder.eof:
+            raise Refused("truncated")
+        data = coder.unused_data
+    return text
+
+
+def unxz(data):
+    text = b""
+    while data:
+        coder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+        try:
+            text += coder.decompress(data)
+        except lzma.LZMAError as error:
+            raise Refused(error) from error
+        if not coder.eof:
+            raise Refused("truncated")
+        data = coder.unused_data.lstrip(b"\0")
+        if (len(coder.unused_data) - len(data)) % 4:
+            raise Refused("padding")
+    return text
+
+
+# ---- archives ----
+
+def is_hidden(name):
+    return any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX"
+               for part in name.split("/"))
+
+
+def joined(entries):
+    """The text of an archive: its entries one behind the other, each ended by a newline."""
+    return b"".join(text if text.endswith(b"\n") else text + b"\n"
+                    for name, text in entries if text and not is_hidden(name))
+
+
+def tar(entries, **more):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", **more) as archive:
+        for name, text in entries:
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text))
+    return out.getvalue()
+
+
+def untar(data):
+    entries = []
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for info in archive:
+                if info.isreg() or info.type not in tarfile.SUPPORTED_TYPES:
+                    entries.append((info.name, archive.extractfile(info).read()))
+                    if len(entries[-1][1]) != info.size:
+                        raise Refused("truncated")
+            if data[archive.offset:].strip(b"\0"): # tarfile ends at a bad header without an error
+                raise Refused("data behind the end")
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        raise Refused(error) from error
+    return joined(entries)
+
+
+class Unseekable(io.RawIOBase):
+    """A file that zipfile must write from front to back, with descriptors behind the data."""
+
+    def __init__(self):
+        super().__init__()
+        self.made = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.made += data
+        return len(data)
+
+
+def zip_of(entries, method=zipfile.ZIP_DEFLATED, descriptors=False, zip64=False, comment=b""):
+    out = Unseekable() if descriptors else io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, text in entries:
+            with archive.open(name, "w", force_zip64=zip64) as file:
+                file.write(text)
+        archive.comment = comment
+    return bytes(out.made) if descriptors else out.getvalue()
+
+
+def zip64_ended(data):
+    """A zip file with the records at its end that large archives have."""
+    at = data.rindex(b"PK\5\6")
+    count, size, offset = struct.unpack("<HII", data[at + 10:at + 20])
+    end64 = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, offset)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, at, 1)
+    end = data[at:at + 8] + struct.pack("<HHII", 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF) + data[at + 20:]
+    return data[:at] + end64 + locator + end
+
+
+def unzip(data):
+    entries = []
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for info in sorted(archive.infolist(), key=lambda one: one.header_offset):
+                if not info.is_dir():
+                    entries.append((info.filename, archive.read(info)))
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, zlib.error, struct.error,
+            NotImplementedError, RuntimeError, OverflowError, UnicodeError, IndexError) as error:
+        raise Refused(error) from error
+    return joined(entries)

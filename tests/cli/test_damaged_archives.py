@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compressed files and archives that are damaged: nothing of them is lost without an error.
+
+The first class decodes mutated files of every kind, and compares what comes out with an independent
+reader of the same bytes. The others hold the cases that are known by name."""
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import unittest
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import archive_making as making  # noqa: E402
+import support  # noqa: E402
+from archive_making import Refused  # noqa: E402
+
+ROUNDS = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)
+MUTANTS = 250 * ROUNDS
+unzstd, unlz4 = making.tool("zstd", "-dcq"), making.tool("lz4", "-dc")
+zstd, lz4 = making.tool("zstd", "-cq"), making.tool("lz4", "-c")
+uncompress = making.tool("gzip", "-dc")
+
+
+def text_of(seed, lines=60):
+    """Lines that pack neither well nor badly."""
+    draw = random.Random(seed)
+    return "".join(f"{seed},{i},{draw.getrandbits(40):x},{draw.choice(['FORD', 'FIAT', 'BMW'])}\n"
+                   for i in range(lines)).encode()
+
+
+PARTS = [text_of(n) for n in range(3)]
+TEXT = b"".join(PARTS)
+ENTRIES = [(f"part-{n}.csv", part) for n, part in enumerate(PARTS)]
+SKIPPABLE = b"\x52\x2A\x4D\x18\x05\0\0\0other"
+
+
+def long_header():
+    """A gzip member whose header has every field, the long ones of 64 KiB."""
+    packed = gzip.compress(PARTS[0], mtime=0)
+    header = packed[:3] + bytes([2 | 4 | 8 | 16]) + packed[4:10]
+    header += (65535).to_bytes(2, "little") + b"x" * 65535 + b"n" * 65536 + b"\0" + b"c" * 65536 + b"\0"
+    return header + (making.zlib.crc32(header) & 0xFFFF).to_bytes(2, "little") + packed[10:]
+
+
+class Decoder:
+    """The loader's own reading of files: (exit code, length, hash, message)."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([support.program("tests/decoded")], text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __call__(self, path, way="file"):
+        self.process.stdin.write(f"{way} {path}\n")
+        self.process.stdin.flush()
+        words = self.process.stdout.readline().rstrip("\n").split(" ", 3)
+        return int(words[0]), int(words[1]), words[2], words[3]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        assert self.process.wait() == 0
+
+
+class Case(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.decode = Decoder()
+        self.addCleanup(self.decode.close)
+
+    def decoded(self, data, way="file"):
+        path = self.scratch / "source"
+        path.write_bytes(data)
+        return self.decode(path, way)
+
+    def assert_text(self, data, text, way="file"):
+        code, length, digest, message = self.decoded(data, way)
+        self.assertEqual((code, message), (0, ""))
+        self.assertEqual((length, digest), (len(text), hashlib.md5(text).hexdigest()))
+
+    def assert_refused(self, data, *words, way="file"):
+        code, _, _, message = self.decoded(data, way)
+        self.assertEqual(code, support.EXIT_SOURCE, "it is read to its end without an error")
+        self.assertRegex(message, r"byte \d+")
+        for word in words:
+            self.assertIn(word, message)
+
+
+# ---- mutants ----
+
+def mutants(data, draw):
+    """Endless damaged versions of a file, as (what was done, bytes)."""
+    size = len(data)
+    while True:
+        kind = draw.randrange(9)
+        at = draw.randrange(size)
+        length = min(draw.choice([1, 2, 3, 4, 7, 16, 64, 512, 1024]), size - at)
+        if kind == 0:
+            mutant = bytearray(data)
+            mutant[at] ^= 1 << draw.randrange(8)
+            yield f"bit of byte {at}", bytes(mutant)
+        elif kind == 1:
+            yield f"cut to {at}", data[:at]
+        elif kind == 2:
+            yield f"{length} zeros put in at {at}", data[:at] + bytes(length) + data[at:]
+        elif kind == 3:
+            yield f"{length} bytes at {at} lost", data[:at] + data[at + length:]
+        elif kind == 4:
+            yield f"{length} bytes at {at} zeroed", data[:at] + bytes(length) + data[at + length:]
+        elif kind == 5:
+            yield f"itself again, without {at}", data + data[at if draw.random() < .7 else 0:]
+        elif kind == 6:
+            yield f"turned at {at}", data[at:] + data[:at]
+        elif kind == 7:
+            yield f"{length} bytes at {at} twice", data[:at + length] + data[at:]
+        else:
+            end = draw.choice([b"x", b"\0x", b"\0\0\0\0", bytes(512), b"\x1f\x8b", b"PK\3\4",
+                               bytes(511), b"more,text\n", data[:draw.randrange(1, 40)]])
+            yield f"{len(end)} bytes behind it", data + end
+
+
+def structured(streams, draw):
+    """Mutants of a file of several streams: those swapped, lost, apart, or with a damaged magic."""
+    while True:
+        order = list(streams)
+        draw.shuffle(order)
+        yield "swapped", b"".join(order)
+        between = draw.choice([b"\0", bytes(4), bytes(3), bytes(512), b"x"])
+        yield f"{len(between)} bytes between", between.join(streams)
+        which = draw.randrange(1, len(streams))
+        damaged = bytearray(streams[which])
+        damaged[draw.randrange(min(12, len(damaged)))] ^= 1 << draw.randrange(8)
+        yield f"header of {which}", b"".join([*streams[:which], bytes(damaged), *streams[which + 1:]])
+        yield f"without {which}", b"".join(s for i, s in enumerate(streams) if i != which)
+
+
+class Mutants(Case):
+    """One method per kind of file."""
+    shown = "" # the counts
+
+    def shortDescription(self):
+        return self.shown or super().shortDescription()
+
+    def compare(self, data, reader, text=TEXT, streams=None, way="file"):
+        self.assertEqual(reader(data), text)
+        self.assert_text(data, text, way)
+        draw = random.Random(len(data))
+        source, apart = mutants(data, draw), structured(streams, draw) if streams else None
+        accepted = changed = plain = 0
+        for n in range(MUTANTS):
+            what, mutant = next(apart if apart and n % 3 == 0 else source)
+            code, length, digest, message = self.decoded(mutant, way)
+            if code != 0:
+                self.assertEqual(code, support.EXIT_SOURCE, f"{n}, {what}: {message}")
+                self.assertTrue(message, what)
+                continue
+            if digest == hashlib.md5(mutant).hexdigest(): # its magic is gone: taken for text
+                plain += 1
+                if plain <= 3:
+                    self.shardload("load", "--sink", "null", self.scratch / "source",
+                                   code=support.EXIT_SOURCE)
+                continue
+            accepted += 1
+            try:
+                expected = reader(mutant)
+            except Refused as error:
+                self.assertEqual(digest, hashlib.md5(text).hexdigest(),
+                                 f"{n}, {what}: read as another text of {length} bytes, but "
+                                 f"refused by the other reader: {error}")
+                continue
+            # In a pipe a zip archive's table is read behind its entries, which have their own sizes and
+            # checksums; the other reader goes by the table.
+            if way == "pipe" and digest == hashlib.md5(text).hexdigest():
+                continue
+            self.assertEqual((length, digest), (len(expected), hashlib.md5(expected).hexdigest()),
+                             f"{n}, {what}: {length} bytes instead of {len(expected)}")
+            changed += expected != text
+        self.shown = (f"{MUTANTS} mutants: {MUTANTS - accepted - plain} refused, {plain} without a "
+                      f"known beginning, {accepted - changed} read as the original, {changed} as "
+                      f"another text, the same as by the other reader")
+
+    def test_gzip(self):
+        self.compare(gzip.compress(TEXT, mtime=0), making.ungzip)
+
+    def test_gzip_members(self):
+        members = [gzip.compress(part, mtime=0) for part in PARTS]
+        self.compare(b"".join(members), making.ungzip, streams=members)
+
+    def test_gzip_in_a_pipe(self):
+        members = [gzip.compress(part, mtime=0) for part in PARTS]
+        self.compare(b"".join(members), making.ungzip, streams=members, way="7")
+
+    def test_bzip2(self):
+        streams = [bz2.compress(part) for part in PARTS]
+        self.compare(b"".join(streams), making.unbzip2, streams=streams)
+
+    def test_xz(self):
+        streams = [lzma.compress(part) for part in PARTS]
+        self.compare(b"".join(streams), making.unxz, streams=streams)
+
+    def test_zstd(self):
+        streams = [zstd(PARTS[0]), SKIPPABLE, zstd(PARTS[1]), zstd(PARTS[2])]
+        self.compare(b"".join(streams), unzstd, streams=streams)
+
+    def test_lz4(self):
+        streams = [lz4(PARTS[0]), SKIPPABLE, lz4(PARTS[1]), lz4(PARTS[2])]
+        self.compare(b"".join(streams), unlz4, streams=streams)
+
+    def test_lzip(self):
+        streams = [making.lzip(part) for part in PARTS]
+        self.compare(b"".join(streams), making.unlzip, streams=streams)
+
+    def test_compress(self):
+        self.compare(making.compress(TEXT), uncompress)
+
+    def test_tar(self):
+        self.compare(making.tar(ENTRIES), making.untar)
+
+    def test_tar_gz(self):
+        self.compare(gzip.compress(making.tar(ENTRIES), mtime=0),
+                     lambda data: making.untar(making.ungzip(data)))
+
+    def test_tar_xz(self):
+        self.compare(lzma.compress(making.tar(ENTRIES)),
+                     lambda data: making.untar(making.unxz(data)))
+
+    def test_tar_in_a_pipe(self):
+        self.compare(making.tar(ENTRIES), making.untar, way="pipe")
+
+    def test_zip_stored(self):
+        self.compare(making.zip_of(ENTRIES, zipfile.ZIP_STORED), making.unzip)
+
+    def test_zip_deflated(self):
+        self.compare(making.zip_of(ENTRIES), making.unzip)
+
+    def test_zip_with_descriptors(self):
+        self.compare(making.zip_of(ENTRIES, descriptors=True), making.unzip)
+
+    def test_zip_in_a_pipe(self):
+        self.compare(making.zip_of(ENTRIES), making.unzip, way="pipe")
+
+    def test_zip_with_descriptors_in_a_pipe(self):
+        self.compare(making.zip_of(ENTRIES, descriptors=True), making.unzip, way="pipe")
+
+    def test_zip64(self):
+        self.compare(making.zip64_ended(making.zip_of(ENTRIES, zip64=True)), making.unzip)
+
+    def test_zip64_in_a_pipe(self):
+        self.compare(making.zip64_ended(making.zip_of(ENTRIES, zip64=True)), making.unzip,
+                     way="pipe")
+
+
+class Known(Case):
+    """What was lost without an error, or may not be refused."""
+
+    GZIP = [gzip.compress(part, mtime=0) for part in PARTS]
+    TAR = making.tar(ENTRIES)
+
+    def test_streams_behind_a_damaged_magic(self):
+        for name, streams in (("gzip", self.GZIP), ("bzip2", [bz2.compress(p) for p in PARTS]),
+                              ("xz", [lzma.compress(p) for p in PARTS]),
+                              ("zstd", [zstd(p) for p in PARTS]), ("lz4", [lz4(p) for p in PARTS]),
+                              ("lzip", [making.lzip(p) for p in PARTS])):
+            with self.subTest(name):
+                self.assert_text(b"".join(streams), TEXT)
+                second = bytes([streams[1][0] ^ 1]) + streams[1][1:]
+                self.assert_refused(streams[0] + second + streams[2], name,
+                                    f"ends at byte {len(streams[0])}", "head -c")
+                self.assert_refused(b"".join(streams) + b"what is this?\n", name, "head -c")
+                self.assert_refused(streams[0] + b"\0" + streams[1],
+                                    f"byte {len(streams[0])}")
+
+    def test_a_load_ends_with_exit_code_3(self):
+        path = self.scratch / "two.csv.gz"
+        lines = b"id,name\n" + b"".join(b"%d,x\n" % n for n in range(1000))
+        path.write_bytes(gzip.compress(lines) + b"\0" + gzip.compress(lines))
+        outcome = self.shardload("load", "--sink", "null", path, code=support.EXIT_SOURCE)
+        self.assertIn("two.csv.gz: the gzip data ends at byte", outcome.err)
+
+    def test_zeros_are_padding(self):
+        for data in (gzip.compress(TEXT), bz2.compress(TEXT), zstd(TEXT), lz4(TEXT),
+                     making.lzip(TEXT), self.TAR, gzip.compress(self.TAR + bytes(4096)),
+                     making.zip_of(ENTRIES)):
+            for zeros in (1, 511, 100_000 if data[:2] != b"PK" else 900):
+                for way in ("file", "pipe"):
+                    self.assert_text(data + bytes(zeros), TEXT, way)
+
+    def test_padding_of_xz_comes_in_fours(self):
+        one, two = lzma.compress(PARTS[0]), lzma.compress(PARTS[1])
+        self.assert_text(one + bytes(8) + two + bytes(4), PARTS[0] + PARTS[1])
+        self.assert_refused(one + bytes(6) + two)
+        self.assert_refused(one + two + bytes(3))
+
+    def test_other_packers_forms_are_read(self):
+        block = making.zlib.compressobj(6, making.zlib.DEFLATED, -15)
+        raw = block.compress(PARTS[0]) + block.flush(making.zlib.Z_SYNC_FLUSH) + block.flush()
+        bgzip = (b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\6\0BC\2\0" +
+                 (len(raw) + 25).to_bytes(2, "little") + raw +
+                 making.struct.pack("<II", making.zlib.crc32(PARTS[0]), len(PARTS[0])))
+        end = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+        self.assert_text(bgzip + self.GZIP[1] + end, PARTS[0] + PARTS[1])
+        self.assert_text(SKIPPABLE + zstd(TEXT) + SKIPPABLE, TEXT)  # as pzstd and seekable zstd
+        self.assert_text(lz4(PARTS[0]) + SKIPPABLE + lz4(PARTS[1]), PARTS[0] + PARTS[1])
+
+    def test_long_gzip_headers_and_small_pieces(self):
+        """Headers of 192 KiB with a checksum, and pieces of 1 to 3 bytes."""
+        header = long_header()
+        self.assertEqual(making.ungzip(header), PARTS[0])
+        for way in ("file", "pipe", "1000"):
+            self.assert_text(header + self.GZIP[1] + header, PARTS[0] + PARTS[1] + PARTS[0], way)
+        wrong = bytearray(header)
+        wrong[20] ^= 1
+        self.assert_refused(bytes(wrong), "damaged")
+        short = gzip.compress(PARTS[0], mtime=0)
+        short = (short[:3] + bytes([4 | 8 | 16]) + short[4:10] + b"\3\0abcname\0comment\0" +
+                 short[10:])
+        for way in "123":
+            self.assert_text(short + self.GZIP[1], PARTS[0] + PARTS[1], way)
+
+    def test_data_behind_the_end_of_a_tar(self):
+        other = making.tar([("other.csv", text_of(7))])
+        middle = bytearray(self.TAR)
+        at = self.TAR.index(b"part-1.csv")
+        middle[at:at + 512] = bytes(512)
+        for name, tar in (("two", self.TAR + other), ("zeroed header", bytes(middle)),
+                          ("a byte", self.TAR + b"x")):
+            for way in ("file", "pipe", "7"):
+                with self.subTest(name, way=way):
+                    self.assert_refused(tar, "tar archive ends at byte", "tar -xif", way=way)
+            with self.subTest(name, way="packed"):
+                self.assert_refused(gzip.compress(tar), "tar archive ends at byte")
+                self.assert_refused(lzma.compress(tar), "tar archive ends at byte")
+
+    def test_zip_entries_that_the_table_does_not_have(self):
+        for more in ({}, {"descriptors": True}, {"method": zipfile.ZIP_STORED}):
+            data = making.zip_of(ENTRIES, **more)
+            second, table = data.index(b"PK\3\4", 10), data.index(b"PK\1\2")
+            lost = data[:second] + b"XX" + data[second + 2:]
+            record = data[table + 46:].index(b"PK\1\2") + 46
+            end = bytearray(data[data.index(b"PK\5\6"):])
+            end[8] = end[10] = 2
+            end[12:16] = (int.from_bytes(end[12:16], "little") - record).to_bytes(4, "little")
+            shorter = data[:table] + data[table + record:data.index(b"PK\5\6")] + bytes(end)
+            renamed = data[:table] + data[table:].replace(b"part-1", b"part-7")
+            for name, mutant in (("a damaged header", lost), ("not listed", shorter),
+                                 ("in front", data + data), ("behind", data + b"more")):
+                for way in ("file", "pipe"):
+                    with self.subTest(name, way=way, **more):
+                        self.assert_refused(mutant, "zip", way=way)
+            self.assert_refused(renamed, "disagree (its name)")
+
+    def test_zip_comments_are_read(self):
+        for length in (0, 10, 20_000, 65_535):
+            comment = b"PK\5\6 " * 20 if length > 1000 else b""
+            comment += b"c" * (length - len(comment))
+            for way in ("file", "pipe"):
+                self.assert_text(making.zip_of(ENTRIES, comment=comment), TEXT, way)
+        self.assert_text(making.zip64_ended(making.zip_of(ENTRIES, zip64=True, comment=b"c")), TEXT)
+
+    def test_memory_for_one_source_is_limited(self):
+        """A dictionary of 3 GiB, a window of 2 GiB: refused before the memory is taken."""
+        filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 3 << 20}]
+        self.assert_text(lzma.compress(TEXT, filters=filters), TEXT)
+        filters[0]["dict_size"] = 192 << 20
+        small = bytearray(lzma.compress(TEXT, filters=filters, check=lzma.CHECK_CRC32))
+        self.assert_text(bytes(small), TEXT)
+        at = small.index(b"\x21\x01") + 2
+        small[at] = 39  # the code of 3 GiB
+        small[20:24] = making.struct.pack("<I", making.zlib.crc32(bytes(small[12:20])))
+        path = self.scratch / "source"
+        path.write_bytes(bytes(small))
+        self.assert_limited(path, "xz -dc")
+        frame = bytearray(zstd(TEXT))
+        # Magic, descriptor, window: exponent 21, so 2 GiB; then a raw, last block.
+        path.write_bytes(bytes(frame[:4]) + b"\0" + bytes([21 << 3]) +
+                         (len(TEXT) << 3 | 1).to_bytes(3, "little") + TEXT)
+        self.assert_limited(path, "zstd -dc --long=31")
+        path.write_bytes(bytes(frame[:4]) + b"\0" + bytes([18 << 3]) +
+                         (len(TEXT) << 3 | 1).to_bytes(3, "little") + TEXT)
+        code, length, _, message = self.decode(path)
+        self.assertEqual((code, length), (0, len(TEXT)), message)
+
+    def assert_limited(self, path, command):
+        code, _, _, message = self.decode(path)
+        self.assertEqual(code, support.EXIT_SOURCE)
+        self.assertIn("256 MiB", message)
+        self.assertIn("limit for one source", message)
+        self.assertIn(command, message)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
