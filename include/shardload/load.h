@@ -34,6 +34,7 @@ typedef struct sl_load_config {
     const char *const *paths;
     size_t path_count;
     const char *include;      /* shell pattern for names of files found in folders */
+    bool skip_other;          /* files and archive entries that are not loaded are no failure */
     const char *format;       /* name, or "auto" */
     sl_format_options format_options;
 

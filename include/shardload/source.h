@@ -106,7 +106,7 @@ void sl_source_set_stop(sl_source_set *set);
 
 /* The first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of its first
  * member that is of use. `*whole` when that is all there is. `*name` (may be NULL) is what the text
- * is called: the member's name, or else the path; it lives as long as the set. A pipe keeps the
+ * is called: the entry's name, or else the path; it lives as long as the set. A pipe keeps the
  * bytes for its readers. Before the first block only. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error);
@@ -118,15 +118,25 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
 bool sl_source_fingerprint(const sl_source_set *set, size_t index,
                            char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error);
 
+/* Is told of each entry of an archive that is not read, when it is met by a reader (or, in a pipe, by
+ * sl_source_head): another archive, a PDF. Not of those that are hidden, empty, no files, or do not
+ * match `include`. Both texts are safe to print, and valid during the call. Any thread, one at a time
+ * for a source. Set it before anything is read. */
+typedef void sl_source_passed_over(void *context, size_t source, const char *entry,
+                                   const char *reason);
+void sl_source_set_report(sl_source_set *set, sl_source_passed_over *report, void *context);
+
 typedef struct sl_source_block {
     size_t source;     /* index into the set */
     uint64_t sequence; /* 0, 1, 2 ... within the source */
     uint64_t offset;   /* of text.bytes[0] in the uncompressed stream */
     sl_text text;      /* whole lines; may be empty. SL_SLACK readable bytes follow. The reader's,
                           until its next call. Of made-up records: no bytes (NULL), only a length */
-    const char *member; /* its name in the archive, safe to print; NULL when there is no archive.
-                           The set's. The same pointer for all blocks of a member */
-    bool member_start; /* the first block of a member, or of a source that is no archive */
+    const char *member; /* the name of the archive's entry, safe to print; NULL when there is no
+                           archive. The reader's, until its next call */
+    uint64_t member_number; /* of that entry, from 1, among those that are read; 0: no archive */
+    bool member_start; /* the first block of an entry, or of a source that is no archive */
+    bool member_last;  /* the last block of an entry */
     bool last;         /* the last block of its source (which may be one that is skipped) */
     bool done;         /* see sl_source_set_skip_blocks */
     bool outside;      /* see sl_source_set_sample, _part, _choose */

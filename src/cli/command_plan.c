@@ -35,7 +35,8 @@ static void refuse_beside_model(void *context, const char *name, const char *val
                                 const char *origin) {
     static const char *const taken[] = {"model", "set", "sweep", "report", "config"};
     static const char *const of_sources[] = {
-        "format", "schema", "names", "encoding", "trim", "missing", "include", "blocks", "records",
+        "format", "schema", "names", "encoding", "trim", "missing", "include", "skip-other", "blocks",
+        "records",
         "field-count", "field-length", "integer-count", "skew", "seed"};
     const model_options *at = context;
     char problem[160];

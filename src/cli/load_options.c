@@ -65,6 +65,10 @@ const sl_option_row sl_load_rows[] = {
      false, NULL},
     {"include", 0, SL_OPTION_STRING, "GLOB", NULL, NULL, 0, 0, READING, "Source",
      "Of the files found in folders, take only those whose name matches.", false, NULL},
+    {"skip-other", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD | PLAN | VERIFY, "Source",
+     "Files of folders and entries of archives that are not recognised, or hold other records than the "
+     "first one, are listed and not loaded. Without it they end the load with exit code 3.", false,
+     NULL},
     {"documents", 0, SL_OPTION_COUNT, "N", "3", NULL, 0, 1000000, INSPECT, "Source",
      "How many documents to show of each source.", false, NULL},
 

@@ -140,6 +140,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         setup->paths[i] = sl_options_argument(options, i);
     config->paths = setup->paths;
     config->include = sl_option_string(options, "include");
+    config->skip_other = sl_option_flag(options, "skip-other");
     config->format = sl_option_string(options, "format");
     config->format_options = (sl_format_options){
         .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,

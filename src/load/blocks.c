@@ -10,6 +10,7 @@
 #include "worker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
     sl_block_account *account = worker->free_accounts;
@@ -22,23 +23,43 @@ sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block
             return NULL;
         }
     }
+    size_t length = block->member ? strlen(block->member) + 1 : 0;
+    if (length > account->member_room) {
+        char *member = realloc(account->member, length);
+        if (!member) {
+            account->next = worker->free_accounts;
+            worker->free_accounts = account;
+            sl_error_memory(&worker->error, "reading a block");
+            return NULL;
+        }
+        account->member = member;
+        account->member_room = length;
+    }
+    char *member = account->member;
+    size_t member_room = account->member_room;
     sl_reject_list rejects = account->rejects; /* empty, with its memory */
     *account = (sl_block_account){
         .next = worker->open_accounts,
+        .link = &worker->open_accounts,
         .block = *block,
         .has_text = block->text.bytes != NULL,
         .first_id = sl_document_id(worker->load->sources[block->source].number, block->offset),
         .rejects = rejects,
+        .member = member,
+        .member_room = member_room,
     };
+    if (length > 0)
+        account->block.member = memcpy(member, block->member, length);
+    if (account->next)
+        account->next->link = &account->next;
     worker->open_accounts = account;
     return account;
 }
 
 static void recycle(sl_worker *worker, sl_block_account *account) {
-    sl_block_account **link = &worker->open_accounts;
-    while (*link != account)
-        link = &(*link)->next;
-    *link = account->next;
+    *account->link = account->next;
+    if (account->next)
+        account->next->link = account->link;
     account->next = worker->free_accounts;
     worker->free_accounts = account;
 }
@@ -85,6 +106,7 @@ void sl_blocks_clear(sl_worker *worker) {
         while (lists[i]) {
             sl_block_account *next = lists[i]->next;
             sl_reject_list_clear(&lists[i]->rejects);
+            free(lists[i]->member);
             free(lists[i]);
             lists[i] = next;
         }

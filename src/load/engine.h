@@ -39,7 +39,7 @@ extern const char *const sl_stage_names[STAGES];
 typedef struct sl_load_source {
     const sl_format *format;
     sl_dialect *dialect;  /* of an archive, that of its first member */
-    struct sl_member *members; /* of an archive: those begun, the latest first; members.c */
+    struct sl_member *members; /* of an archive: those that are being read; members.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file; 0 otherwise */
     uint32_t number;
@@ -72,8 +72,10 @@ typedef struct sl_worker_counters {
 
 /* What has become of the records of one block so far; see blocks.c. Belongs to one worker. */
 typedef struct sl_block_account {
-    struct sl_block_account *next;
+    struct sl_block_account *next, **link; /* link: what points to it, while it is open */
     sl_source_block block;  /* whose text is gone once it is parsed */
+    char *member;           /* what block.member points to, with its memory */
+    size_t member_room;
     int64_t first_id;       /* any id in the block's MiB */
     uint64_t check;         /* as in the journal */
     sl_parse_counts counts; /* known once it is parsed */
@@ -115,6 +117,21 @@ bool sl_batch_make_room(sl_batch *batch, size_t need);
 bool sl_batch_add(sl_batch *batch, sl_block_account *account, const uint8_t *document,
                   size_t length);
 
+/* ---- others.c: what is not loaded ---- */
+
+typedef struct sl_other {
+    size_t source; /* index into the set */
+    char *entry;   /* of that archive; NULL: the file itself */
+    char *reason;
+} sl_other;
+
+typedef struct sl_others {
+    pthread_mutex_t lock; /* guards what follows while workers run */
+    uint64_t count;
+    sl_other *kept; /* the first of them */
+    size_t kept_count;
+} sl_others;
+
 /* ---- resume.c: what earlier runs of a load have done ---- */
 
 typedef struct sl_carried {
@@ -144,6 +161,7 @@ typedef struct sl_load {
     sl_load_source *sources; /* one per source of the set */
     sl_plan *plans[8];    /* one per row of sl_formats; NULL where not used */
     size_t active;        /* sources that are not skipped */
+    sl_others others;
 
     sl_connection *connection; /* NULL without a cluster */
     sl_target target;
@@ -268,10 +286,21 @@ static inline bool sl_load_made_up(const sl_load *load) {
 }
 
 /* members.c: how the text of a block is written; *dialect NULL when it is none of the load's. Any
- * thread. */
+ * thread. Valid until sl_sources_done_with, which is called once for each block. */
 bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,
                         sl_error *error);
+void sl_sources_done_with(sl_load *load, const sl_source_block *block);
 void sl_members_clear(const sl_load_source *source);
+
+/* others.c. A file (`entry` NULL) or an entry of an archive is not loaded; shown and noted. Both texts
+ * are safe to print. Any thread. */
+void sl_others_add(sl_load *load, size_t source, const char *entry, const char *reason);
+/* False, SL_EXIT_SOURCE, when there are some and --skip-other is not given. */
+bool sl_others_check(sl_load *load, sl_error *error);
+/* Appends the section "notLoaded", if there are some. */
+void sl_others_record(const sl_load *load, bson_t *record);
+void sl_others_init(sl_others *others);
+void sl_others_clear(sl_others *others);
 
 /* numbers.c */
 bool sl_sources_number_offline(sl_load *load, sl_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inspection: what each source is, its first documents, its rejects, and how much it will give;
- * from the first block, without a server. */
+ * from the first block, without a server. Archives are read to their end, to list the entries that a
+ * load would not take. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -105,6 +106,35 @@ static const char *storage_of(const sl_source *source) {
     }
 }
 
+/* Meets all entries of an archive; those that are not loaded are noted. */
+static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
+    sl_reader *reader;
+    sl_source_block block = {.last = false};
+    sl_read_result result = SL_READ_BLOCK;
+    if (!sl_reader_create(load->set, &reader, error))
+        return false;
+    for (uint64_t i = 0; result == SL_READ_BLOCK && !block.last; i++) {
+        const sl_dialect *dialect;
+        result = sl_reader_look(reader, index, i, &block, error);
+        if (result == SL_READ_BLOCK && !sl_sources_dialect(load, &block, &dialect, error))
+            result = SL_READ_FAILED;
+        if (result == SL_READ_BLOCK)
+            sl_sources_done_with(load, &block);
+    }
+    sl_reader_destroy(reader);
+    return result != SL_READ_FAILED;
+}
+
+static void print_others(const sl_load *load, size_t index) {
+    const sl_others *others = &load->others;
+    for (size_t i = 0; i < others->kept_count; i++) {
+        const sl_other *one = &others->kept[i];
+        if (one->source == index)
+            printf("  not loaded: %s%s%s\n", one->entry ? one->entry : "", one->entry ? ": " : "",
+                   one->reason);
+    }
+}
+
 static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_look *look,
                            sl_error *error) {
     const sl_load_source *source = &load->sources[index];
@@ -139,12 +169,21 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
         printf("  ... and %u more rejects in the first block\n",
                look->rejects_shown - REJECTS_SHOWN);
     print_estimates(facts, &counts, look, block.text.length, stored);
+    if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(load, index, error))
+        return false;
+    print_others(load, index);
     return true;
+}
+
+static void show_skipped(const sl_load *load, size_t index) {
+    printf("%s\n", sl_source_set_at(load->set, index)->shown);
+    print_others(load, index);
 }
 
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     sl_error error = {0};
     sl_load load = {.config = config};
+    sl_load_init_locks(&load);
     bool ok = sl_sources_open(&load, &error) && sl_sources_number_offline(&load, &error);
     sl_reader *reader = NULL;
     sl_look look = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
@@ -154,11 +193,17 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
         look = (struct sl_look){.documents_wanted = documents, .bytes = look.bytes, .room = look.room};
         if (!load.sources[i].skipped)
             ok = inspect_source(&load, i, reader, &look, &error);
+        else
+            show_skipped(&load, i);
     }
+    if (load.others.count > load.others.kept_count)
+        printf("... and %llu more files and entries not loaded\n",
+               (unsigned long long)(load.others.count - load.others.kept_count));
     sl_reader_destroy(reader);
     free(look.bytes);
     if (!ok)
         sl_log_error("%s", error.message);
     sl_sources_close(&load);
+    sl_load_destroy_locks(&load);
     return ok ? SL_EXIT_OK : error.code;
 }

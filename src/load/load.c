@@ -131,7 +131,7 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 }
 
 static bool look_at_sources(sl_load *load, sl_error *error) {
-    if (!sl_sources_open(load, error))
+    if (!sl_sources_open(load, error) || !sl_others_check(load, error))
         return false;
     if (load->config->sample < 1)
         sl_source_set_sample(load->set, load->config->sample);
@@ -376,6 +376,8 @@ static bool run_phases(sl_load *load, sl_error *error) {
             sl_interrupt_end_change();
         if (!ok)
             return false;
+        if (phases[i].function == load_documents && !sl_others_check(load, error))
+            return false;
     }
     return true;
 }
@@ -392,6 +394,7 @@ void sl_load_init_locks(sl_load *load) {
     pthread_mutex_init(&load->failure_lock, NULL);
     pthread_mutex_init(&load->members_lock, NULL);
     pthread_cond_init(&load->members_known, NULL);
+    sl_others_init(&load->others);
     sl_pace_init(load);
 }
 
@@ -401,6 +404,7 @@ void sl_load_destroy_locks(sl_load *load) {
     pthread_mutex_destroy(&load->failure_lock);
     pthread_mutex_destroy(&load->members_lock);
     pthread_cond_destroy(&load->members_known);
+    sl_others_clear(&load->others);
     sl_pace_clear(load);
 }
 

@@ -93,8 +93,10 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
     *into = (sample){.text = (double)block->text.length};
     if (!sl_sources_dialect(load, block, &dialect, error))
         return false;
-    if (!dialect || block->text.length == 0)
+    if (!dialect || block->text.length == 0) {
+        sl_sources_done_with(load, block);
         return true;
+    }
     m->bson_bytes = 0;
     sl_sink sink = {.cursor = m->bytes, .limit = m->bytes + m->room, .documents_limit = UINT32_MAX,
                     .full = on_full, .reject = on_reject, .context = m};
@@ -104,6 +106,7 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
     if (!source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &sink, &counts) ||
         !on_full(&sink, 0))
         return sl_error_memory(error, "looking at the sources");
+    sl_sources_done_with(load, block);
     into->figures[RECORDS] = (double)counts.records;
     into->figures[DOCUMENTS] = (double)counts.documents;
     into->figures[BSON] = (double)m->bson_bytes;

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of archives: each is looked at by itself, as the files of a folder are, because the next
+/* Entries of archives: each is looked at by itself, as the files of a folder are, because the next
  * one may have its columns in another order, or be no data at all.
  *
- * The worker that gets a member's first block sniffs it and makes the result known; a worker that
- * gets a later block of the member waits for that. It does not wait for long, or in vain: blocks
+ * The worker that gets an entry's first block sniffs it and makes the result known; a worker that
+ * gets a later block of the entry waits for that. It does not wait for long, or in vain: blocks
  * are handed out in order, so the first one is in the hands of a worker already, and nothing but
- * the sniff lies between its getting the block and its making the result known. */
+ * the sniff lies between its getting the block and its making the result known.
+ *
+ * An entry is forgotten when all of its blocks have been parsed, so that there are no more of them
+ * than workers, however many an archive has. How many blocks that are shows with its last one. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <shardload/log.h>
 
 #include "engine.h"
 
 typedef struct sl_member {
     struct sl_member *next;
-    const char *name;    /* the set's; the same pointer for all blocks of the member */
-    sl_dialect *dialect; /* NULL: not recognised, left out */
+    uint64_t number;     /* as in its blocks */
+    uint64_t first;      /* sequence of its first block */
+    uint64_t parsed;     /* blocks; under members_lock, as the next */
+    uint64_t blocks;     /* UINT64_MAX: its last one has not come yet */
+    sl_dialect *dialect; /* NULL: not loaded */
 } sl_member;
 
-/* Sniffs a member by its first block. Left out, with a warning, when it is not of the source's
- * format or holds another kind of record. */
-static bool sniff(const sl_load *load, const sl_load_source *source, const sl_source_block *block,
+/* Sniffs an entry by its first block. It is not loaded when it is not of the source's format or holds
+ * another kind of record. */
+static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_block *block,
                   sl_dialect **result) {
     const sl_format *format = source->format;
     sl_error why = {0};
@@ -30,15 +35,16 @@ static bool sniff(const sl_load *load, const sl_load_source *source, const sl_so
     bool whole = head.length <= SL_SNIFF_BYTES;
     if (!whole)
         head.length = SL_SNIFF_BYTES;
-    const char *path = sl_source_set_at(load->set, block->source)->shown;
     if (!format->sniff(sl_sources_plan_of(load, source), block->member, head, whole, &dialect,
                        &why)) {
         if (why.code != SL_EXIT_SOURCE) /* no memory: that says nothing of the member */
             return false;
-        sl_log_warning("%s: %s: %s; left out", path, block->member, why.message);
+        sl_others_add(load, block->source, block->member, why.message);
     } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
-        sl_log_warning("%s: %s holds %s, not %s; left out", path, block->member,
-                       format->record_kind(dialect), format->record_kind(source->dialect));
+        char reason[200];
+        snprintf(reason, sizeof reason, "holds %s, not %s", format->record_kind(dialect),
+                 format->record_kind(source->dialect));
+        sl_others_add(load, block->source, block->member, reason);
         format->dialect_destroy(dialect);
         dialect = NULL;
     }
@@ -46,11 +52,12 @@ static bool sniff(const sl_load *load, const sl_load_source *source, const sl_so
     return true;
 }
 
-static const sl_member *find(const sl_load_source *source, const char *name) {
-    const sl_member *member = source->members;
-    while (member && member->name != name)
-        member = member->next;
-    return member;
+/* Where it hangs in the list of the source's; NULL at the end. */
+static sl_member **find(sl_load_source *source, uint64_t number) {
+    sl_member **link = &source->members;
+    while (*link && (*link)->number != number)
+        link = &(*link)->next;
+    return link;
 }
 
 bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,
@@ -70,7 +77,9 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
             pthread_mutex_unlock(&load->members_lock);
             return sl_error_memory(error, "reading an archive");
         }
-        made->name = block->member;
+        made->number = block->member_number;
+        made->first = block->sequence;
+        made->blocks = UINT64_MAX;
         pthread_mutex_lock(&load->members_lock);
         made->next = source->members;
         source->members = made;
@@ -79,7 +88,7 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
         known = made;
     } else {
         pthread_mutex_lock(&load->members_lock);
-        while (!(known = find(source, block->member)) && !load->members_failed)
+        while (!(known = *find(source, block->member_number)) && !load->members_failed)
             pthread_cond_wait(&load->members_known, &load->members_lock);
         pthread_mutex_unlock(&load->members_lock);
     }
@@ -87,6 +96,25 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
         return sl_error_memory(error, "reading an archive");
     *dialect = known->dialect;
     return true;
+}
+
+void sl_sources_done_with(sl_load *load, const sl_source_block *block) {
+    sl_load_source *source = &load->sources[block->source];
+    if (!block->member)
+        return;
+    pthread_mutex_lock(&load->members_lock);
+    sl_member **link = find(source, block->member_number), *member = *link;
+    member->parsed++;
+    if (block->member_last)
+        member->blocks = block->sequence - member->first + 1;
+    bool over = member->parsed == member->blocks;
+    if (over)
+        *link = member->next;
+    pthread_mutex_unlock(&load->members_lock);
+    if (!over)
+        return;
+    source->format->dialect_destroy(member->dialect);
+    free(member);
 }
 
 void sl_members_clear(const sl_load_source *source) {

@@ -199,6 +199,8 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
               read_map(&load, preview, error) && number(&load, preview, error) &&
               name_sources(&load, preview, error) && lay_out(&load, preview, error) &&
               measure(&load, blocks, preview, error);
+    if (ok && !preview->refusal.code)
+        sl_others_check(&load, &preview->refusal);
     sl_sources_close(&load);
     sl_shard_map_destroy(load.map);
     sl_registry_close(load.registry);

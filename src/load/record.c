@@ -284,6 +284,7 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
         {"records partly kept as text", parsed->unknown_groups, false},
         {"batches sent again", totals->retries, false},
         {"sources left out", sl_source_set_count(load->set) - load->active, false},
+        {"files and entries not loaded", load->others.count, false},
     };
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     unsigned threads = sl_pace_threads(load);
@@ -340,6 +341,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_placing(load);
     record_balancer(load);
     record_sources(load);
+    sl_others_record(load, sl_run_record_document(load->record));
     bool holds = record_accounting(load, &parsed, &totals, &left);
     record_times(load, &totals);
     sl_pace_record(load);

@@ -44,6 +44,7 @@ typedef struct sl_early_block {
     sl_source_block block; /* its text is gone */
     sl_journal_entry entry;
     sl_reject_list list;
+    char member[]; /* what block.member points to, where it has rejects */
 } sl_early_block;
 
 typedef struct sl_source_rejects {
@@ -361,10 +362,12 @@ static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_err
         given->list.used = given->list.count = 0; /* its memory serves the next block */
         return ok && take_early(rejects, state, error);
     }
-    sl_early_block *early = malloc(sizeof *early);
+    size_t name = given->list.count > 0 && given->block.member ? strlen(given->block.member) + 1 : 0;
+    sl_early_block *early = malloc(sizeof *early + name);
     if (!early)
         return sl_error_memory(error, "keeping rejects");
     *early = *given;
+    early->block.member = name > 0 ? memcpy(early->member, given->block.member, name) : NULL;
     keep_early(state, early);
     memset(&given->list, 0, sizeof given->list);
     return true;

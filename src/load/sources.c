@@ -31,18 +31,20 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
 
 /* Finds out how a source is written. With "auto" the formats are asked in turn, and when all of them
  * refuse, each one's reason is told. False with SL_EXIT_SOURCE: not recognised, or `*damaged`: data
- * that cannot be read, which is no reason to go on without it. */
-static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, sl_error *error) {
+ * that cannot be read, which is no reason to go on without it; `*empty`: there is no text. */
+static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bool *empty,
+                      sl_error *error) {
     sl_load_source *source = &load->sources[index];
     const char *path = sl_source_set_at(load->set, index)->shown;
     size_t length;
     bool whole;
     const char *name;
-    *damaged = false;
+    *damaged = *empty = false;
     if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error)) {
         *damaged = sl_source_set_at(load->set, index)->kind != SL_SOURCE_FOREIGN;
         return false;
     }
+    *empty = whole && length == 0;
     sl_text text = {head, length};
     char reasons[900] = "";
     size_t used = 0;
@@ -186,9 +188,28 @@ static bool find_sources(sl_load *load, sl_error *error) {
                                 error);
 }
 
+/* A file found in a folder is not loaded. Of an empty one nothing is lost. */
+static void leave_out(sl_load *load, size_t index, bool empty, const char *message) {
+    const char *path = sl_source_set_at(load->set, index)->shown;
+    size_t length = strlen(path); /* the message begins with it */
+    if (strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0)
+        message += length + 2;
+    if (empty)
+        sl_log_warning("%s: empty; nothing to load", path);
+    else
+        sl_others_add(load, index, NULL, message);
+}
+
+static void on_passed_over(void *context, size_t source, const char *entry, const char *reason) {
+    char text[300];
+    snprintf(text, sizeof text, "this is %s", reason);
+    sl_others_add(context, source, entry, text);
+}
+
 bool sl_sources_open(sl_load *load, sl_error *error) {
     if (!find_sources(load, error))
         return false;
+    sl_source_set_report(load->set, on_passed_over, load);
     size_t count = sl_source_set_count(load->set);
     load->sources = calloc(count, sizeof *load->sources);
     char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
@@ -202,13 +223,13 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
             told = sl_clock_ns();
         }
         sl_error why = {0};
-        bool damaged;
-        if (!recognise(load, i, head, &damaged, &why)) {
+        bool damaged, empty;
+        if (!recognise(load, i, head, &damaged, &empty, &why)) {
             *error = why;
             ok = why.code == SL_EXIT_SOURCE && !damaged &&
                  !sl_source_set_at(load->set, i)->named;
             if (ok) {
-                sl_log_warning("%s; left out", why.message);
+                leave_out(load, i, empty, why.message);
                 skip(load, i);
             }
             continue;

@@ -189,6 +189,8 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
         error = closing;
         ok = false;
     }
+    if (load.record)
+        sl_others_record(&load, sl_run_record_document(load.record));
     if (ok && !sl_verify_report(&verification))
         ok = sl_error_set(&error, SL_EXIT_VERIFICATION,
                           "%s.%s is not what the sources say (see above)", config->database,
@@ -196,6 +198,8 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     else if (ok)
         sl_log_info("%s.%s is what the sources say%s", config->database, config->collection,
                     content ? ", to the byte" : ", by count");
+    /* They are no records of this collection, as far as is known, and may be missing from it. */
+    ok = ok && sl_others_check(&load, &error);
     if (!ok)
         sl_log_error("%s", error.message);
     sl_exit code = ok ? SL_EXIT_OK : error.code;

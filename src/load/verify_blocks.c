@@ -250,6 +250,7 @@ static bool check_block(sl_checker *checker, const sl_source_block *block) {
     checker->account = sl_verification_account(checker->verification, id);
     if (!parse(checker, block, &counts) || !check_documents(checker, checker->place.maximum))
         return false;
+    sl_sources_done_with(load, block);
     atomic_fetch_add(&checker->account->expected, counts.documents);
     atomic_fetch_add(&load->sources[block->source].accepted, counts.documents);
     sl_count(&checker->counters->text_bytes, block->text.length);

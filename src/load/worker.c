@@ -141,6 +141,8 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
               (block->done ? sl_resume_same_text(load, block, &worker->error)
                            : parse_block(worker, block, block->outside ? NULL : dialect));
+    if (ok)
+        sl_sources_done_with(load, block);
     sl_worker_spent(worker, STAGE_PARSING);
     return ok && sl_deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before &&

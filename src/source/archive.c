@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives through libarchive. A zip file is read by its table of contents where the input can be
- * seeked, from front to back where not; a tar always from front to back. Nothing is held but one
- * buffer, however large a member claims to be. */
+/* Archives through libarchive, which reads them sequentially. Nothing is held but one buffer, however
+ * large an entry claims to be, and however many there are. A zip file's table of contents is checked
+ * before; libarchive reads by the table, and keeps all of it, only where some entry needs that. */
 #include "archive.h"
 
 #include <archive_entry.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/log.h>
 #include <shardload/text.h>
 
 #include "bridge.h"
@@ -18,7 +19,6 @@
 #include "zip_table.h"
 
 #define MEMBER_BUFFER_BYTES ((size_t)64 << 10)
-#define NAME_ROOM 800
 
 struct sl_archive {
     const char *kind;
@@ -34,8 +34,8 @@ struct sl_archive {
     locale_t names;      /* in which libarchive can give names that are UTF-8; or none */
     sl_bridge bridge;
     sl_input member;
-    char name[NAME_ROOM];      /* of the present member */
-    char place[NAME_ROOM * 2]; /* archive and member, for messages */
+    char name[SL_ENTRY_NAME_ROOM];      /* of the present member */
+    char place[SL_ENTRY_NAME_ROOM * 2]; /* archive and member, for messages */
 };
 
 /* A tar header's sum of bytes, its own field taken as blanks: true of every kind of tar. */
@@ -140,8 +140,21 @@ static bool fetch(sl_input *member, unsigned char *out, size_t room, size_t *got
     return result >= 0 || fail(archive, error);
 }
 
+/* Chooses how libarchive reads. */
+static bool set_format(sl_archive *archive, sl_reader_times *times, sl_error *error) {
+    struct archive *library = archive->bridge.library;
+    sl_input *input = archive->bridge.input;
+    bool by_table = false;
+    if (!archive->tar && input->read_at && !sl_zip_check_file(input, &by_table, times, error))
+        return false;
+    return (archive->tar ? archive_read_support_format_tar(library)
+            : by_table   ? archive_read_support_format_zip(library)
+                         : archive_read_support_format_zip_streamable(library)) == ARCHIVE_OK ||
+           sl_error_memory(error, "opening archives");
+}
+
 bool sl_archive_create(sl_input *input, const char *include, bool checked, sl_archive **result,
-                       sl_error *error) {
+                       sl_reader_times *times, sl_error *error) {
     sl_archive *archive = calloc(1, sizeof *archive);
     *result = archive;
     if (!archive)
@@ -154,13 +167,14 @@ bool sl_archive_create(sl_input *input, const char *include, bool checked, sl_ar
     struct archive *library = archive_read_new();
     archive->bridge = (sl_bridge){.library = library, .input = input};
     archive->tar = strcmp(archive->kind, "tar") == 0;
-    if (library && (archive->tar ? archive_read_support_format_tar(library)
-                        : archive_read_support_format_zip(library)) == ARCHIVE_OK &&
-        sl_input_init(&archive->member, MEMBER_BUFFER_BYTES, error))
+    if (!library)
+        sl_error_memory(error, "opening archives");
+    else if (set_format(archive, times, error) &&
+             sl_input_init(&archive->member, MEMBER_BUFFER_BYTES, error))
         return true;
     sl_archive_destroy(archive);
     *result = NULL;
-    return sl_error_memory(error, "opening archives");
+    return false;
 }
 
 void sl_archive_destroy(sl_archive *archive) {
@@ -221,7 +235,7 @@ static bool check_tar_end(sl_archive *archive, sl_reader_times *times, sl_error 
                          (unsigned long long)sl_input_position(input)));
 }
 
-/* Of a zip file this has been checked before the first entry. */
+/* Of a zip file this has been checked before. */
 static bool check_zip_end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     sl_input *input = archive->bridge.input;
     if (input->read_at)
@@ -260,9 +274,6 @@ bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *ti
     while (!archive->ended) {
         struct archive_entry *entry = NULL;
         const char *path = NULL;
-        if (archive->number == 0 && !archive->tar && archive->bridge.input->read_at &&
-            !sl_zip_check_file(archive->bridge.input, times, error))
-            return false;
         if (!next_entry(archive, &entry, &path, times, error))
             return false;
         if (!entry)
@@ -272,8 +283,10 @@ bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *ti
         if (!is_file(entry))
             continue;
         archive->files++;
-        if (path && is_hidden(path))
+        if (path && is_hidden(path)) {
+            sl_log_debug("%s: hidden; passed over", archive->place);
             continue;
+        }
         if (archive->include && (!path || fnmatch(archive->include, sl_base_name(path), 0) != 0)) {
             archive->unmatched++;
             continue;

@@ -9,6 +9,9 @@
 /* Enough bytes to recognise an archive. */
 #define SL_ARCHIVE_HEAD_BYTES 512
 
+/* Room for a name as sl_archive_member_name gives it. */
+#define SL_ENTRY_NAME_ROOM 800
+
 typedef struct sl_archive sl_archive;
 
 /* "zip", "tar", or NULL when bytes that begin like this are no archive. */
@@ -18,7 +21,7 @@ const char *sl_archive_kind_of(const unsigned char *bytes, size_t length);
  * sl_archive_kind_of knows. `include` (borrowed) is a shell pattern for the members' names without
  * folders; NULL: all. `checked`: the input tells when its end is missing. */
 bool sl_archive_create(sl_input *input, const char *include, bool checked, sl_archive **archive,
-                       sl_error *error);
+                       sl_reader_times *times, sl_error *error);
 void sl_archive_destroy(sl_archive *archive); /* NULL is fine */
 
 /* Goes to the next member; `*member` is its bytes as stored in the archive, valid until the next

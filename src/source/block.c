@@ -22,7 +22,7 @@
  * Two threads may look at the same file at the same time; both find and write the same.
  *
  * Locks: the set's lock is never held while reading. It may be taken while a source's lock is held
- * (to keep a member's name), never the other way round. A source enters the table of open ones in
+ * (to take over a pipe), never the other way round. A source enters the table of open ones in
  * the moment it is drawn, so that a thread that comes right after sees it and does not take the set
  * for finished; its file is opened later, under its own lock. `users` counts, under the set's lock,
  * the readers that hold a pointer to it; the last one that leaves frees it. Readers leave a source

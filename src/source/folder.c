@@ -90,9 +90,14 @@ static bool list_folder(folder_walk *walk, int folder, listing *list, sl_error *
     struct dirent *entry;
     errno = 0;
     while (ok && (entry = readdir(stream)) != NULL) {
+        bool above = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, "__MACOSX") != 0) {
             ok = add_name(list, entry->d_name) || sl_error_memory(error, "listing sources");
             walk->listed++;
+        } else if (!above) {
+            char shown[SL_SHOWN_ROOM], name[SL_SHOWN_ROOM];
+            sl_log_debug("%s/%s: hidden; passed over", sl_path_shown(walk->path, shown),
+                         sl_path_shown(entry->d_name, name));
         }
         tell(walk);
         errno = 0;

@@ -3,6 +3,7 @@
 #ifndef SHARDLOAD_SOURCE_READER_H
 #define SHARDLOAD_SOURCE_READER_H
 
+#include "archive.h"
 #include "source_set.h"
 
 /* How much more is read when a line runs out of its block. */
@@ -15,6 +16,7 @@ struct sl_reader {
     int file;           /* open plain file, or -1 */
     size_t file_source; /* which */
     sl_open_source *own;
+    char member[SL_ENTRY_NAME_ROOM]; /* of the block handed out last */
     sl_reader_times times;
 };
 
@@ -26,8 +28,9 @@ struct sl_open_source {
     size_t source;
     unsigned users;       /* under the set's lock */
     sl_stream *stream;    /* NULL until the first block is taken; this and all below: own lock */
-    const char *member;   /* the name of its present member, in the set's memory */
-    bool member_start;    /* no block of the member has been taken */
+    char member[SL_ENTRY_NAME_ROOM]; /* the name of its present entry */
+    uint64_t member_number; /* of that entry; 0: no archive */
+    bool member_start;    /* no block of the entry has been taken */
     uint64_t stored_seen; /* of stored bytes, added to the set's count so far */
     uint64_t offset;      /* where the next block's first line begins */
     uint64_t sequence;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of a source that is read from front to back. What was read beyond a block's last line is
  * carried over to whoever takes the next one; see block.c for who that is. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,17 +33,15 @@ void sl_kept_pipe_destroy(sl_kept_pipe *kept) {
     free(kept);
 }
 
-/* The stream has come to a new member. */
-static bool begin_member(sl_source_set *set, sl_open_source *open, sl_error *error) {
+/* The stream has come to a new entry. */
+static void begin_member(sl_open_source *open) {
     const char *name = sl_stream_member(open->stream);
     open->member_start = true;
     open->skip_line = false;
-    if (!name)
-        return true;
-    pthread_mutex_lock(&set->lock);
-    open->member = sl_names_add(&set->members, name);
-    pthread_mutex_unlock(&set->lock);
-    return open->member || sl_error_memory(error, "reading archives");
+    if (name) {
+        snprintf(open->member, sizeof open->member, "%s", name);
+        open->member_number++;
+    }
 }
 
 /* Takes a pipe that has been looked into over into its open source. */
@@ -66,10 +65,16 @@ static bool begin_stream(sl_reader *reader, sl_open_source *open, sl_error *erro
     pthread_mutex_lock(&set->lock);
     bool kept = adopt(set, open);
     pthread_mutex_unlock(&set->lock);
-    bool more;
-    return (kept || (sl_source_set_open(set, open->source, &open->stream, error) &&
-                     sl_stream_next_member(open->stream, &more, &reader->times, error))) &&
-           begin_member(set, open, error);
+    if (!kept) {
+        bool more;
+        if (!sl_source_set_open(set, open->source, &open->stream, error))
+            return false;
+        sl_stream_report(open->stream, set, open->source);
+        if (!sl_stream_next_member(open->stream, &more, &reader->times, error))
+            return false;
+    }
+    begin_member(open);
+    return true;
 }
 
 /* Adds what has been used of the stored bytes to the set's count. */
@@ -132,8 +137,10 @@ static bool end_member(sl_reader *reader, sl_open_source *open, sl_error *error)
     bool more;
     if (!sl_stream_next_member(open->stream, &more, &reader->times, error))
         return false;
-    if (more)
-        return begin_member(reader->set, open, error);
+    if (more) {
+        begin_member(open);
+        return true;
+    }
     const sl_source *source = &reader->set->states[open->source].source;
     count_stored(reader->set, open, source->stored_bytes);
     open->ended = true;
@@ -189,7 +196,11 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
         return false;
     *block = (sl_source_block){.source = open->source, .sequence = open->sequence++,
                                .offset = open->offset, .text = {reader->buffer, length},
-                               .member = open->member, .member_start = open->member_start};
+                               .member_number = open->member_number,
+                               .member_start = open->member_start,
+                               .member_last = open->member_number > 0 && ended && length == filled};
+    if (open->member_number > 0)
+        block->member = strcpy(reader->member, open->member);
     block->done = sl_source_block_is_done(&reader->set->states[open->source], block->sequence);
     block->outside =
         !sl_source_set_wants(reader->set, open->source, block->sequence, block->offset);

@@ -211,6 +211,11 @@ const sl_source *sl_source_set_at(const sl_source_set *set, size_t index) {
     return &set->states[index].source;
 }
 
+void sl_source_set_report(sl_source_set *set, sl_source_passed_over *report, void *context) {
+    set->report = report;
+    set->report_context = context;
+}
+
 uint64_t sl_source_set_stored_bytes(const sl_source_set *set) {
     return set->stored_bytes;
 }
@@ -302,8 +307,10 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     sl_reader_times times = {0};
     sl_stream *stream;
     bool more;
-    bool ok = sl_source_set_open(set, index, &stream, error) &&
-              (pipe || note_kind(set, index, stream, error)) &&
+    bool ok = sl_source_set_open(set, index, &stream, error);
+    if (ok && pipe) /* else all of it is read again */
+        sl_stream_report(stream, set, index);
+    ok = ok && (pipe || note_kind(set, index, stream, error)) &&
               sl_stream_next_member(stream, &more, &times, error) &&
               sl_stream_read(stream, head, room, length, &times, error);
     *whole = ok && *length < room;

@@ -64,8 +64,10 @@ struct sl_source_set {
     source_share share; /* of the blocks; set before the first one */
     sl_source_choice *choice; /* among them, the same; may be NULL */
     const void *choice_context;
+    sl_source_passed_over *report; /* may be NULL */
+    void *report_context;
     pthread_mutex_t lock;    /* guards what follows */
-    sl_names members;        /* the names that blocks refer to */
+    sl_names members;        /* the names of the entries that sl_source_head has found */
     uint32_t *order;         /* in which sources are begun; made with the first block */
     size_t next;             /* the first in this order that nobody has begun */
     uint64_t next_block;     /* of that source, when it is plain */

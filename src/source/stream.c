@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/log.h>
-
 #include "archive.h"
+#include "source_set.h"
 #include "unpack.h"
 
 struct sl_stream {
@@ -21,6 +20,8 @@ struct sl_stream {
     sl_unpacker *unpacker;    /* of the file */
     sl_archive *archive;      /* or NULL */
     sl_unpacker *of_member;
+    const sl_source_set *report_to; /* NULL: nobody */
+    size_t source;
     sl_input *text;           /* of the present member */
     bool begun;               /* the only member has been gone to */
     char last_byte;           /* of the present member, so far */
@@ -87,7 +88,7 @@ bool sl_stream_open(const char *path, const char *shown, const char *include,
     bool checked = stream->unpacker && sl_unpacker_sees_cuts(stream->unpacker);
     if (!sl_archive_kind_of(head, length))
         stream->text = text;
-    else if (!sl_archive_create(text, include, checked, &stream->archive, error))
+    else if (!sl_archive_create(text, include, checked, &stream->archive, &times, error))
         goto fail;
     *result = stream;
     return true;
@@ -104,6 +105,11 @@ void sl_stream_close(sl_stream *stream) {
     sl_unpacker_destroy(stream->unpacker);
     sl_input_close_file(&stream->file);
     free(stream);
+}
+
+void sl_stream_report(sl_stream *stream, const sl_source_set *set, size_t source) {
+    stream->report_to = set;
+    stream->source = source;
 }
 
 sl_source_kind sl_stream_kind(const sl_stream *stream) {
@@ -139,8 +145,9 @@ bool sl_stream_next_member(sl_stream *stream, bool *more, sl_reader_times *times
         const char *advice = advice_on(head, length);
         if (!advice && sl_archive_kind_of(head, length))
             advice = "an archive within the archive; unpack it first";
-        if (advice)
-            sl_log_warning("%s: this is %s; left out", text->name, advice);
+        if (advice && stream->report_to && stream->report_to->report)
+            stream->report_to->report(stream->report_to->report_context, stream->source,
+                                      sl_archive_member_name(stream->archive), advice);
         if (advice || length == 0)
             continue;
         stream->text = text;

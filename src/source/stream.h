@@ -20,6 +20,8 @@ typedef struct sl_stream sl_stream;
 bool sl_stream_open(const char *path, const char *shown, const char *include,
                     const _Atomic bool *stopped, bool *foreign, sl_stream **stream,
                     sl_error *error);
+/* Tells the set's sl_source_passed_over of what this stream passes over from now on. */
+void sl_stream_report(sl_stream *stream, const sl_source_set *set, size_t source);
 void sl_stream_close(sl_stream *stream); /* NULL is fine */
 
 /* SL_SOURCE_PLAIN, _GZIP, _COMPRESSED or _ARCHIVE. */

@@ -16,6 +16,8 @@
 #define TAIL_BYTES (END_BYTES + FIELD_MAX + (1u << 10)) /* and some zeros behind it */
 #define DESCRIPTOR_BYTES 24u
 #define FLAG_DESCRIPTOR 8u
+#define STORED 0u
+#define MADE_BY_UNIX 3
 
 /* What one entry is, by the table. */
 typedef struct zip_record {
@@ -31,6 +33,7 @@ typedef struct zip_walk {
     sl_reader_times *times;
     sl_error *error;
     bool check_entries; /* by input->read_at */
+    bool needed;        /* see sl_zip_check_file */
     zip_record record;
     sl_positions begins; /* of the entries listed */
     sl_positions ends;   /* of the same, where checked: with the archive's beginning */
@@ -194,6 +197,10 @@ static bool take_record(zip_walk *walk) {
     if (!widen(record))
         return damaged(walk, "a size is missing");
     sl_positions_add(&walk->begins, record->offset);
+    unsigned type = head[5] == MADE_BY_UNIX ? u16(head + 40) & 0170000 : 0;
+    bool folder = record->name_length > 0 && record->name[record->name_length - 1] == '/';
+    walk->needed = walk->needed || (type != 0 && type != 0100000 && !(type == 0040000 && folder)) ||
+                   (record->method == STORED && (record->flags & FLAG_DESCRIPTOR));
     return !walk->check_entries || check_entry(walk);
 }
 
@@ -349,7 +356,7 @@ static bool find_table(const zip_walk *walk, uint64_t *table) {
                         walk->input->name);
 }
 
-bool sl_zip_check_file(sl_input *input, sl_reader_times *times, sl_error *error) {
+bool sl_zip_check_file(sl_input *input, bool *needed, sl_reader_times *times, sl_error *error) {
     zip_walk walk = {.input = input, .times = times, .error = error, .check_entries = true};
     uint64_t table = 0, where;
     sl_positions_add(&walk.ends, 0);
@@ -359,6 +366,7 @@ bool sl_zip_check_file(sl_input *input, sl_reader_times *times, sl_error *error)
     ok = ok && walk_table(&walk) && same_positions(&walk, &walk.ends);
     if (ok && !input->seek(input, 0, SEEK_SET, &where))
         ok = damaged(&walk, "the archive cannot be read");
+    *needed = walk.needed;
     free(walk.record.name);
     return ok;
 }

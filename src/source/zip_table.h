@@ -16,8 +16,9 @@ void sl_positions_add(sl_positions *positions, uint64_t position);
 
 /* Checks the table of an archive that can be seeked: each entry that it lists is where it says and
  * described alike there, and entries and table fill the file without gaps up to its end. The input
- * stands at its beginning afterwards. */
-bool sl_zip_check_file(sl_input *input, sl_reader_times *times, sl_error *error);
+ * stands at its beginning afterwards. `*needed`: without the table some entries cannot be read, or not
+ * be told from links. */
+bool sl_zip_check_file(sl_input *input, bool *needed, sl_reader_times *times, sl_error *error);
 
 /* Checks the table that begins where the input stands: it lists the entries that begin at `begun`,
  * and nothing but zeros follows it. */

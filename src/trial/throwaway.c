@@ -260,6 +260,7 @@ sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collect
     load.sample = share;
     load.account = account;
     load.part_of_trial = true;
+    load.skip_other = true; /* a measurement */
     load.threads_most = 0;
     load.adapt_batches = false;
     load.again = false;

@@ -311,16 +311,17 @@ class Packed(HostileCase):
         self.assertNotIn("\x1b", outcome.text)
         self.assertNotIn("\nb", outcome.err)
 
-    def test_an_archive_in_an_archive_is_left_out_with_a_word(self):
+    def test_an_archive_in_an_archive_is_not_loaded(self):
         inner = io.BytesIO()
         with zipfile.ZipFile(inner, "w") as archive:
             archive.writestr("x.txt", HEADER.encode() + rows(1))
         with zipfile.ZipFile(self.scratch / "nested.zip", "w") as archive:
             archive.writestr("inner.zip", inner.getvalue())
             archive.writestr("good.txt", HEADER.encode() + rows(2))
-        outcome, work = self.load(self.scratch / "nested.zip")
-        self.assert_accounting(work, inserted=1)
-        self.assertRegex(outcome.err, r"inner\.zip.*archive within the archive.*left out")
+        for words, code in ((["--skip-other"], support.EXIT_OK), ([], support.EXIT_SOURCE)):
+            outcome, work = self.load(*words, self.scratch / "nested.zip", code=code)
+            self.assert_accounting(work, inserted=1)
+            self.assertRegex(outcome.err, r"inner\.zip: not loaded: .*archive within the archive")
 
 
 if __name__ == "__main__":

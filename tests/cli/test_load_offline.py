@@ -589,7 +589,7 @@ class Folders(support.Case):
         self.file("in/readme.md", "Notes about the data.\n")
         self.file("in/picture.jpg", bytes(range(256)) * 64)
         self.file("in/nothing.txt", b"")
-        outcome = self.shardload("load", "--sink", "null", "--work-dir", "w", "in")
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", "w", "--skip-other", "in")
         self.assert_accounting(self.scratch / "w", inserted=1)
         log = (self.scratch / "w" / "shardload.log").read_text()
         for name in ("readme.md", "picture.jpg"):

@@ -97,10 +97,15 @@ static void lines_are_counted_within_a_member_of_an_archive(void **state) {
         {.sequence = 1, .member = "jan.csv"},
         {.sequence = 2, .member = "feb.csv", .member_start = true},
     };
-    for (int i = 0; i < 3; i++) {
+    /* Those that come early outlive the name that the reader has lent. */
+    for (int i = 2; i >= 0; i--) {
+        char lent[] = "???.csv";
+        sl_source_block block = blocks[i];
         sl_reject_list list = {0};
+        block.member = memcpy(lent, blocks[i].member, sizeof lent);
         add(&list, 2, (uint64_t)i * 1000, "bad", "r");
-        assert_true(sl_rejects_block_done(rejects, &blocks[i], &ten_lines, &list, &error));
+        assert_true(sl_rejects_block_done(rejects, &block, &ten_lines, &list, &error));
+        memset(lent, '?', sizeof lent - 1);
         sl_reject_list_clear(&list);
     }
     assert_true(sl_rejects_close(rejects, NULL, &error));

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a load does not load: files that no format recognises, entries of archives that hold another
+ * kind of records or no text. They are listed, and the load fails, unless --skip-other allows it.
+ *
+ * Of very many, only the first are kept for the run record; all of them are in the log file. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/log.h>
+
+#define KEPT_MAX 1000
+#define SHOWN_MAX 20 /* on the screen, when they are met */
+#define IN_MESSAGE_MAX 5
+
+void sl_others_init(sl_others *others) {
+    *others = (sl_others){0};
+    pthread_mutex_init(&others->lock, NULL);
+}
+
+void sl_others_clear(sl_others *others) {
+    for (size_t i = 0; i < others->kept_count; i++) {
+        free(others->kept[i].entry);
+        free(others->kept[i].reason);
+    }
+    free(others->kept);
+    pthread_mutex_destroy(&others->lock);
+}
+
+/* Under the lock. Without memory it is counted only. */
+static void keep(sl_others *others, size_t source, const char *entry, const char *reason) {
+    if (others->kept_count == KEPT_MAX)
+        return;
+    if (!others->kept && !(others->kept = calloc(KEPT_MAX, sizeof *others->kept)))
+        return;
+    sl_other *made = &others->kept[others->kept_count];
+    *made = (sl_other){
+        .source = source, .entry = entry ? strdup(entry) : NULL, .reason = strdup(reason)};
+    others->kept_count += made->reason && (made->entry || !entry);
+}
+
+void sl_others_add(sl_load *load, size_t source, const char *entry, const char *reason) {
+    sl_others *others = &load->others;
+    pthread_mutex_lock(&others->lock);
+    uint64_t number = ++others->count;
+    keep(others, source, entry, reason);
+    pthread_mutex_unlock(&others->lock);
+    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: not loaded: %s",
+           sl_source_set_at(load->set, source)->shown, entry ? ": " : "", entry ? entry : "",
+           reason);
+    if (number == SHOWN_MAX)
+        sl_log_warning("further files and entries that are not loaded are in the log file only");
+}
+
+bool sl_others_check(sl_load *load, sl_error *error) {
+    const sl_others *others = &load->others;
+    char list[1400] = "";
+    size_t used = 0;
+    if (others->count == 0 || load->config->skip_other)
+        return true;
+    for (size_t i = 0; i < others->kept_count && i < IN_MESSAGE_MAX && used < sizeof list; i++) {
+        const sl_other *one = &others->kept[i];
+        used += (size_t)snprintf(list + used, sizeof list - used, "\n  %s%s%s",
+                                 sl_source_set_at(load->set, one->source)->shown,
+                                 one->entry ? ": " : "", one->entry ? one->entry : "");
+    }
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%llu file%s or archive entr%s not loaded:%s%s\n--skip-other accepts that; "
+                        "--include picks files, or entries of the archives named, by name",
+                        (unsigned long long)others->count, others->count == 1 ? "" : "s",
+                        others->count == 1 ? "y is" : "ies are", list,
+                        others->count > IN_MESSAGE_MAX ? "\n  ..." : "");
+}
+
+void sl_others_record(const sl_load *load, bson_t *record) {
+    const sl_others *others = &load->others;
+    bson_t section, array, item;
+    if (others->count == 0)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(record, "notLoaded", &section);
+    BSON_APPEND_INT64(&section, "count", (int64_t)others->count);
+    BSON_APPEND_ARRAY_BEGIN(&section, "items", &array);
+    for (size_t i = 0; i < others->kept_count; i++) {
+        const sl_other *one = &others->kept[i];
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        BSON_APPEND_UTF8(&item, "path", sl_source_set_at(load->set, one->source)->shown);
+        if (one->entry)
+            BSON_APPEND_UTF8(&item, "entry", one->entry);
+        BSON_APPEND_UTF8(&item, "reason", one->reason);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(&section, &array);
+    bson_append_document_end(record, &section);
+}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and entries of archives that a load does not take are listed, and end it with exit code 3
+unless --skip-other is given."""
+import pathlib
+import subprocess
+import sys
+import unittest
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import archive_making as making  # noqa: E402
+import support  # noqa: E402
+from support import HEADER, ROW  # noqa: E402
+
+RESULTS = "".join([HEADER, "\n", *(ROW.format(id=n) + "\n" for n in range(1, 4))]).encode()
+ITEMS = b"test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n"
+ENTRIES = [("results.csv", RESULTS), (".hidden.csv", RESULTS), ("__MACOSX/x.csv", RESULTS),
+           ("empty.csv", b""), ("items.csv", ITEMS), ("readme.txt", b"Read me. This is no data.\n"),
+           ("guide.pdf", b"%PDF-1.4"), ("more.csv", RESULTS)]
+OTHERS = {"items.csv": "holds test items, not test results", "readme.txt": "", "guide.pdf": "PDF"}
+
+
+class Case(support.Case):
+    def load(self, *words, code, stdin=b""):
+        work = self.scratch / f"work-{next(self._counter)}"
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
+                                 *words, code=code, stdin=stdin)
+        return outcome, work
+
+    def archives(self):
+        (self.scratch / "a.zip").write_bytes(making.zip_of(ENTRIES))
+        (self.scratch / "a.tar").write_bytes(making.tar(ENTRIES))
+        (self.scratch / "a.tar.gz").write_bytes(making.gzip.compress(making.tar(ENTRIES)))
+        return [self.scratch / name for name in ("a.zip", "a.tar", "a.tar.gz")]
+
+
+class Archives(Case):
+    def assert_listed(self, outcome, work, path):
+        self.assert_accounting(work, inserted=6)
+        found = support.run_record(work)["notLoaded"]
+        self.assertEqual(found["count"], len(OTHERS))
+        self.assertEqual(sorted((item["path"], item["entry"]) for item in found["items"]),
+                         sorted((str(path), name) for name in OTHERS))
+        for item in found["items"]:
+            self.assertIn(OTHERS[item["entry"]], item["reason"])
+            self.assertIn(f"{path}: {item['entry']}: not loaded: ", outcome.err)
+        self.assertRegex(outcome.err, r"files and entries not loaded +3\n")
+        log = (work / "shardload.log").read_text()
+        for name in (".hidden.csv", "__MACOSX/x.csv"):
+            self.assertIn(f"{name}: hidden; passed over", log)
+            self.assertNotIn(name, outcome.text)
+
+    def test_entries_that_are_not_loaded(self):
+        for path in self.archives():
+            for threads in (1, 3):
+                with self.subTest(path.name, threads=threads):
+                    outcome, work = self.load("-j", threads, path, code=support.EXIT_SOURCE)
+                    self.assert_listed(outcome, work, path)
+                    self.assertRegex(outcome.err, r"3 files or archive entries are not loaded:\n"
+                                     r"(?s:.*)items.csv\n(?s:.*)--skip-other")
+                    self.assertEqual(support.run_record(work)["exitCode"], support.EXIT_SOURCE)
+                    outcome, work = self.load("-j", threads, "--skip-other", path,
+                                              code=support.EXIT_OK)
+                    self.assert_listed(outcome, work, path)
+
+    def test_in_a_pipe(self):
+        for path in self.archives():
+            with self.subTest(path.name):
+                for words, code in (([], support.EXIT_SOURCE), (["--skip-other"], support.EXIT_OK)):
+                    outcome, work = self.load(*words, "-", code=code, stdin=path.read_bytes())
+                    self.assert_listed(outcome, work, "-")
+
+    def test_entries_in_front_of_the_first_one_that_is_loaded(self):
+        path = self.scratch / "front.zip"
+        path.write_bytes(making.zip_of([("0.pdf", b"%PDF-1.4"), ("1.csv", RESULTS)]))
+        for words in ([path], ["-"]):
+            outcome, _ = self.load(*words, code=support.EXIT_SOURCE, stdin=path.read_bytes())
+            self.assertEqual(outcome.err.count("0.pdf: not loaded"), 1, outcome.err)
+
+    def test_include_names_what_is_wanted(self):
+        for path in self.archives():
+            self.load("--include", "[rm]*e*s*.csv", path, code=support.EXIT_OK)
+
+    def test_links_in_a_zip_are_no_entries(self):
+        path = self.scratch / "links.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("1.csv", RESULTS)
+            link = zipfile.ZipInfo("link.csv")
+            link.create_system, link.external_attr = 3, 0o120777 << 16
+            archive.writestr(link, "1.csv")
+        _, work = self.load(path, code=support.EXIT_OK)
+        self.assert_accounting(work, inserted=3)
+
+    def test_inspect_and_plan_list_them(self):
+        for path in self.archives():
+            outcome = self.shardload("inspect", path)
+            for name, reason in OTHERS.items():
+                self.assertRegex(outcome.out, rf"(?m)^  not loaded: {name}: .*{reason}")
+            outcome = self.shardload("plan", path, code=support.EXIT_SOURCE)
+            self.assertIn("a load would refuse: 3 files or archive entries", outcome.err)
+            self.shardload("plan", "--skip-other", path)
+
+    def test_of_very_many_some_are_shown_and_all_are_counted(self):
+        path = self.scratch / "many.zip"
+        path.write_bytes(making.zip_of([("0.csv", RESULTS)] + [(f"n{n}.txt", b"no\n")
+                                                               for n in range(1, 1201)]))
+        outcome, work = self.load(path, code=support.EXIT_SOURCE)
+        found = support.run_record(work)["notLoaded"]
+        self.assertEqual((found["count"], len(found["items"])), (1200, 1000))
+        self.assertEqual(outcome.err.count("not loaded: "), 20)
+        self.assertEqual((work / "shardload.log").read_text().count("not loaded: "), 1200)
+
+
+class Folders(Case):
+    def test_nothing_is_begun_when_a_file_is_not_recognised(self):
+        folder = self.scratch / "in"
+        folder.mkdir()
+        (folder / "1.csv").write_bytes(RESULTS)
+        (folder / "empty.csv").write_bytes(b"")
+        (folder / ".hidden").write_bytes(RESULTS)
+        self.load(folder, code=support.EXIT_OK)
+        (folder / "readme.md").write_bytes(b"Notes.\n")
+        (folder / "x.pdf").write_bytes(b"%PDF-1.4")
+        outcome, work = self.load(folder, code=support.EXIT_SOURCE)
+        self.assertFalse(work.exists())
+        self.assertRegex(outcome.err, rf"2 files or archive entries are not loaded:\n  {folder}/"
+                         rf"readme.md\n  {folder}/x.pdf\n--skip-other")
+        outcome, work = self.load("--skip-other", folder, code=support.EXIT_OK)
+        self.assert_accounting(work, inserted=3)
+        self.assertEqual([item["path"] for item in support.run_record(work)["notLoaded"]["items"]],
+                         [f"{folder}/readme.md", f"{folder}/x.pdf"])
+        self.assertIn(".hidden: hidden; passed over", (work / "shardload.log").read_text())
+        self.load("--include", "*.csv", folder, code=support.EXIT_OK)
+        outcome = self.shardload("inspect", folder)
+        self.assertRegex(outcome.out, rf"{folder}/readme.md\n  not loaded: in no known format")
+
+
+class Memory(Case):
+    """Measured as the largest resident size of the program, by the kernel."""
+
+    def peak(self, path):
+        """Peak bytes of a load of this archive."""
+        script = ("import resource, subprocess, sys; "
+                  "code = subprocess.run(sys.argv[1:], stdout=2).returncode; "
+                  "print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+        done = subprocess.run([sys.executable, "-c", script, support.program("shardload"), "load",
+                               "--sink", "null", "--progress", "none", "-j", "2", "--work-dir",
+                               self.scratch / f"work-{next(self._counter)}", path],
+                              capture_output=True, text=True, check=True, timeout=support.LIMIT)
+        code, kibibytes = map(int, done.stdout.split())
+        self.assertEqual(code, 0, done.stderr)
+        return kibibytes << 10
+
+    @unittest.skipIf("address" in str(support.os.environ.get("SHARDLOAD_BUILD")),
+                     "sanitizers keep freed memory")
+    def test_many_entries_take_no_more_memory_than_some(self):
+        text = b"id|name\n1|x\n2|y\n"
+        peaks = {}
+        for count in (20_000, 200_000):
+            making.write_many(self.scratch / "a.tar", self.scratch / "a.zip", count, text)
+            for name in ("a.tar", "a.zip"):
+                peaks[name, count] = self.peak(self.scratch / name)
+        for name in ("a.tar", "a.zip"):
+            few, many = peaks[name, 20_000], peaks[name, 200_000]
+            self.assertLess(many - few, 12 << 20, f"{name}: {few} bytes, then {many}")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load of an archive that holds other entries than records of one kind: it fails, is completed on
+request, and the sources are not taken for loaded before."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import archive_making as making  # noqa: E402
+import support  # noqa: E402
+from support import HEADER, ROW  # noqa: E402
+
+RESULTS = [HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(first, first + 100))
+           for first in (1, 1001)]
+ITEMS = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n"
+
+
+class AnyServer:
+    def archive(self):
+        path = self.scratch / "year.zip"
+        path.write_bytes(making.zip_of([("results.csv", RESULTS[0].encode()),
+                                        ("items.csv", ITEMS.encode()),
+                                        ("more.csv", RESULTS[1].encode())]))
+        return path
+
+    def states(self):
+        return [entry["state"] for entry in self.database["t.sources"].find({"state": {"$exists": 1}})]
+
+    def test_items_beside_results(self):
+        path = self.archive()
+        outcome, work = self.load(path, code=support.EXIT_SOURCE)
+        self.assertIn(f"{path}: items.csv: not loaded: holds ", outcome.err)
+        self.assertIn("--skip-other", outcome.err)
+        self.assertIn("--resume", outcome.err)
+        record = support.run_record(work)
+        self.assertEqual(record["exitCode"], support.EXIT_SOURCE)
+        self.assertEqual([item["entry"] for item in record["notLoaded"]["items"]], ["items.csv"])
+        self.assertNotIn("loaded", self.states())
+        # Still so when it is resumed, until that is accepted.
+        words = ["load", *self.target(), "--work-dir", work, "--progress", "none", "--resume"]
+        self.shardload(*words, path, code=support.EXIT_SOURCE)
+        self.assertNotIn("loaded", self.states())
+        self.shardload(*words, "--skip-other", path)
+        self.assertEqual(self.states(), ["loaded"])
+        self.assertEqual(self.database.t.count_documents({}), 200)
+        outcome, _ = self.load("--skip-other", path, code=support.EXIT_SOURCE)
+        self.assertIn("loaded into", outcome.err)
+
+    def test_verify_reports_them(self):
+        path = self.archive()
+        self.load("--skip-other", path)
+        for words in ([], ["--content"]):
+            outcome = self.shardload("verify", *self.target(), *words, "--work-dir",
+                                     self.scratch / "verify", path, code=support.EXIT_SOURCE)
+            self.assertIn(f"{path}: items.csv: not loaded: holds ", outcome.err)
+            record = support.json.loads((self.scratch / "verify" / "verify.json").read_text())
+            self.assertEqual(record["notLoaded"]["count"], 1)
+            self.assertIs(record["verification"]["ok"], True)
+            self.assertEqual(record["exitCode"], support.EXIT_SOURCE)
+            self.shardload("verify", *self.target(), *words, "--skip-other", path)
+
+    def test_a_folder_is_refused_before_anything_is_dropped(self):
+        folder = self.scratch / "in"
+        folder.mkdir()
+        (folder / "1.csv").write_text(RESULTS[0])
+        self.load(folder)
+        (folder / "readme.md").write_text("Notes.\n")
+        outcome, work = self.load("--drop", folder, code=support.EXIT_SOURCE)
+        self.assertIn("readme.md", outcome.err)
+        self.assertFalse(work.exists())
+        self.assertEqual(self.database.t.count_documents({}), 100)
+        self.load("--drop", "--skip-other", folder)
+        self.assertEqual(self.database.t.count_documents({}), 100)
+
+
+class Sharded(AnyServer, support.ClusterCase):
+    pass
+
+
+class Standalone(AnyServer, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
