@@ -30,13 +30,12 @@
 
 #define RAW_REJECTS "the raw rejects"
 
-/* An entry of a reject_list: this, then the reason and the record. */
+/* An entry of a reject_list: this, then the reason, the record and the column's name. */
 typedef struct sl_entry {
     uint64_t offset;
     uint32_t line;
     uint32_t reason_length;
-    size_t record_length;
-    const char *column;
+    size_t record_length, column_length;
 } sl_entry;
 
 typedef struct sl_early_block {
@@ -72,10 +71,11 @@ struct sl_reject_files {
 };
 
 bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
-    sl_entry made = {.offset = reject->offset, .line = reject->line, .column = reject->column,
+    sl_entry made = {.offset = reject->offset, .line = reject->line,
                   .reason_length = (uint32_t)strlen(reject->reason),
-                  .record_length = reject->record.length};
-    size_t need = sizeof made + made.reason_length + made.record_length;
+                  .record_length = reject->record.length,
+                  .column_length = reject->column ? strlen(reject->column) : 0};
+    size_t need = sizeof made + made.reason_length + made.record_length + made.column_length;
     need = (need + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
     if (list->room - list->used < need) {
         size_t room = (list->room + need) * 2;
@@ -90,6 +90,9 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
     memcpy(at + sizeof made, reject->reason, made.reason_length);
     if (made.record_length > 0)
         memcpy(at + sizeof made + made.reason_length, reject->record.bytes, made.record_length);
+    if (made.column_length > 0) /* its owner, an entry's dialect, may be gone when it is written */
+        memcpy(at + sizeof made + made.reason_length + made.record_length, reject->column,
+               made.column_length);
     list->used += need;
     list->count++;
     return true;
@@ -187,10 +190,10 @@ static void keep_reason(sl_reject_files *rejects, const char *why) {
 }
 
 static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line,
-                    uint64_t offset, const char *named, sl_text reason, sl_text record) {
+                    uint64_t offset, sl_text named, sl_text reason, sl_text record) {
     const sl_source *from = sl_source_set_at(rejects->set, source);
     char path[PATH_MAX + 1024], column[300];
-    sl_text_printable(sl_text_of(named ? named : ""), column, sizeof column);
+    sl_text_printable(named, column, sizeof column);
     rejects->written++;
     if (rejects->table) {
         snprintf(path, sizeof path, "%s%s%s", from->path, member ? ": " : "",
@@ -252,13 +255,14 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
         memcpy(&one, list->bytes + at, sizeof one);
         sl_text reason = {list->bytes + at + sizeof one, one.reason_length};
         sl_text record = {reason.bytes + reason.length, one.record_length};
+        sl_text column = {record.bytes + record.length, one.column_length};
         bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
         put_row(rejects, block->source, block->member,
-                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, one.column,
+                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, column,
                 reason, record);
         if (!refused && !put_raw(rejects, block->source, record, error))
             return false;
-        size_t size = sizeof one + reason.length + record.length;
+        size_t size = sizeof one + reason.length + record.length + column.length;
         at += (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
     }
     return list->used == 0 || (flush(rejects->table, "rejects.tsv", error) &&
