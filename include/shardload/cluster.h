@@ -40,6 +40,9 @@ void sl_topology_destroy(sl_topology *topology);
 
 /* ---- prepare.c: the target collection ---- */
 
+/* A collection's UUID as 32 hexadecimal digits. */
+#define SL_UUID_ROOM 33
+
 typedef struct sl_target {
     const char *database;
     const char *collection;
@@ -47,6 +50,9 @@ typedef struct sl_target {
     const char *compressor; /* none, snappy, zlib, zstd; NULL for the server's default */
     bool clustered;         /* clustered index on _id (5.3 and later) */
     const bson_t *shard_key; /* on a sharded cluster; NULL leaves it unsharded */
+    /* Set by identity.c for a load; commands then reach this collection and no other of its name. */
+    char uuid[SL_UUID_ROOM]; /* "" until it has been read */
+    bool by_uuid;            /* the server takes it in commands */
 } sl_target;
 
 /* Is the key {_id: 1}? */
@@ -100,15 +106,44 @@ bool sl_database_home(sl_connection *connection, const sl_target *target,
 bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
                      sl_error *error);
 
-/* The UUID of the collection, as 32 hexadecimal digits: another one when it has been dropped and
- * made anew. "" when there is no such collection. */
-#define SL_UUID_ROOM 33
+/* The UUID of the collection: another one when it has been dropped and made anew. "" when there is
+ * no such collection. */
 bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uuid[SL_UUID_ROOM],
                     sl_error *error);
 
 /* Is there a collection (or a view) of this name? */
 bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *exists,
                       sl_error *error);
+
+/* ---- identity.c: the collection by its UUID ---- */
+
+/* The server's code for a command whose `collectionUUID` is not that of the collection's name. */
+#define SL_CODE_COLLECTION_UUID_MISMATCH 361
+
+/* Finds out whether the server takes `collectionUUID` in commands, and sets `by_uuid`. The collection
+ * need not exist. */
+bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_error *error);
+/* Reads `uuid`. The collection must exist. */
+bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *error);
+/* Appends `collectionUUID` to a command, or to the options of an insert or a find, where the server
+ * takes it and the UUID is known; else nothing. */
+void sl_target_append_uuid(const sl_target *target, bson_t *command);
+/* Sets the error that the collection was dropped, replaced or renamed since `uuid` was read: asks
+ * through `client` what has its name and its UUID now. Returns false. */
+bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error);
+/* Is the collection of that name still the one with `uuid`? Else sl_target_replaced's error. */
+bool sl_target_check(sl_connection *connection, const sl_target *target, sl_error *error);
+
+/* ---- inserts.c ---- */
+
+/* Waits for up to about half a minute until no server runs an insert into the target. False with an
+ * error that names one of the inserts when the time is over. A user who may not see them gets a
+ * warning instead. */
+bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_error *error);
+
+/* Documents that match a filter of _id, without orphans. */
+bool sl_count_matching(sl_connection *connection, const sl_target *target, const bson_t *filter,
+                       uint64_t *count, sl_error *error);
 
 /* Documents with minimum <= _id < maximum, without orphans. */
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
@@ -212,6 +247,11 @@ void sl_direct_close(sl_direct *direct); /* NULL is fine */
  * Any thread. */
 mongoc_client_t *sl_direct_borrow(sl_direct *direct, uint32_t shard);
 void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client);
+
+/* Has the shard, called `name`, no other collection of the target's name than the one with its
+ * `uuid`? With `wanted` it must have that one. (identity.c) */
+bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
+                           const sl_target *target, bool wanted, sl_error *error);
 
 /* The chunk map, read while nothing moves; what sl_direct_check compares with. */
 bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map **map,

@@ -20,6 +20,7 @@ typedef enum sl_exit {
 typedef struct sl_error {
     sl_exit code;       /* SL_EXIT_OK while nothing is wrong */
     char message[1200]; /* one line or a few: what, where, why, what to do. NUL-ended */
+    bool no_resume;     /* of a load: --resume cannot complete it, and the message says what can */
 } sl_error;
 
 /* Sets `error` (may be NULL) from a printf format. Always returns false, so that a failing

@@ -73,6 +73,7 @@ typedef struct sl_load_config {
     uint64_t rejects_max;        /* UINT64_MAX: no limit */
     double rejects_max_share;    /* of all records, 0..1; 1: no limit */
     bool verify;
+    bool allow_other_writers; /* documents of no source may come and go while it loads */
     sl_progress_kind progress;
 
     /* Which share of the sources' blocks is loaded, above 0; 1 is all of them. They are spread

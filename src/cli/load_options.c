@@ -163,7 +163,10 @@ const sl_option_row sl_load_rows[] = {
     {"max-problems", 0, SL_OPTION_COUNT, "N", "100", NULL, 0, 1000000000, VERIFY, "Verification",
      "How many problems to show; with --work-dir all of them are in problems.tsv.", false, NULL},
     {"no-verify", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD | PLAN, "Delivery",
-     "Do not count the documents of each range at the end.", false, NULL},
+     "Do not count the documents of each range, and those of no source, at the end.", false, NULL},
+    {"allow-other-writers", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD, "Delivery",
+     "Another program writes to the collection while it is loaded: documents of no source that come or "
+     "go meanwhile are reported, instead of ending the load with exit code 5.", false, NULL},
 
     {"shards", 0, SL_OPTION_COUNT, "N", "1", NULL, 1, 4096, PLAN, "Plan",
      "Without --uri: lay out for this many shards, all empty.", false, NULL},

@@ -325,6 +325,7 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
     if (config->resume && config->sink != SL_SINK_CLUSTER)
         sl_option_problem(error, "--resume is for loads into a cluster: other sinks begin anew");
     config->verify = !sl_option_flag(options, "no-verify");
+    config->allow_other_writers = sl_option_flag(options, "allow-other-writers");
 }
 
 bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error) {

@@ -333,6 +333,13 @@ sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, s
         return SL_OWNERS_UNKNOWN;
     if (sharded && memcmp(&now, &direct->begun, sizeof now) == 0)
         return SL_OWNERS_SAME;
+    if (memcmp(now.uuid, direct->begun.uuid, sizeof now.uuid) != 0) {
+        mongoc_client_pool_t *routers = direct->asking[direct->topology->count];
+        mongoc_client_t *client = mongoc_client_pool_pop(routers);
+        sl_target_replaced(client, target, error);
+        mongoc_client_pool_push(routers, client);
+        return SL_OWNERS_CHANGED;
+    }
     sl_error_set(error, SL_EXIT_CLUSTER,
                  "chunks of %s.%s have been moved to other shards while batches went straight to "
                  "them: the last ones may stand where nobody looks for them. Let nothing move "

@@ -29,6 +29,11 @@ mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool
  * understood. Destroy it. */
 mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like);
 
+/* ---- identity.c ---- */
+
+/* The digits of a UUID; "" when the field holds none. */
+void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]);
+
 /* ---- privileges.c ---- */
 
 /* Puts a server's message of error 13, Unauthorized, into words: which privilege is missing on what,

@@ -62,14 +62,8 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
             bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.clusteredIndex", &inner);
     }
     if (found->there && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner) &&
-        BSON_ITER_HOLDS_BINARY(&inner)) {
-        const uint8_t *bytes;
-        uint32_t length;
-        bson_iter_binary(&inner, NULL, &length, &bytes);
-        for (uint32_t i = 0; i < length && i < 16; i++)
-            snprintf(found->uuid + 2 * i, 3, "%02x", bytes[i]);
-    }
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner))
+        sl_uuid_of(&inner, found->uuid);
     bson_destroy(&reply);
     bson_destroy(list);
     return ok;

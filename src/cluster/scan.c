@@ -33,6 +33,7 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
                                BCON_UTF8("majority"), "}");
     if (ids_only)
         BCON_APPEND(options, "projection", "{", "_id", BCON_INT32(1), "}");
+    sl_target_append_uuid(target, options);
     mongoc_collection_t *collection =
         mongoc_client_get_collection(client, target->database, target->collection);
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
@@ -45,7 +46,10 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
     bson_error_t why = {0};
     sl_scan_result result = SL_SCAN_DONE;
     if (mongoc_cursor_error(cursor, &why)) {
-        sl_error_from_driver(error, "reading documents back", &why);
+        if (why.domain == MONGOC_ERROR_SERVER && why.code == SL_CODE_COLLECTION_UUID_MISMATCH)
+            sl_target_replaced(client, target, error);
+        else
+            sl_error_from_driver(error, "reading documents back", &why);
         result = is_transient(&why) ? SL_SCAN_AGAIN : SL_SCAN_FAILED;
     }
     mongoc_cursor_destroy(cursor);

@@ -147,6 +147,14 @@ typedef enum sl_ending {
     SL_ENDED_ALL_REJECTED,
 } sl_ending;
 
+/* ---- outside.c: documents of no source that the registry knows ---- */
+
+typedef struct sl_outside {
+    bool known;
+    uint64_t numbers, others; /* by the type of their _id */
+    size_t sources;           /* that the registry knew then */
+} sl_outside;
+
 /* ---- the load ---- */
 
 typedef struct sl_load {
@@ -169,6 +177,8 @@ typedef struct sl_load {
     uint32_t parts;   /* that the load is shared in: of --part, or shards; 0: not, or not yet */
     bool *ours;       /* with --only-shards, once it is connected: is it one of these, per shard */
     bool target_gone; /* there was no such collection, whatever the registry says */
+    bool created;     /* this load has created the collection */
+    sl_outside outside, outside_now; /* before the first document was sent; at the end */
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored; /* or never stopped */
@@ -387,6 +397,16 @@ size_t sl_delivery_room(const sl_load *load);
 /* The locks and conditions of a load, which begins as all zero but for its config; and its pace. */
 void sl_load_init_locks(sl_load *load);
 void sl_load_destroy_locks(sl_load *load);
+
+/* target.c */
+
+/* Before the target is prepared: finds out how it can be named, and where only by name waits until
+ * no insert of a loader that was killed is running. */
+bool sl_target_begin(sl_load *load, sl_error *error);
+/* On the direct route: has each shard the collection with the target's UUID, or none? */
+bool sl_target_check_shards(sl_load *load, sl_error *error);
+/* Is the collection of that name still the one that was prepared, on the shards too? */
+bool sl_target_is_ours(sl_load *load, sl_error *error);
 
 /* route.c */
 

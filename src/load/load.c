@@ -76,8 +76,8 @@ void sl_load_fail(sl_load *load, const sl_error *error) {
 }
 
 /* A load that ended early, for whatever reason, once documents may have been sent. */
-static void say_how_to_complete(const sl_load *load) {
-    if (load->config->part_of_trial) /* whose command is another one */
+static void say_how_to_complete(const sl_load *load, const sl_error *why) {
+    if (why->no_resume || load->config->part_of_trial) /* whose command is another one */
         return;
     if (load->config->sink == SL_SINK_BSON)
         sl_log_warning("what was written is not complete");
@@ -111,7 +111,7 @@ static void on_second_signal(void *context) {
         sl_log_error("%s", error.message);
     if (!load->config->part_of_trial)
         sl_log_warning("stopped at once");
-    say_how_to_complete(load);
+    say_how_to_complete(load, &error);
 }
 
 static bool not_interrupted(sl_error *error) {
@@ -215,7 +215,6 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
 static bool prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
-    bool created;
     load->target = (sl_target){.database = config->database, .collection = config->collection,
                                .drop = config->drop && !load->resumed, .compressor = config->compressor,
                                .clustered = config->clustered,
@@ -229,7 +228,9 @@ static bool prepare(sl_load *load, sl_error *error) {
     atomic_store(&load->begun, true);
     if (!not_interrupted(error) || !pause_balancer(load, error))
         return false;
-    if (!sl_prepare_target(load->connection, &load->target, &created, error) ||
+    if (!sl_target_begin(load, error) ||
+        !sl_prepare_target(load->connection, &load->target, &load->created, error) ||
+        !sl_target_identify(load->connection, &load->target, error) ||
         !sl_sources_number_by_registry(load, error) || !sl_resume_target(load, error) ||
         !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
@@ -245,7 +246,7 @@ static bool prepare(sl_load *load, sl_error *error) {
             return false;
         load->placing_seconds = sl_seconds_since(start);
     }
-    if (!sl_route_read_map(load, error))
+    if (!sl_route_read_map(load, error) || !sl_target_check_shards(load, error))
         return false;
     sl_parts_choose_blocks(load);
     if (sharded)
@@ -320,6 +321,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
 
 static bool build_indexes(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
+    if (config->index_count > 0 && !sl_target_is_ours(load, error))
+        return false;
     for (size_t i = 0; i < config->index_count; i++) {
         char *json = bson_as_relaxed_extended_json(config->indexes[i], NULL);
         sl_log_info("building index %s", json);
@@ -339,7 +342,8 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 }
 
 static bool verify(sl_load *load, sl_error *error) {
-    if (load->config->verify && !sl_verify_counts(load, error))
+    if (!sl_target_is_ours(load, error) ||
+        (load->config->verify && !sl_verify_counts(load, error)))
         return false;
     if (load->config->sample < 1)
         return true;
@@ -450,7 +454,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
 
     if (!ok) { /* said before the balancer is put back, which may have to wait for a server */
         sl_log_error("%s", error.message);
-        say_how_to_complete(&load);
+        say_how_to_complete(&load, &error);
     }
     sl_error restoring = {0};
     if (!put_balancer_back(&restoring))

@@ -4,7 +4,7 @@
  * The journal begins with three documents:
  *
  *   {begun: <date>, options: {...}, sources: [{path, fingerprint, ...}]}   before anything is changed
- *   {target: <uuid of the collection>, numbers: [...]}                     before the first document
+ *   {target: <uuid of the collection>, numbers: [...], outside: {...}}     before the first document
  *   {finished: <date>, rejects: <number>}               when all is verified, and run.json written
  *
  * and has its blocks between the last two. A load that is resumed must have the same sources, the
@@ -27,6 +27,8 @@
 #include <shardload/log.h>
 #include <shardload/md5.h>
 #include <shardload/text.h>
+
+#include "outside.h"
 
 typedef struct sl_past {
     bson_t *begun, *target, *finished; /* NULL until read */
@@ -314,12 +316,7 @@ static bool same_numbers(const sl_load *load) {
     return true;
 }
 
-bool sl_resume_find_target(sl_load *load, sl_error *error) {
-    char uuid[SL_UUID_ROOM];
-    if (!load->resumed)
-        return true;
-    if (!sl_target_uuid(load->connection, &load->target, uuid, error))
-        return false;
+static bool same_target(const sl_load *load, const char *uuid, sl_error *error) {
     return strcmp(uuid, text_of(load->past->target, "target")) == 0 ||
            other_load(load, SL_EXIT_CLUSTER,
                       uuid[0] ? "the collection has been dropped and made anew since; load without "
@@ -328,20 +325,30 @@ bool sl_resume_find_target(sl_load *load, sl_error *error) {
                                 "another --work-dir", error);
 }
 
-bool sl_resume_target(sl_load *load, sl_error *error) {
+bool sl_resume_find_target(sl_load *load, sl_error *error) {
     char uuid[SL_UUID_ROOM];
-    if (load->resumed)
-        return same_numbers(load) ||
-               other_load(load, SL_EXIT_CLUSTER,
-                          "the registry beside the collection now has other numbers for the "
-                          "sources; load without --resume, into another --work-dir", error);
-    if (!load->journal)
-        return true;
-    if (!sl_target_uuid(load->connection, &load->target, uuid, error))
+    return !load->resumed || (sl_target_uuid(load->connection, &load->target, uuid, error) &&
+                              same_target(load, uuid, error));
+}
+
+bool sl_resume_target(sl_load *load, sl_error *error) {
+    if (load->resumed) {
+        if (!same_target(load, load->target.uuid, error))
+            return false;
+        if (!same_numbers(load))
+            return other_load(load, SL_EXIT_CLUSTER,
+                              "the registry beside the collection now has other numbers for the "
+                              "sources; load without --resume, into another --work-dir", error);
+        sl_outside_recall(load, load->past->target);
+    }
+    if (!sl_outside_count(load, load->created, error))
         return false;
+    if (load->resumed || !load->journal)
+        return true;
     bson_t document = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&document, "target", uuid);
+    BSON_APPEND_UTF8(&document, "target", load->target.uuid);
     append_numbers(&document, load);
+    sl_outside_append(load, &document);
     bool ok = sl_journal_write(load->journal, &document, error);
     bson_destroy(&document);
     return ok;

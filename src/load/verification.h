@@ -8,6 +8,7 @@
 
 #include "compare.h"
 #include "engine.h"
+#include "gaps.h"
 
 /* ---- problems.c: what is wrong, document by document ---- */
 
@@ -47,11 +48,6 @@ typedef struct sl_range_account {
     _Atomic uint64_t expected, found, missing, different, extra;
     _Atomic uint64_t expected_hash, found_hash;
 } sl_range_account;
-
-/* Ids from minimum to before maximum. */
-typedef struct sl_interval {
-    int64_t minimum, maximum;
-} sl_interval;
 
 typedef struct sl_verification {
     sl_load *load;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verification by counting: each range of ids must hold exactly the documents that this load put
- * there or found there. Of a load that is shared by shards, those of other loaders are not looked
+ * there or found there, and outside of all sources (outside.h) nothing may have changed. Of a load that is shared by shards, those of other loaders are not looked
  * at; where it is shared by parts, each of which is in every range, none can hold fewer. The last
  * loader counts for all (parts.c). */
 #include "engine.h"
@@ -12,6 +12,8 @@
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/text.h>
+
+#include "outside.h"
 
 /* The source that a range belongs to, for messages; the first one when there are several. */
 static const char *source_name(const sl_load *load, const sl_range *range) {
@@ -72,7 +74,10 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
         bson_append_document_end(&ranges, &item);
     }
     bson_append_array_end(&section, &ranges);
-    BSON_APPEND_BOOL(&section, "ok", ok && missing == 0 && extra == 0);
+    ok = ok && sl_outside_count_again(load, &section, error);
+    BSON_APPEND_BOOL(&section, "ok", ok && missing == 0 && extra == 0 &&
+                                         (load->config->allow_other_writers ||
+                                          sl_outside_is_unchanged(load)));
     bson_append_document_end(record, &section);
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,
@@ -80,5 +85,5 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
                             "(see the ranges above); has something else written to %s.%s?",
                             (unsigned long long)missing, (unsigned long long)extra,
                             load->target.database, load->target.collection);
-    return ok;
+    return ok && sl_outside_judge(load, error);
 }

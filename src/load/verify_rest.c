@@ -7,7 +7,6 @@
  * is one find, mostly an empty one: about 256 for a large source, one for a small one. */
 #include "verification.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include <shardload/clock.h>
@@ -54,17 +53,10 @@ static bool cover_sources(sl_verification *verification) {
     for (size_t i = 0; ok && i < verification->registered_count; i++) {
         uint32_t number = verification->registered[i];
         if (!ours[number] || !verification->content)
-            ok = sl_verification_cover(verification,
-                                       (sl_interval){sl_stripe_first_id(number, 0),
-                                                     sl_stripe_first_id(number, SL_STRIPES)});
+            ok = sl_verification_cover(verification, sl_interval_of_source(number));
     }
     free(ours);
     return ok;
-}
-
-static int by_minimum(const void *a, const void *b) {
-    int64_t x = ((const sl_interval *)a)->minimum, y = ((const sl_interval *)b)->minimum;
-    return (x > y) - (x < y);
 }
 
 typedef struct sl_rest {
@@ -120,73 +112,29 @@ static bool scan(sl_verification *verification, mongoc_client_t *client, const b
     return result == SL_SCAN_DONE;
 }
 
-/* Numbers from `*low` on and below `*high`, fractions too. NULL: no bound. */
-static bool scan_gap(sl_verification *verification, mongoc_client_t *client, const int64_t *low,
-                     const int64_t *high, sl_error *error) {
-    bson_t filter = BSON_INITIALIZER, bounds;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &bounds);
-    if (low)
-        BSON_APPEND_INT64(&bounds, "$gte", *low);
-    else
-        BSON_APPEND_DOUBLE(&bounds, "$gte", -INFINITY);
-    if (high)
-        BSON_APPEND_INT64(&bounds, "$lt", *high);
-    bson_append_document_end(&filter, &bounds);
-    bool ok = scan(verification, client, &filter, error);
-    bson_destroy(&filter);
-    return ok;
-}
+typedef struct sl_looking {
+    sl_verification *verification;
+    mongoc_client_t *client;
+    int64_t told; /* when progress was shown last, by sl_clock_ns */
+} sl_looking;
 
-/* Ids that are no numbers, or NaN, which is neither above nor below any. By type, because a
- * comparison sees one type only. */
-static bool scan_other_types(sl_verification *verification, mongoc_client_t *client,
-                             sl_error *error) {
-    static const int32_t types[] = {-1, 2, 3, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 17, 127};
-    bson_t filter = BSON_INITIALIZER, any, one, id, list;
-    BSON_APPEND_ARRAY_BEGIN(&filter, "$or", &any);
-    BSON_APPEND_DOCUMENT_BEGIN(&any, "0", &one);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "_id", &id);
-    BSON_APPEND_ARRAY_BEGIN(&id, "$type", &list);
-    for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_INT32(&list, key, types[i]);
+static bool look(void *context, const sl_gap *gap, sl_error *error) {
+    sl_looking *looking = context;
+    if (sl_seconds_since(looking->told) > 3) {
+        sl_log_info("looking between the blocks: %.0f %%", 100 * gap->share);
+        looking->told = sl_clock_ns();
     }
-    bson_append_array_end(&id, &list);
-    bson_append_document_end(&one, &id);
-    bson_append_document_end(&any, &one);
-    BCON_APPEND(&any, "1", "{", "_id", BCON_DOUBLE((double)NAN), "}");
-    bson_append_array_end(&filter, &any);
-    bool ok = scan(verification, client, &filter, error);
-    bson_destroy(&filter);
-    return ok;
+    return scan(looking->verification, looking->client, gap->filter, error);
 }
 
 bool sl_verify_rest(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     if (!cover_sources(verification))
         return sl_error_memory(error, "looking between the sources");
-    const sl_interval *covered = verification->covered;
-    size_t count = verification->covered_count;
-    qsort(verification->covered, count, sizeof *verification->covered, by_minimum);
-    mongoc_client_t *client = sl_connection_borrow(load->connection);
-    int64_t told = sl_clock_ns();
-    const int64_t *low = NULL;
-    bool ok = true;
-    for (size_t i = 0; ok && i < count; i++) {
-        if (sl_seconds_since(told) > 3) {
-            sl_log_info("looking between the blocks: %.0f %%", 100.0 * (double)i / (double)count);
-            told = sl_clock_ns();
-        }
-        if (!low || *low < covered[i].minimum)
-            ok = scan_gap(verification, client, low, &covered[i].minimum, error);
-        if (!low || *low < covered[i].maximum)
-            low = &covered[i].maximum;
-    }
-    ok = ok && scan_gap(verification, client, low, NULL, error) &&
-         scan_other_types(verification, client, error);
-    sl_connection_return(load->connection, client);
+    sl_looking looking = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
+    bool ok = sl_gaps_walk(verification->covered, verification->covered_count, look, &looking,
+                           error);
+    sl_connection_return(load->connection, looking.client);
     return ok;
 }
 

@@ -124,6 +124,7 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     made->look = load->resumed || load->config->again;
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
+    sl_target_append_uuid(&load->target, made->options);
     made->lane_count = load->direct ? load->shards + 1 : 1;
     made->lanes = calloc(made->lane_count, sizeof *made->lanes);
     if (!made->lanes)
@@ -255,6 +256,17 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     return judged;
 }
 
+/* Was the collection dropped or replaced? Then that is so for all documents that follow, too. */
+static bool is_replaced(const bson_error_t *why, const bson_t *reply) {
+    bson_iter_t items;
+    sl_write_error one;
+    bool is = why->domain == MONGOC_ERROR_SERVER && why->code == SL_CODE_COLLECTION_UUID_MISMATCH;
+    for (bool any = sl_reply_errors(reply, &items);
+         !is && any && sl_reply_next_error(&items, &one);)
+        is = one.code == SL_CODE_COLLECTION_UUID_MISMATCH;
+    return is;
+}
+
 static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl_parcel *parcel,
                               const sl_listener *listener, sl_error *error) {
     bson_error_t why = {0};
@@ -265,6 +277,11 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     bool ok = mongoc_collection_insert_many(outlet->lane->collection,
                                             (const bson_t **)parcel->documents, parcel->count,
                                             outlet->options, &body, &why);
+    if (!ok && is_replaced(&why, &body)) {
+        sl_target_mismatch(outlet->load->connection, &outlet->load->target, error);
+        bson_destroy(&body);
+        return UNDELIVERABLE;
+    }
     const sl_reply reply = {ok, &body, &why, parcel->documents, parcel->count};
     switch (sl_reply_judge(&reply, &inserted, error)) {
     case SL_REPLY_COMPLETE:

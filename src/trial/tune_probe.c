@@ -36,7 +36,7 @@ bool sl_tune_was_refused(sl_tune *tune) {
         tune->failure = failure;
         return false;
     }
-    tune->failure = (sl_error){SL_EXIT_OK, ""};
+    tune->failure = (sl_error){0};
     return true;
 }
 
@@ -65,7 +65,7 @@ static bool find_standard(sl_tune *tune, sl_error *error) {
             tune->standard[d] = v;
             if (v == standard || !works(tune, tune->standard))
                 continue;
-            tune->failure = (sl_error){SL_EXIT_OK, ""};
+            tune->failure = (sl_error){0};
             leave_out(tune, d, standard);
             return true;
         }

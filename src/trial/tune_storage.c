@@ -106,7 +106,7 @@ void sl_tune_compare_storage(sl_tune *tune) {
         if (!measure(tune, at, compressors->items[i]) && !tune->interrupted) {
             sl_log_warning("what %s stores is not compared: %s", compressors->items[i],
                            tune->failure.message);
-            tune->failure = (sl_error){SL_EXIT_OK, ""};
+            tune->failure = (sl_error){0};
         }
     }
     tune->interrupted = tune->interrupted || sl_interrupt_requested();

@@ -10,6 +10,7 @@ bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
     if (!error)
         return false;
     error->code = code;
+    error->no_resume = false;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error->message, sizeof error->message, format, arguments);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The identity of the target collection: its UUID.
+ *
+ * A server completes an insert whose client is gone. If the collection has been dropped and created
+ * again in the meantime, an insert that names the collection only by its name puts its documents into
+ * the new one, or creates a collection of that name. So commands carry the UUID too, as
+ * `collectionUUID`, and the server refuses them with error 361 when the name stands for another
+ * collection. Servers before 6.0 (and 6.0 with an older feature compatibility version) do not take
+ * the field; on these inserts.c waits until no insert is running. */
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* ---- commands with a UUID ---- */
+
+static void append_binary(bson_t *document, const char *uuid) {
+    uint8_t bytes[16] = {0};
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        unsigned byte = 0;
+        sscanf(uuid + 2 * i, "%2x", &byte);
+        bytes[i] = (uint8_t)byte;
+    }
+    BSON_APPEND_BINARY(document, "collectionUUID", BSON_SUBTYPE_UUID, bytes, sizeof bytes);
+}
+
+void sl_target_append_uuid(const sl_target *target, bson_t *command) {
+    if (target->by_uuid && target->uuid[0])
+        append_binary(command, target->uuid);
+}
+
+/* Asks with a UUID that no collection has: only a server that reads the field finds a mismatch. */
+bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_error *error) {
+    int32_t code;
+    bson_t find = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&find, "find", target->collection);
+    BSON_APPEND_INT32(&find, "limit", 1);
+    BSON_APPEND_BOOL(&find, "singleBatch", true);
+    append_binary(&find, "00000000000000000000000000000000");
+    sl_cluster_command(connection, target->database, &find, NULL, &code, error);
+    bson_destroy(&find);
+    target->by_uuid = code == SL_CODE_COLLECTION_UUID_MISMATCH;
+    /* Any other refusal is of the field; without a code no server has answered. */
+    return code != 0;
+}
+
+/* ---- what the name and the UUID stand for ---- */
+
+typedef struct identity {
+    char uuid[SL_UUID_ROOM]; /* of the collection with the target's name; "" when there is none */
+    char name[256];          /* of the collection with the target's UUID; "" when there is none */
+} identity;
+
+void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]) {
+    const uint8_t *bytes;
+    uint32_t length;
+    uuid[0] = '\0';
+    if (!BSON_ITER_HOLDS_BINARY(field))
+        return;
+    bson_iter_binary(field, NULL, &length, &bytes);
+    for (uint32_t i = 0; i < length && i < 16; i++)
+        snprintf(uuid + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static bool look_up(mongoc_client_t *client, const sl_target *target, identity *found,
+                    bson_error_t *why) {
+    bson_t reply;
+    bson_iter_t iter, list, field, inner;
+    *found = (identity){.uuid = ""};
+    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "cursor", "{", "batchSize",
+                               BCON_INT32(100000), "}");
+    bool ok = mongoc_client_command_simple(client, target->database, command, NULL, &reply, why);
+    bool any = ok && bson_iter_init(&iter, &reply) &&
+               bson_iter_find_descendant(&iter, "cursor.firstBatch", &field) &&
+               bson_iter_recurse(&field, &list);
+    while (any && bson_iter_next(&list)) {
+        char uuid[SL_UUID_ROOM] = "";
+        if (!bson_iter_recurse(&list, &field) || !bson_iter_find(&field, "name") ||
+            !BSON_ITER_HOLDS_UTF8(&field))
+            continue;
+        const char *name = bson_iter_utf8(&field, NULL);
+        if (bson_iter_recurse(&list, &field) &&
+            bson_iter_find_descendant(&field, "info.uuid", &inner))
+            sl_uuid_of(&inner, uuid);
+        if (strcmp(name, target->collection) == 0)
+            memcpy(found->uuid, uuid, sizeof uuid);
+        if (uuid[0] && strcmp(uuid, target->uuid) == 0)
+            snprintf(found->name, sizeof found->name, "%s", name);
+    }
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}
+
+/* 8-4-4-4-12 digits, as servers and shells print them. */
+static const char *printed(const char *uuid, char out[40]) {
+    snprintf(out, 40, "%.8s-%.4s-%.4s-%.4s-%.12s", uuid, uuid + 8, uuid + 12, uuid + 16, uuid + 20);
+    return out;
+}
+
+bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error) {
+    identity now;
+    bson_error_t why;
+    char was[40], is[40], what[400];
+    bool known = look_up(client, target, &now, &why);
+    bool renamed = known && now.name[0] && strcmp(now.name, target->collection) != 0;
+    if (renamed)
+        snprintf(what, sizeof what, ": it is called %.200s now", now.name);
+    else if (known && !now.uuid[0])
+        snprintf(what, sizeof what, ": no collection has this name now");
+    else if (known && strcmp(now.uuid, target->uuid) != 0)
+        snprintf(what, sizeof what, ": the collection of this name is another one now, with UUID %s",
+                 printed(now.uuid, is));
+    else
+        what[0] = '\0';
+    sl_error_set(error, SL_EXIT_CLUSTER,
+                 "%s.%s (UUID %s) was dropped, replaced or renamed while it was loaded%s. Another "
+                 "program did that, such as another load with --drop. %s. %s",
+                 target->database, target->collection, printed(target->uuid, was), what,
+                 target->by_uuid
+                     ? "No document of this load went into another collection"
+                     : "This server takes inserts by name only, so the new collection may hold "
+                       "documents of this load",
+                 renamed ? "Rename it back, and complete the load with --resume"
+                         : "To load the sources again, give the same command without --resume and "
+                           "with another --work-dir");
+    if (error)
+        error->no_resume = !renamed;
+    return false;
+}
+
+bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *error) {
+    return sl_target_uuid(connection, target, target->uuid, error) &&
+           (target->uuid[0] ||
+            sl_error_set(error, SL_EXIT_CLUSTER,
+                         "%s.%s was dropped while it was being prepared; did another program do "
+                         "that? Give the same command again",
+                         target->database, target->collection));
+}
+
+bool sl_target_check(sl_connection *connection, const sl_target *target, sl_error *error) {
+    char uuid[SL_UUID_ROOM];
+    if (!sl_target_uuid(connection, target, uuid, error))
+        return false;
+    if (strcmp(uuid, target->uuid) == 0)
+        return true;
+    mongoc_client_t *client = sl_connection_borrow(connection);
+    sl_target_replaced(client, target, error);
+    sl_connection_return(connection, client);
+    return false;
+}
+
+bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
+                           const sl_target *target, bool wanted, sl_error *error) {
+    identity now;
+    bson_error_t why = {0};
+    char was[40], is[40];
+    bool ok = false;
+    for (unsigned attempt = 0; !ok; attempt++) {
+        mongoc_client_t *client = sl_direct_borrow(direct, shard);
+        ok = look_up(client, target, &now, &why);
+        sl_direct_return(direct, shard, client);
+        if (!ok && !sl_backoff(attempt, NULL, NULL)) {
+            sl_error_from_driver(error, "listing collections", &why);
+            return sl_error_prefix(error, "shard %s", name);
+        }
+    }
+    if (now.uuid[0] ? strcmp(now.uuid, target->uuid) == 0 : !wanted)
+        return true;
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "shard %s has %s%s, while %s.%s of the cluster has UUID %s: the shard's copy "
+                        "was dropped, or created by a program that inserted straight into the shard. "
+                        "Look at it through a connection to that shard alone, drop it there, and "
+                        "load again with --drop",
+                        name, now.uuid[0] ? "a collection of this name with UUID " : "no such "
+                        "collection", now.uuid[0] ? printed(now.uuid, is) : "", target->database,
+                        target->collection, printed(target->uuid, was));
+}

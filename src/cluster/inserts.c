@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting until no server runs an insert into the target.
+ *
+ * For servers to which a collection's UUID cannot be given (identity.c): an insert whose client is
+ * gone goes on there, and reaches whatever collection has the name by then. Each server reads a
+ * command as soon as it has arrived completely, and a writer sends one after the other. So when two
+ * looks, a quarter of a second apart, show no insert, no dead client has one left. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <shardload/log.h>
+
+#include "internal.h"
+
+/* One of the inserts that run, in words: where, for how long, for whom. "" when there is none. */
+static void describe(const bson_t *reply, char *out, size_t room) {
+    static const struct {
+        const char *field, *words;
+    } parts[] = {{"shard", " on shard "}, {"host", " on server "}, {"appName", " for program "},
+                 {"client", " from "},    {"client_s", " from "}};
+    bson_iter_t iter, entry, field;
+    out[0] = '\0';
+    if (!bson_iter_init(&iter, reply) ||
+        !bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &entry))
+        return;
+    size_t used = (size_t)snprintf(out, room, "an insert is running");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (bson_iter_recurse(&entry, &field) && bson_iter_find(&field, parts[i].field) &&
+            BSON_ITER_HOLDS_UTF8(&field) && used < room)
+            used += (size_t)snprintf(out + used, room - used, "%s%.100s", parts[i].words,
+                                     bson_iter_utf8(&field, NULL));
+    }
+}
+
+/* `*code` is the server's when it refuses to tell. */
+static bool look(sl_connection *connection, const sl_target *target, char *running, size_t room,
+                 int32_t *code, sl_error *error) {
+    char ns[SL_NAMESPACE_ROOM];
+    bson_t reply;
+    bson_t *command = BCON_NEW(
+        "aggregate", BCON_INT32(1), "pipeline", "[", "{", "$currentOp", "{", "allUsers",
+        BCON_BOOL(true), "}", "}", "{", "$match", "{", "ns",
+        BCON_UTF8(sl_target_namespace(target, ns)), "$or", "[", "{", "op", "insert", "}", "{",
+        "command.insert", "{", "$exists", BCON_BOOL(true), "}", "}", "{", "command.clusterInsert",
+        "{", "$exists", BCON_BOOL(true), "}", "}", "]", "}", "}", "{", "$limit", BCON_INT32(1), "}",
+        "]", "cursor", "{", "}");
+    bool ok = sl_cluster_command(connection, "admin", command, &reply, code, error);
+    describe(&reply, running, room);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}
+
+bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_error *error) {
+    char running[500];
+    int32_t code;
+    unsigned attempt = 0;
+    for (unsigned quiet = 0; quiet < 2;) {
+        if (!look(connection, target, running, sizeof running, &code, error)) {
+            if (code != SL_CODE_UNAUTHORIZED)
+                return sl_error_prefix(error, "looking for inserts into %s.%s", target->database,
+                                       target->collection);
+            sl_log_warning("cannot tell whether inserts of another program into %s.%s are running: "
+                           "%s (privilege inprog, role clusterMonitor)",
+                           target->database, target->collection, error->message);
+            return true;
+        }
+        if (!running[0]) {
+            if (++quiet < 2)
+                nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
+            continue;
+        }
+        if (attempt == 0)
+            sl_log_info("%s.%s: %s; waiting for its end", target->database, target->collection,
+                        running);
+        quiet = 0;
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "%s.%s: %s. This server cannot keep such an insert out of a collection that is "
+                     "made anew: stop the program that sends it, and give the same command again",
+                     target->database, target->collection, running);
+        if (!sl_connection_backoff(connection, attempt++, error))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documents outside of all sources, counted before a load and after it.
+ *
+ * Other loaders may work on the same collection. They register a source before they insert its first
+ * document, and numbers are never taken back. So what is counted in a gap is of another loader only
+ * if the registry has grown when the count has ended: then it is counted again, in smaller gaps.
+ *
+ * The server counts by the index of _id, so an empty gap costs next to nothing, and one that is not
+ * about a second for a million documents or more; no id is fetched. */
+#include "outside.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <shardload/interrupt.h>
+#include <shardload/log.h>
+
+#include "gaps.h"
+
+#define ATTEMPTS 20
+
+typedef struct sl_counting {
+    sl_load *load;
+    sl_outside *sum;
+    char **example; /* NULL, or takes the last _id of the first gap that holds any; bson_free it */
+    bool numbers;   /* the kind of gap that the example is wanted of */
+} sl_counting;
+
+static bool count_gap(void *context, const sl_gap *gap, sl_error *error) {
+    const sl_counting *counting = context;
+    const sl_load *load = counting->load;
+    uint64_t found;
+    if (sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted while documents were counted");
+    if (!sl_count_matching(load->connection, &load->target, gap->filter, &found, error))
+        return false;
+    *(gap->numbers ? &counting->sum->numbers : &counting->sum->others) += found;
+    return true;
+}
+
+/* The greatest _id of the gap, as JSON. */
+static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
+    const sl_counting *counting = context;
+    const sl_load *load = counting->load;
+    bson_t documents;
+    bson_iter_t iter;
+    if (gap->numbers != counting->numbers || *counting->example)
+        return true;
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(1), "}", "sort", "{", "_id",
+                               BCON_INT32(-1), "}", "limit", BCON_INT64(1));
+    bool ok = sl_connection_find(load->connection, load->target.database, load->target.collection,
+                                 gap->filter, options, &documents, error);
+    if (ok && bson_iter_init(&iter, &documents) && bson_iter_next(&iter)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_t view;
+        bson_iter_document(&iter, &length, &bytes);
+        if (bson_init_static(&view, bytes, length))
+            *counting->example = bson_as_relaxed_extended_json(&view, NULL);
+    }
+    bson_destroy(&documents);
+    bson_destroy(options);
+    return ok;
+}
+
+/* Walks the gaps between the sources that the registry knows now, whose number goes to `*sources`. */
+static bool walk(sl_load *load, sl_gap_function *look, sl_counting *counting, size_t *sources,
+                 sl_error *error) {
+    uint32_t *numbers;
+    bool ok = sl_registry_numbers(load->registry, &numbers, sources, error);
+    sl_interval *covered = ok ? malloc((*sources + 1) * sizeof *covered) : NULL;
+    if (ok && !covered)
+        ok = sl_error_memory(error, "counting documents");
+    for (size_t i = 0; ok && i < *sources; i++)
+        covered[i] = sl_interval_of_source(numbers[i]);
+    ok = ok && sl_gaps_walk(covered, *sources, look, counting, error);
+    free(covered);
+    free(numbers);
+    return ok;
+}
+
+static bool registry_has_grown(sl_load *load, size_t sources, bool *grown, sl_error *error) {
+    uint32_t *numbers;
+    size_t now;
+    bool ok = sl_registry_numbers(load->registry, &numbers, &now, error);
+    *grown = ok && now != sources;
+    free(numbers);
+    return ok;
+}
+
+static bool as_many(const sl_outside *a, const sl_outside *b) {
+    return a->numbers == b->numbers && a->others == b->others;
+}
+
+/* Counts; again where the result is not the one that is expected, and may be another loader's. */
+static bool count(sl_load *load, const sl_outside *expected, sl_outside *found, sl_error *error) {
+    bool grown = true;
+    for (unsigned attempt = 0; grown && attempt < ATTEMPTS; attempt++) {
+        size_t sources;
+        *found = (sl_outside){.known = true};
+        sl_counting counting = {.load = load, .sum = found};
+        if (!walk(load, count_gap, &counting, &sources, error))
+            return false;
+        found->sources = sources;
+        grown = false;
+        if (!as_many(found, expected) && !registry_has_grown(load, sources, &grown, error))
+            return false;
+    }
+    return true;
+}
+
+bool sl_outside_count(sl_load *load, bool created, sl_error *error) {
+    sl_outside *before = &load->outside;
+    if (!load->config->verify || before->known)
+        return true;
+    if (!count(load, &(sl_outside){.known = true}, before, error))
+        return false;
+    if (created) /* what is there already has come since */
+        before->numbers = before->others = 0;
+    uint64_t documents = before->numbers + before->others;
+    if (documents > 0)
+        sl_log_info("%s.%s: %" PRIu64 " document%s of no source that its registry knows",
+                    load->target.database, load->target.collection, documents,
+                    documents == 1 ? "" : "s");
+    return true;
+}
+
+static void append_counts(bson_t *document, const char *name, const sl_outside *counts) {
+    bson_t section;
+    bson_append_document_begin(document, name, -1, &section);
+    BSON_APPEND_INT64(&section, "numbers", (int64_t)counts->numbers);
+    BSON_APPEND_INT64(&section, "otherTypes", (int64_t)counts->others);
+    BSON_APPEND_INT64(&section, "sources", (int64_t)counts->sources);
+    bson_append_document_end(document, &section);
+}
+
+void sl_outside_append(const sl_load *load, bson_t *document) {
+    if (load->outside.known)
+        append_counts(document, "outside", &load->outside);
+}
+
+static uint64_t number_at(const bson_t *document, const char *path) {
+    bson_iter_t iter, field;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &field)
+               ? (uint64_t)bson_iter_as_int64(&field)
+               : 0;
+}
+
+bool sl_outside_recall(sl_load *load, const bson_t *document) {
+    if (!bson_has_field(document, "outside"))
+        return false;
+    load->outside = (sl_outside){.known = true,
+                                 .numbers = number_at(document, "outside.numbers"),
+                                 .others = number_at(document, "outside.otherTypes"),
+                                 .sources = (size_t)number_at(document, "outside.sources")};
+    return true;
+}
+
+/* Some of those that were there before may lie among the ids of a source that is new: these are
+ * counted by its own loader. */
+static bool is_as_before(const sl_outside *now, const sl_outside *before) {
+    return as_many(now, before) ||
+           (now->sources > before->sources && now->numbers <= before->numbers &&
+            now->others == before->others);
+}
+
+bool sl_outside_is_unchanged(const sl_load *load) {
+    return !load->outside.known || is_as_before(&load->outside_now, &load->outside);
+}
+
+bool sl_outside_count_again(sl_load *load, bson_t *section, sl_error *error) {
+    bson_t outside;
+    if (!load->outside.known)
+        return true;
+    if (!count(load, &load->outside, &load->outside_now, error))
+        return false;
+    BSON_APPEND_DOCUMENT_BEGIN(section, "outside", &outside);
+    append_counts(&outside, "before", &load->outside);
+    append_counts(&outside, "after", &load->outside_now);
+    BSON_APPEND_BOOL(&outside, "allowed", load->config->allow_other_writers);
+    bson_append_document_end(section, &outside);
+    return true;
+}
+
+bool sl_outside_judge(sl_load *load, sl_error *error) {
+    const sl_outside *before = &load->outside, *now = &load->outside_now;
+    char *example = NULL;
+    size_t sources;
+    if (sl_outside_is_unchanged(load))
+        return true;
+    sl_counting counting = {.load = load, .example = &example,
+                            .numbers = now->numbers > before->numbers};
+    if (counting.numbers || now->others > before->others)
+        walk(load, find_example, &counting, &sources, &(sl_error){0});
+    sl_error_set(error, SL_EXIT_VERIFICATION,
+                 "%s.%s holds %" PRIu64 " documents of no source that its registry knows, and held "
+                 "%" PRIu64 " when the load began%s%.300s: another program has written to it",
+                 load->target.database, load->target.collection, now->numbers + now->others,
+                 before->numbers + before->others, example ? "; for example " : "",
+                 example ? example : "");
+    bson_free(example);
+    if (load->config->allow_other_writers) {
+        sl_log_warning("%s (--allow-other-writers)", error->message);
+        error->code = SL_EXIT_OK;
+        return true;
+    }
+    return sl_error_prefix(error, "verification failed (add --allow-other-writers if that is meant "
+                           "to be, else find the program and remove what it has written)");
+}
