@@ -128,8 +128,9 @@ bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *
 /* Appends `collectionUUID` to a command, or to the options of an insert or a find, where the server
  * takes it and the UUID is known; else nothing. */
 void sl_target_append_uuid(const sl_target *target, bson_t *command);
-/* Sets the error that the collection was dropped, replaced or renamed since `uuid` was read: asks
- * through `client` what has its name and its UUID now. Returns false. */
+/* Sets the error for a command that was refused with that code: the collection was dropped, replaced
+ * or renamed since `uuid` was read, or a shard has another one of its name. Asks through `client`
+ * what has its name and its UUID now. Returns false. */
 bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error);
 /* Is the collection of that name still the one with `uuid`? Else sl_target_replaced's error. */
 bool sl_target_check(sl_connection *connection, const sl_target *target, sl_error *error);

@@ -98,21 +98,32 @@ static const char *printed(const char *uuid, char out[40]) {
     return out;
 }
 
+/* Routers know the collection as it was: so a shard has another one. */
+static bool shard_differs(const sl_target *target, sl_error *error) {
+    char was[40];
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "%s.%s (UUID %s): a server refuses this UUID, so one of the shards has another "
+                        "collection of this name, from a program that inserted straight into the "
+                        "shard, or from an earlier accident. Find it through connections to each "
+                        "shard alone, drop it there, and give the same command again",
+                        target->database, target->collection, printed(target->uuid, was));
+}
+
 bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error) {
     identity now;
     bson_error_t why;
-    char was[40], is[40], what[400];
+    char was[40], is[40], what[400] = "";
     bool known = look_up(client, target, &now, &why);
     bool renamed = known && now.name[0] && strcmp(now.name, target->collection) != 0;
+    if (known && strcmp(now.uuid, target->uuid) == 0)
+        return shard_differs(target, error);
     if (renamed)
         snprintf(what, sizeof what, ": it is called %.200s now", now.name);
     else if (known && !now.uuid[0])
         snprintf(what, sizeof what, ": no collection has this name now");
-    else if (known && strcmp(now.uuid, target->uuid) != 0)
+    else if (known)
         snprintf(what, sizeof what, ": the collection of this name is another one now, with UUID %s",
                  printed(now.uuid, is));
-    else
-        what[0] = '\0';
     sl_error_set(error, SL_EXIT_CLUSTER,
                  "%s.%s (UUID %s) was dropped, replaced or renamed while it was loaded%s. Another "
                  "program did that, such as another load with --drop. %s. %s",
@@ -129,6 +140,13 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
     return false;
 }
 
+bool sl_target_mismatch(sl_connection *connection, const sl_target *target, sl_error *error) {
+    mongoc_client_t *client = sl_connection_borrow(connection);
+    sl_target_replaced(client, target, error);
+    sl_connection_return(connection, client);
+    return false;
+}
+
 bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *error) {
     return sl_target_uuid(connection, target, target->uuid, error) &&
            (target->uuid[0] ||
@@ -142,12 +160,7 @@ bool sl_target_check(sl_connection *connection, const sl_target *target, sl_erro
     char uuid[SL_UUID_ROOM];
     if (!sl_target_uuid(connection, target, uuid, error))
         return false;
-    if (strcmp(uuid, target->uuid) == 0)
-        return true;
-    mongoc_client_t *client = sl_connection_borrow(connection);
-    sl_target_replaced(client, target, error);
-    sl_connection_return(connection, client);
-    return false;
+    return strcmp(uuid, target->uuid) == 0 || sl_target_mismatch(connection, target, error);
 }
 
 bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,

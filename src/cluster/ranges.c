@@ -254,7 +254,7 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
     sl_target_append_uuid(target, command);
     bool ok = sl_cluster_command(connection, target->database, command, &reply, &code, error);
     if (code == SL_CODE_COLLECTION_UUID_MISMATCH)
-        sl_target_check(connection, target, error);
+        sl_target_mismatch(connection, target, error);
     bson_iter_t iter, n;
     if (ok && bson_iter_init(&iter, &reply) &&
         bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &n))

@@ -72,8 +72,9 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
     /* Where another document has its place, there is one to be counted in the range all the same. */
     atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, account->first_id)],
                               accepted + account->taken, memory_order_relaxed);
-    atomic_fetch_add_explicit(&load->sources[account->block.source].accepted, accepted,
-                              memory_order_relaxed);
+    sl_load_source *source = &load->sources[account->block.source];
+    atomic_fetch_add_explicit(&source->accepted, accepted, memory_order_relaxed);
+    atomic_fetch_add_explicit(&source->taken, account->taken, memory_order_relaxed);
     sl_journal_entry entry = {
         .source = account->block.source,
         .sequence = account->block.sequence,

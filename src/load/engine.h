@@ -47,9 +47,10 @@ typedef struct sl_load_source {
     uint64_t *done; /* blocks that a load which is resumed has brought home; resume.c */
     size_t done_words;
     _Atomic uint64_t accepted; /* documents inserted or already there */
+    _Atomic uint64_t taken;    /* documents refused because another one is stored under their _id */
     uint32_t pieces, leading;  /* how its ids go to shards; see sl_load_shard_of */
     uint32_t parts_loaded;     /* of a load that is shared: how many are, this loader's included */
-    uint64_t parts_accepted;   /* in all of them */
+    uint64_t parts_accepted;   /* in all of them, with those that are in the place of one */
 } sl_load_source;
 
 /* ---- worker.c: counters, written by one worker, read by the progress line ---- */

@@ -231,6 +231,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!sl_target_begin(load, error) ||
         !sl_prepare_target(load->connection, &load->target, &load->created, error) ||
         !sl_target_identify(load->connection, &load->target, error) ||
+        !sl_target_check_shards(load, error) ||
         !sl_sources_number_by_registry(load, error) || !sl_resume_target(load, error) ||
         !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
@@ -246,7 +247,7 @@ static bool prepare(sl_load *load, sl_error *error) {
             return false;
         load->placing_seconds = sl_seconds_since(start);
     }
-    if (!sl_route_read_map(load, error) || !sl_target_check_shards(load, error))
+    if (!sl_route_read_map(load, error))
         return false;
     sl_parts_choose_blocks(load);
     if (sharded)

@@ -206,9 +206,11 @@ bool sl_parts_has_range(const sl_load *load, const sl_range *range) {
 /* A source in several pieces has ranges of its own, each of which is on one shard. */
 uint64_t sl_parts_documents(const sl_load *load, size_t index, uint32_t part) {
     const sl_load_source *source = &load->sources[index];
+    if (part == 0)
+        return atomic_load(&source->accepted);
     if (!load->ours || source->pieces == 1)
         return !load->ours || sl_load_shard_of(load, source, 0) == part - 1
-                   ? atomic_load(&source->accepted)
+                   ? atomic_load(&source->accepted) + atomic_load(&source->taken)
                    : 0;
     uint64_t documents = 0;
     for (uint32_t piece = 0; piece < source->pieces; piece++) {
@@ -226,12 +228,14 @@ static bool count_source(sl_load *load, size_t index, sl_error *error) {
     if (!sl_count_range(load->connection, &load->target, sl_stripe_first_id(source->number, 0),
                         sl_stripe_first_id(source->number, SL_STRIPES), &found, error))
         return false;
-    return found >= source->parts_accepted ||
+    return found == source->parts_accepted ||
            sl_error_set(error, SL_EXIT_VERIFICATION,
-                        "%s: its %u parts have loaded %llu documents, of which %llu are there; has "
-                        "something else removed some?",
+                        "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
+                        "are there; has something else written to %s.%s? shardload verify --content "
+                        "names the documents",
                         sl_source_set_at(load->set, index)->shown, load->parts,
-                        (unsigned long long)source->parts_accepted, (unsigned long long)found);
+                        (unsigned long long)source->parts_accepted, (unsigned long long)found,
+                        load->target.database, load->target.collection);
 }
 
 static void say_what_is_loaded(const sl_load *load, size_t whole, uint64_t documents) {

@@ -384,6 +384,7 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
     atomic_fetch_add(&load->accepted[sl_load_range_of(load, first_id)],
                      entry->inserted + entry->already_there + entry->taken);
     atomic_fetch_add(&source->accepted, entry->inserted + entry->already_there);
+    atomic_fetch_add(&source->taken, entry->taken);
     sl_source_block block = {.source = (size_t)entry->source, .sequence = entry->sequence,
                              .offset = entry->offset, .member_start = entry->member_start != 0};
     return mark_done(source, entry->sequence)

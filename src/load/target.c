@@ -26,7 +26,7 @@ bool sl_target_begin(sl_load *load, sl_error *error) {
 }
 
 bool sl_target_check_shards(sl_load *load, sl_error *error) {
-    for (uint32_t i = 0; load->direct && i < load->shards; i++) {
+    for (uint32_t i = 0; load->direct && i < load->topology->count; i++) {
         bool wanted = load->shard_documents && atomic_load(&load->shard_documents[i]) > 0;
         if (!sl_target_check_shard(load->direct, i, load->topology->shards[i].name, &load->target,
                                    wanted, error))

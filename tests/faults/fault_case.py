@@ -45,6 +45,10 @@ class Servers:
         state = json.loads((self.folder / "cluster.json").read_text("utf-8"))
         return next(entry for entry in state["processes"] if entry["name"] == name)
 
+    def names(self):
+        state = json.loads((self.folder / "cluster.json").read_text("utf-8"))
+        return [entry["name"] for entry in state["processes"]]
+
     def port(self, name):
         return self.process(name)["port"]
 
