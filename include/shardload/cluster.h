@@ -50,7 +50,8 @@ typedef struct sl_target {
     const char *compressor; /* none, snappy, zlib, zstd; NULL for the server's default */
     bool clustered;         /* clustered index on _id (5.3 and later) */
     const bson_t *shard_key; /* on a sharded cluster; NULL leaves it unsharded */
-    /* Set by identity.c for a load; commands then reach this collection and no other of its name. */
+    /* Set by identity.c for a load; commands then reach this collection and no other of its name.
+     */
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server takes it in commands */
 } sl_target;
@@ -120,18 +121,20 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
 /* The server's code for a command whose `collectionUUID` is not that of the collection's name. */
 #define SL_CODE_COLLECTION_UUID_MISMATCH 361
 
-/* Finds out whether the server takes `collectionUUID` in commands, and sets `by_uuid`. The collection
- * need not exist. */
+/* Finds out whether the server takes `collectionUUID` in commands, and sets `by_uuid`. The
+ * collection need not exist. */
 bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_error *error);
 /* Reads `uuid`. The collection must exist. */
 bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *error);
 /* Appends `collectionUUID` to a command, or to the options of an insert or a find, where the server
  * takes it and the UUID is known; else nothing. */
 void sl_target_append_uuid(const sl_target *target, bson_t *command);
-/* Sets the error for a command that was refused with that code: the collection was dropped, replaced
- * or renamed since `uuid` was read, or a shard has another one of its name. Asks through `client`
- * what has its name and its UUID now. Returns false. */
+/* Sets the error for a command that was refused with that code: the collection was dropped,
+ * replaced or renamed since `uuid` was read, or a shard has another one of its name. Asks through
+ * `client` what has its name and its UUID now. Returns false. */
 bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error);
+/* The same through a client of the connection. */
+bool sl_target_mismatch(sl_connection *connection, const sl_target *target, sl_error *error);
 /* Is the collection of that name still the one with `uuid`? Else sl_target_replaced's error. */
 bool sl_target_check(sl_connection *connection, const sl_target *target, sl_error *error);
 
@@ -250,7 +253,8 @@ mongoc_client_t *sl_direct_borrow(sl_direct *direct, uint32_t shard);
 void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client);
 
 /* Has the shard, called `name`, no other collection of the target's name than the one with its
- * `uuid`? With `wanted` it must have that one. (identity.c) */
+ * `uuid`? With `wanted` it must have that one; else nothing is asked where the server takes the UUID
+ * in commands, and so refuses inserts into another one. (identity.c) */
 bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
                            const sl_target *target, bool wanted, sl_error *error);
 

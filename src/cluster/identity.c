@@ -2,13 +2,15 @@
 /* The identity of the target collection: its UUID.
  *
  * A server completes an insert whose client is gone. If the collection has been dropped and created
- * again in the meantime, an insert that names the collection only by its name puts its documents into
- * the new one, or creates a collection of that name. So commands carry the UUID too, as
+ * again in the meantime, an insert that names the collection only by its name puts its documents
+ * into the new one, or creates a collection of that name. So commands carry the UUID too, as
  * `collectionUUID`, and the server refuses them with error 361 when the name stands for another
  * collection. Servers before 6.0 (and 6.0 with an older feature compatibility version) do not take
  * the field; on these inserts.c waits until no insert is running. */
 #include <stdio.h>
 #include <string.h>
+
+#include <shardload/log.h>
 
 #include "internal.h"
 
@@ -29,19 +31,28 @@ void sl_target_append_uuid(const sl_target *target, bson_t *command) {
         append_binary(command, target->uuid);
 }
 
-/* Asks with a UUID that no collection has: only a server that reads the field finds a mismatch. */
+/* A find of one document in the collection that has the name and the UUID. */
+static void begin_find(bson_t *find, const sl_target *target, const char *uuid) {
+    bson_init(find);
+    BSON_APPEND_UTF8(find, "find", target->collection);
+    BCON_APPEND(find, "limit", BCON_INT32(1), "singleBatch", BCON_BOOL(true), "projection", "{",
+                "_id", BCON_INT32(1), "}");
+    append_binary(find, uuid);
+}
+
+/* Asks with a UUID that no collection has: a server that reads the field finds a mismatch. */
 bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_error *error) {
+    /* What servers answer to a field that they do not take. */
+    static const int32_t refusals[] = {9 /* FailedToParse */, 72 /* InvalidOptions */, 40415};
     int32_t code;
-    bson_t find = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&find, "find", target->collection);
-    BSON_APPEND_INT32(&find, "limit", 1);
-    BSON_APPEND_BOOL(&find, "singleBatch", true);
-    append_binary(&find, "00000000000000000000000000000000");
-    sl_cluster_command(connection, target->database, &find, NULL, &code, error);
+    bson_t find;
+    begin_find(&find, target, "00000000000000000000000000000000");
+    bool ok = sl_cluster_command(connection, target->database, &find, NULL, &code, error);
     bson_destroy(&find);
     target->by_uuid = code == SL_CODE_COLLECTION_UUID_MISMATCH;
-    /* Any other refusal is of the field; without a code no server has answered. */
-    return code != 0;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        ok = ok || code == refusals[i];
+    return ok || target->by_uuid;
 }
 
 /* ---- what the name and the UUID stand for ---- */
@@ -98,15 +109,16 @@ static const char *printed(const char *uuid, char out[40]) {
     return out;
 }
 
-/* Routers know the collection as it was: so a shard has another one. */
+/* The routers know the collection as it was: so a shard has none, or another one. */
 static bool shard_differs(const sl_target *target, sl_error *error) {
     char was[40];
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "%s.%s (UUID %s): a server refuses this UUID, so one of the shards has another "
-                        "collection of this name, from a program that inserted straight into the "
-                        "shard, or from an earlier accident. Find it through connections to each "
-                        "shard alone, drop it there, and give the same command again",
-                        target->database, target->collection, printed(target->uuid, was));
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "%s.%s (UUID %s): a server refuses this UUID, so one of the shards has lost it, or has "
+        "another "
+        "collection of this name from a program that inserted straight into the shard. Find it "
+        "through connections to each shard alone, drop it there, and give the same command again",
+        target->database, target->collection, printed(target->uuid, was));
 }
 
 bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error) {
@@ -122,7 +134,8 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
     else if (known && !now.uuid[0])
         snprintf(what, sizeof what, ": no collection has this name now");
     else if (known)
-        snprintf(what, sizeof what, ": the collection of this name is another one now, with UUID %s",
+        snprintf(what, sizeof what,
+                 ": the collection of this name is another one now, with UUID %s",
                  printed(now.uuid, is));
     sl_error_set(error, SL_EXIT_CLUSTER,
                  "%s.%s (UUID %s) was dropped, replaced or renamed while it was loaded%s. Another "
@@ -163,29 +176,59 @@ bool sl_target_check(sl_connection *connection, const sl_target *target, sl_erro
     return strcmp(uuid, target->uuid) == 0 || sl_target_mismatch(connection, target, error);
 }
 
+/* Asks a shard, by its client. `*same` is false when it has another collection of the name, or with
+ * `wanted` none; then `uuid` is the one that it has, "" where that is not known. */
+static bool ask_shard(mongoc_client_t *client, const sl_target *target, bool wanted, bool *same,
+                      char uuid[SL_UUID_ROOM], bson_error_t *why) {
+    identity now;
+    *same = true;
+    uuid[0] = '\0';
+    if (!target->by_uuid) {
+        bool ok = look_up(client, target, &now, why);
+        memcpy(uuid, now.uuid, sizeof now.uuid);
+        *same = !ok || (uuid[0] ? strcmp(uuid, target->uuid) == 0 : !wanted);
+        return ok;
+    }
+    if (!wanted) /* the shard would refuse each insert */
+        return true;
+    bson_t find;
+    begin_find(&find, target, target->uuid);
+    bool ok = mongoc_client_command_simple(client, target->database, &find, NULL, NULL, why);
+    bson_destroy(&find);
+    *same = ok || why->code != SL_CODE_COLLECTION_UUID_MISMATCH;
+    return ok || !*same;
+}
+
 bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
                            const sl_target *target, bool wanted, sl_error *error) {
-    identity now;
     bson_error_t why = {0};
-    char was[40], is[40];
-    bool ok = false;
-    for (unsigned attempt = 0; !ok; attempt++) {
+    char uuid[SL_UUID_ROOM], was[40], is[40];
+    bool same = true;
+    for (unsigned attempt = 0;; attempt++) {
         mongoc_client_t *client = sl_direct_borrow(direct, shard);
-        ok = look_up(client, target, &now, &why);
+        bool ok = ask_shard(client, target, wanted, &same, uuid, &why);
         sl_direct_return(direct, shard, client);
-        if (!ok && !sl_backoff(attempt, NULL, NULL)) {
-            sl_error_from_driver(error, "listing collections", &why);
+        if (ok && same)
+            return true;
+        if (ok)
+            break;
+        if (why.code == SL_CODE_UNAUTHORIZED && !target->by_uuid) {
+            sl_log_warning("cannot tell whether shard %s has another collection of the name %s.%s: "
+                           "the user lacks the privilege listCollections there",
+                           name, target->database, target->collection);
+            return true;
+        }
+        if (!sl_backoff(attempt, NULL, NULL)) {
+            sl_error_from_driver(error, "asking for the collection", &why);
             return sl_error_prefix(error, "shard %s", name);
         }
     }
-    if (now.uuid[0] ? strcmp(now.uuid, target->uuid) == 0 : !wanted)
-        return true;
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "shard %s has %s%s, while %s.%s of the cluster has UUID %s: the shard's copy "
-                        "was dropped, or created by a program that inserted straight into the shard. "
-                        "Look at it through a connection to that shard alone, drop it there, and "
-                        "load again with --drop",
-                        name, now.uuid[0] ? "a collection of this name with UUID " : "no such "
-                        "collection", now.uuid[0] ? printed(now.uuid, is) : "", target->database,
-                        target->collection, printed(target->uuid, was));
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "%s.%s has UUID %s, and shard %s has %s%s: it was dropped there, or created "
+        "by a program that inserted straight into the shard. Look at it through a "
+        "connection to that shard alone, drop it there, and load again with --drop",
+        target->database, target->collection, printed(target->uuid, was), name,
+        uuid[0] ? "another collection of this name, with UUID " : "no such collection",
+        uuid[0] ? printed(uuid, is) : "");
 }

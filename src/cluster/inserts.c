@@ -17,8 +17,11 @@
 static void describe(const bson_t *reply, char *out, size_t room) {
     static const struct {
         const char *field, *words;
-    } parts[] = {{"shard", " on shard "}, {"host", " on server "}, {"appName", " for program "},
-                 {"client", " from "},    {"client_s", " from "}};
+    } parts[] = {{"shard", " on shard "},
+                 {"host", " on server "},
+                 {"appName", " for program "},
+                 {"client", " from "},
+                 {"client_s", " from "}};
     bson_iter_t iter, entry, field;
     out[0] = '\0';
     if (!bson_iter_init(&iter, reply) ||
@@ -38,13 +41,13 @@ static bool look(sl_connection *connection, const sl_target *target, char *runni
                  int32_t *code, sl_error *error) {
     char ns[SL_NAMESPACE_ROOM];
     bson_t reply;
-    bson_t *command = BCON_NEW(
-        "aggregate", BCON_INT32(1), "pipeline", "[", "{", "$currentOp", "{", "allUsers",
-        BCON_BOOL(true), "}", "}", "{", "$match", "{", "ns",
-        BCON_UTF8(sl_target_namespace(target, ns)), "$or", "[", "{", "op", "insert", "}", "{",
-        "command.insert", "{", "$exists", BCON_BOOL(true), "}", "}", "{", "command.clusterInsert",
-        "{", "$exists", BCON_BOOL(true), "}", "}", "]", "}", "}", "{", "$limit", BCON_INT32(1), "}",
-        "]", "cursor", "{", "}");
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_INT32(1), "pipeline", "[", "{", "$currentOp", "{", "allUsers",
+                 BCON_BOOL(true), "}", "}", "{", "$match", "{", "ns",
+                 BCON_UTF8(sl_target_namespace(target, ns)), "$or", "[", "{", "op", "insert", "}",
+                 "{", "command.insert", "{", "$exists", BCON_BOOL(true), "}", "}", "{",
+                 "command.clusterInsert", "{", "$exists", BCON_BOOL(true), "}", "}", "]", "}", "}",
+                 "{", "$limit", BCON_INT32(1), "}", "]", "cursor", "{", "}");
     bool ok = sl_cluster_command(connection, "admin", command, &reply, code, error);
     describe(&reply, running, room);
     bson_destroy(&reply);
@@ -75,10 +78,11 @@ bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_
             sl_log_info("%s.%s: %s; waiting for its end", target->database, target->collection,
                         running);
         quiet = 0;
-        sl_error_set(error, SL_EXIT_CLUSTER,
-                     "%s.%s: %s. This server cannot keep such an insert out of a collection that is "
-                     "made anew: stop the program that sends it, and give the same command again",
-                     target->database, target->collection, running);
+        sl_error_set(
+            error, SL_EXIT_CLUSTER,
+            "%s.%s: %s. This server cannot keep such an insert out of a collection that is "
+            "made anew: stop the program that sends it, and give the same command again",
+            target->database, target->collection, running);
         if (!sl_connection_backoff(connection, attempt++, error))
             return false;
     }

@@ -34,9 +34,6 @@ mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like);
 /* The digits of a UUID; "" when the field holds none. */
 void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]);
 
-/* sl_target_replaced through a client of the connection. */
-bool sl_target_mismatch(sl_connection *connection, const sl_target *target, sl_error *error);
-
 /* ---- privileges.c ---- */
 
 /* Puts a server's message of error 13, Unauthorized, into words: which privilege is missing on what,

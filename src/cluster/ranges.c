@@ -248,9 +248,9 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
     bson_t reply;
     int32_t code;
     /* Not the count command, which takes what a broken-off move left behind for documents. */
-    bson_t *command = BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{",
-                               "$match", BCON_DOCUMENT(filter), "}", "{", "$count", "n", "}", "]",
-                               "cursor", "{", "}");
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$match",
+                 BCON_DOCUMENT(filter), "}", "{", "$count", "n", "}", "]", "cursor", "{", "}");
     sl_target_append_uuid(target, command);
     bool ok = sl_cluster_command(connection, target->database, command, &reply, &code, error);
     if (code == SL_CODE_COLLECTION_UUID_MISMATCH)
@@ -266,8 +266,8 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
 
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error) {
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum),
-                              "}");
+    bson_t *filter =
+        BCON_NEW("_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum), "}");
     bool ok = sl_count_matching(connection, target, filter, count, error);
     bson_destroy(filter);
     return ok;

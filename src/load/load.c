@@ -231,8 +231,8 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!sl_target_begin(load, error) ||
         !sl_prepare_target(load->connection, &load->target, &load->created, error) ||
         !sl_target_identify(load->connection, &load->target, error) ||
-        !sl_target_check_shards(load, error) ||
-        !sl_sources_number_by_registry(load, error) || !sl_resume_target(load, error) ||
+        !sl_target_check_shards(load, error) || !sl_sources_number_by_registry(load, error) ||
+        !sl_resume_target(load, error) ||
         !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
     load->by_range = sl_shard_map_by_id(load->map);
@@ -343,8 +343,7 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 }
 
 static bool verify(sl_load *load, sl_error *error) {
-    if (!sl_target_is_ours(load, error) ||
-        (load->config->verify && !sl_verify_counts(load, error)))
+    if (!sl_target_is_ours(load, error) || (load->config->verify && !sl_verify_counts(load, error)))
         return false;
     if (load->config->sample < 1)
         return true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Documents outside of all sources, counted before a load and after it.
  *
- * Other loaders may work on the same collection. They register a source before they insert its first
- * document, and numbers are never taken back. So what is counted in a gap is of another loader only
- * if the registry has grown when the count has ended: then it is counted again, in smaller gaps.
+ * Other loaders may work on the same collection. They register a source before they insert its
+ * first document, and numbers are never taken back. So what is counted in a gap is of another
+ * loader only if the registry has grown when the count has ended: then it is counted again, in
+ * smaller gaps.
  *
  * The server counts by the index of _id, so an empty gap costs next to nothing, and one that is not
  * about a second for a million documents or more; no id is fetched. */
@@ -63,7 +64,8 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
     return ok;
 }
 
-/* Walks the gaps between the sources that the registry knows now, whose number goes to `*sources`. */
+/* Walks the gaps between the sources that the registry knows now, whose number goes to `*sources`.
+ */
 static bool walk(sl_load *load, sl_gap_function *look, sl_counting *counting, size_t *sources,
                  sl_error *error) {
     uint32_t *numbers;
@@ -188,8 +190,8 @@ bool sl_outside_judge(sl_load *load, sl_error *error) {
     size_t sources;
     if (sl_outside_is_unchanged(load))
         return true;
-    sl_counting counting = {.load = load, .example = &example,
-                            .numbers = now->numbers > before->numbers};
+    sl_counting counting = {
+        .load = load, .example = &example, .numbers = now->numbers > before->numbers};
     if (counting.numbers || now->others > before->others)
         walk(load, find_example, &counting, &sources, &(sl_error){0});
     sl_error_set(error, SL_EXIT_VERIFICATION,
@@ -205,5 +207,5 @@ bool sl_outside_judge(sl_load *load, sl_error *error) {
         return true;
     }
     return sl_error_prefix(error, "verification failed (add --allow-other-writers if that is meant "
-                           "to be, else find the program and remove what it has written)");
+                                  "to be, else find the program and remove what it has written)");
 }

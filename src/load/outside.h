@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents outside of all sources: their _id is of no source that the registry beside the collection
- * knows. A load never writes or removes one, so their number is the same at its end. */
+/* Documents outside of all sources: their _id is of no source that the registry beside the
+ * collection knows. A load never writes or removes one, so their number is the same at its end. */
 #ifndef SHARDLOAD_OUTSIDE_H
 #define SHARDLOAD_OUTSIDE_H
 

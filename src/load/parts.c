@@ -229,13 +229,14 @@ static bool count_source(sl_load *load, size_t index, sl_error *error) {
                         sl_stripe_first_id(source->number, SL_STRIPES), &found, error))
         return false;
     return found == source->parts_accepted ||
-           sl_error_set(error, SL_EXIT_VERIFICATION,
-                        "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
-                        "are there; has something else written to %s.%s? shardload verify --content "
-                        "names the documents",
-                        sl_source_set_at(load->set, index)->shown, load->parts,
-                        (unsigned long long)source->parts_accepted, (unsigned long long)found,
-                        load->target.database, load->target.collection);
+           sl_error_set(
+               error, SL_EXIT_VERIFICATION,
+               "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
+               "are there; has something else written to %s.%s? shardload verify --content "
+               "names the documents",
+               sl_source_set_at(load->set, index)->shown, load->parts,
+               (unsigned long long)source->parts_accepted, (unsigned long long)found,
+               load->target.database, load->target.collection);
 }
 
 static void say_what_is_loaded(const sl_load *load, size_t whole, uint64_t documents) {

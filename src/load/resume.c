@@ -3,9 +3,10 @@
  *
  * The journal begins with three documents:
  *
- *   {begun: <date>, options: {...}, sources: [{path, fingerprint, ...}]}   before anything is changed
- *   {target: <uuid of the collection>, numbers: [...], outside: {...}}     before the first document
- *   {finished: <date>, rejects: <number>}               when all is verified, and run.json written
+ *   {begun: <date>, options: {...}, sources: [{path, fingerprint, ...}]}   before anything is
+ * changed {target: <uuid of the collection>, numbers: [...], outside: {...}}     before the first
+ * document {finished: <date>, rejects: <number>}               when all is verified, and run.json
+ * written
  *
  * and has its blocks between the last two. A load that is resumed must have the same sources, the
  * same options that change documents, and the same collection (not one of the same name: its UUID);
@@ -14,8 +15,8 @@
  *
  * The order that makes it safe, for each block: its documents are acknowledged by the server with
  * the write concern of the load; its rejects are on the disk; then its entry is. Whatever dies in
- * between, a block without an entry is done again, and meets its own documents. Writing and taking over
- * stand in one file, since one must know exactly what the other leaves. */
+ * between, a block without an entry is done again, and meets its own documents. Writing and taking
+ * over stand in one file, since one must know exactly what the other leaves. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -338,7 +339,8 @@ bool sl_resume_target(sl_load *load, sl_error *error) {
         if (!same_numbers(load))
             return other_load(load, SL_EXIT_CLUSTER,
                               "the registry beside the collection now has other numbers for the "
-                              "sources; load without --resume, into another --work-dir", error);
+                              "sources; load without --resume, into another --work-dir",
+                              error);
         sl_outside_recall(load, load->past->target);
     }
     if (!sl_outside_count(load, load->created, error))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The load's hold on its collection: which one it is, before the first document is sent, and that it
- * is still the same one when all are. cluster/identity.c has the reasons. */
+/* The load's hold on its collection: which one it is, before the first document is sent, and that
+ * it is still the same one when all are. cluster/identity.c has the reasons. */
 #include "engine.h"
 
 #include <shardload/log.h>

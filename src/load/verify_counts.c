@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verification by counting: each range of ids must hold exactly the documents that this load put
- * there or found there, and outside of all sources (outside.h) nothing may have changed. Of a load that is shared by shards, those of other loaders are not looked
- * at; where it is shared by parts, each of which is in every range, none can hold fewer. The last
- * loader counts for all (parts.c). */
+ * there or found there, and outside of all sources (outside.h) nothing may have changed. Of a load
+ * that is shared by shards, those of other loaders are not looked at; where it is shared by parts,
+ * each of which is in every range, none can hold fewer. The last loader counts for all (parts.c).
+ */
 #include "engine.h"
 
 #include <stdio.h>
@@ -75,9 +76,9 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
     }
     bson_append_array_end(&section, &ranges);
     ok = ok && sl_outside_count_again(load, &section, error);
-    BSON_APPEND_BOOL(&section, "ok", ok && missing == 0 && extra == 0 &&
-                                         (load->config->allow_other_writers ||
-                                          sl_outside_is_unchanged(load)));
+    BSON_APPEND_BOOL(&section, "ok",
+                     ok && missing == 0 && extra == 0 &&
+                         (load->config->allow_other_writers || sl_outside_is_unchanged(load)));
     bson_append_document_end(record, &section);
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,

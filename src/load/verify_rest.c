@@ -132,8 +132,8 @@ bool sl_verify_rest(sl_verification *verification, sl_error *error) {
     if (!cover_sources(verification))
         return sl_error_memory(error, "looking between the sources");
     sl_looking looking = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
-    bool ok = sl_gaps_walk(verification->covered, verification->covered_count, look, &looking,
-                           error);
+    bool ok =
+        sl_gaps_walk(verification->covered, verification->covered_count, look, &looking, error);
     sl_connection_return(load->connection, looking.client);
     return ok;
 }

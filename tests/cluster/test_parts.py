@@ -171,7 +171,7 @@ class Parts(support.ClusterCase):
         self.database.t.delete_one({"_id": lost})
         # In the range of that document the second part finds more than its own: only the sum tells.
         outcome, _ = self.part(2, 2, *sources, code=support.EXIT_VERIFICATION)
-        self.assertRegex(outcome.err, "2 parts have loaded 30000 documents, of which 29999 are")
+        self.assertRegex(outcome.err, "2 parts have loaded 30000 documents, and 29999 are")
 
     def test_a_part_that_was_killed_is_resumed_as_the_same_part(self):
         sources, _ = self.generate("B", 60000, "--seed", 9)
