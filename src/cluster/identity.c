@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <shardload/log.h>
+#include <shardload/text.h>
 
 #include "internal.h"
 
@@ -129,9 +130,11 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
     bool renamed = known && now.name[0] && strcmp(now.name, target->collection) != 0;
     if (known && strcmp(now.uuid, target->uuid) == 0)
         return shard_differs(target, error);
-    if (renamed)
-        snprintf(what, sizeof what, ": it is called %.200s now", now.name);
-    else if (known && !now.uuid[0])
+    if (renamed) {
+        char name[300];
+        sl_text_printable(sl_text_of(now.name), name, sizeof name);
+        snprintf(what, sizeof what, ": it is called %s now", name);
+    } else if (known && !now.uuid[0])
         snprintf(what, sizeof what, ": no collection has this name now");
     else if (known)
         snprintf(what, sizeof what,

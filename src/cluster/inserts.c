@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include <shardload/log.h>
+#include <shardload/text.h>
 
 #include "internal.h"
 
@@ -29,10 +30,12 @@ static void describe(const bson_t *reply, char *out, size_t room) {
         return;
     size_t used = (size_t)snprintf(out, room, "an insert is running");
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (bson_iter_recurse(&entry, &field) && bson_iter_find(&field, parts[i].field) &&
-            BSON_ITER_HOLDS_UTF8(&field) && used < room)
-            used += (size_t)snprintf(out + used, room - used, "%s%.100s", parts[i].words,
-                                     bson_iter_utf8(&field, NULL));
+        char shown[100];
+        if (!bson_iter_recurse(&entry, &field) || !bson_iter_find(&field, parts[i].field) ||
+            !BSON_ITER_HOLDS_UTF8(&field) || used >= room)
+            continue;
+        sl_text_printable(sl_text_of(bson_iter_utf8(&field, NULL)), shown, sizeof shown);
+        used += (size_t)snprintf(out + used, room - used, "%s%s", parts[i].words, shown);
     }
 }
 

@@ -11,10 +11,12 @@
 #include "outside.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
+#include <shardload/text.h>
 
 #include "gaps.h"
 
@@ -194,18 +196,22 @@ bool sl_outside_judge(sl_load *load, sl_error *error) {
         .load = load, .example = &example, .numbers = now->numbers > before->numbers};
     if (counting.numbers || now->others > before->others)
         walk(load, find_example, &counting, &sources, &(sl_error){0});
-    sl_error_set(error, SL_EXIT_VERIFICATION,
-                 "%s.%s holds %" PRIu64 " documents of no source that its registry knows, and held "
-                 "%" PRIu64 " when the load began%s%.300s: another program has written to it",
-                 load->target.database, load->target.collection, now->numbers + now->others,
-                 before->numbers + before->others, example ? "; for example " : "",
-                 example ? example : "");
+    char what[900], shown[200] = "";
+    if (example)
+        sl_text_printable(sl_text_of(example), shown, sizeof shown);
     bson_free(example);
+    snprintf(what, sizeof what,
+             "%.255s.%.255s holds %" PRIu64 " documents of no source that its registry knows, and "
+             "held %" PRIu64 " when the load began%s%s",
+             load->target.database, load->target.collection, now->numbers + now->others,
+             before->numbers + before->others, shown[0] ? "; for example " : "", shown);
     if (load->config->allow_other_writers) {
-        sl_log_warning("%s (--allow-other-writers)", error->message);
-        error->code = SL_EXIT_OK;
+        sl_log_warning("%s (--allow-other-writers)", what);
         return true;
     }
-    return sl_error_prefix(error, "verification failed (add --allow-other-writers if that is meant "
-                                  "to be, else find the program and remove what it has written)");
+    return sl_error_set(
+        error, SL_EXIT_VERIFICATION,
+        "verification failed: %s. Another program has written to the collection: undo "
+        "that, or give --allow-other-writers if that program is meant to write there",
+        what);
 }

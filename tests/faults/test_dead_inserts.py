@@ -178,7 +178,9 @@ class Direct(Stories, OwnershipCase):
     def test_a_shard_with_another_collection_of_the_name(self):
         self.load("--route", "direct", self.other, code=support.EXIT_REJECTS)
         running = self.halted()
-        shard = self.writable()[0]
+        # Of the two, the one that the router does not ask for the collection's UUID.
+        home = self.client.config.databases.find_one({"_id": self.database_name})["primary"]
+        shard = self.enterContext(self.servers.member({"s0": "s1-0", "s1": "s0-0"}[home]))
         shard[self.database_name].t.drop()
         shard[self.database_name].create_collection("t")
         outcome = self.ended(running)
