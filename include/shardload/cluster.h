@@ -320,6 +320,9 @@ typedef struct sl_registry_entry {
     bool part_loaded;      /* this loader's part of it has been loaded */
     uint32_t parts_loaded; /* how many have */
     sl_layout layout;      /* the one that all its loaders keep to, see sl_registry_agree */
+    /* Of a pipe, where its load can be completed; NULL otherwise: */
+    const char *host;
+    const char *work_directory; /* absolute */
 } sl_registry_entry;
 
 typedef struct sl_registry sl_registry;
@@ -350,11 +353,23 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                            void (*found)(const sl_registry_entry *entry, uint64_t size),
                            sl_error *error);
 
+/* The loads that began and have not finished, of sources whose fingerprint begins with `prefix` and
+ * is none of the entries'. `first` is the one that began first; "" where the registry does not know. */
+typedef struct sl_registry_unfinished {
+    size_t count;
+    char when[32]; /* ISO date of its beginning */
+    char host[256];
+    char work_directory[1024];
+} sl_registry_unfinished;
+bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
+                                 const sl_registry_entry *entries, size_t count,
+                                 sl_registry_unfinished *first, sl_error *error);
+
 /* The last number that was given, 0 for none: those that are new get the ones behind it, in order. */
 bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error);
 
 /* Gives each source its `number` (the one it has, or a free one, atomically among all loaders), and
- * marks it as started, with `name` and `size`. `state` and `when` are filled as well. */
+ * marks it as started, with `name`, `size`, `host` and `work_directory`. `state` and `when` are filled as well. */
 bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error);
 

@@ -45,6 +45,7 @@ typedef struct sl_load_config {
     const char *collection;
     bool drop;
     bool again;               /* load sources that have been loaded before */
+    bool another_pipe;        /* load a pipe although that of another one has not been completed */
     const char *compressor;
     bool clustered;
     const bson_t *shard_key;  /* NULL: do not shard */

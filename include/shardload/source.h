@@ -30,10 +30,21 @@ typedef enum sl_source_kind {
     SL_SOURCE_UNSEEN,     /* found in a folder and not opened yet; sl_source_head tells the kind */
 } sl_source_kind;
 
+/* Which file a source is, as fstat returns it when it is first looked at; all zero for what is no
+ * regular file. Times in nanoseconds since 1970. */
+typedef struct sl_source_identity {
+    uint64_t device, inode, size;
+    int64_t modified_ns; /* mtime */
+    int64_t changed_ns;  /* ctime: of the last change of contents, permissions, links or times */
+} sl_source_identity;
+
+bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identity *b);
+
 typedef struct sl_source {
     const char *path;      /* as the user would write it; "-" is standard input */
     const char *shown;     /* the same for messages: safe to print, and of a long one its end */
     uint64_t stored_bytes; /* on disk; 0 for a pipe; of made-up records, the room they stand on */
+    sl_source_identity identity;
     sl_source_kind kind;
     bool named;            /* by the user himself, not found in a folder */
 } sl_source;
@@ -72,11 +83,12 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 /* Leaves a source out of what readers hand out. Before the first block only. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
-/* The blocks of a source that nobody needs: bit `sequence` of `words` 64-bit words, borrowed as
- * long as there are readers. Where sl_source_is_cut they are not read; those of any other source
- * must be, and are handed out with `done` set. Before the first block only. */
+/* The blocks of a source that are not needed: bit `sequence` of `words` 64-bit words, borrowed as
+ * long as there are readers. Where sl_source_is_cut they are not read, unless `compare`; those of any
+ * other source must be read. Those that are read are handed out with `done` set. Before the first
+ * block only. */
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
-                               size_t words);
+                               size_t words, bool compare);
 
 /* Of all sources only this share of the blocks is wanted: above 0, below 1. Which ones depends on
  * nothing but the source's index (or spread) and the block's; they are evenly spread, also among the blocks
@@ -100,6 +112,13 @@ void sl_source_set_choose(sl_source_set *set, sl_source_choice *choice, const vo
 bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence,
                          uint64_t offset);
 
+/* Reading fails with SL_EXIT_SOURCE as soon as a source is not the file any more that it was when the
+ * set was created: replaced, grown, shrunk, rewritten or removed. What a reader has returned was read
+ * from the unchanged file. These two tell the same at the end: is each source that is not skipped
+ * still in its place, unchanged; and has any check found a change? */
+bool sl_source_set_unchanged(sl_source_set *set, sl_error *error);
+bool sl_source_set_has_changed(const sl_source_set *set);
+
 /* Readers that wait for a pipe give up: their error is then of class SL_EXIT_INTERRUPTED. Any
  * thread. */
 void sl_source_set_stop(sl_source_set *set);
@@ -115,7 +134,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
  * and its size. A pipe gets one of a kind; made-up records have no more than name and size. */
 #define SL_FINGERPRINT_ROOM 48
 #define SL_PIPE_FINGERPRINT "pipe-" /* what a pipe's begins with */
-bool sl_source_fingerprint(const sl_source_set *set, size_t index,
+bool sl_source_fingerprint(sl_source_set *set, size_t index,
                            char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error);
 
 /* Is told of each entry of an archive that is not read, when it is met by a reader (or, in a pipe, by

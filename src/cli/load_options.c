@@ -39,6 +39,10 @@ const sl_option_row sl_load_rows[] = {
     {"again", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | PLAN, "Target",
      "Load sources that have been loaded before: their documents keep their ids, so what is there "
      "stays and what is missing comes back.", false, NULL},
+    {"another-pipe", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD | RELOAD, "Target",
+     "Load a pipe although the load of another one into the collection has not been completed: its "
+     "documents are stored beside those. Without it that is refused, since it may be the same data.",
+     false, NULL},
     {"sink", 0, SL_OPTION_STRING, "WHERE", "cluster", NULL, 0, 0, LOAD, "Target",
      "cluster; null (parse and encode only, to measure the client); bson:FILE (a BSON dump; "
      "bson:- for standard output).", false, sl_check_sink},

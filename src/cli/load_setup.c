@@ -317,6 +317,7 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
                                  "drop the collection beforehand");
     set_up_shards(config, options, error);
     config->again = sl_option_flag(options, "again");
+    config->another_pipe = sl_option_flag(options, "another-pipe");
     config->resume = sl_option_flag(options, "resume");
     config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");

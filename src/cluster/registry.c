@@ -3,7 +3,7 @@
  * read; registry_write.c changes it.
  *
  *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
- *    loadedAt, parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is
+ *    loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is
  *    finished>}}, layout: {shards, shardNames, pieces, leading}}
  *   {_id: "counter", last: <the last number given>}
  *
@@ -134,6 +134,18 @@ static void fill_layout(const bson_t *document, sl_layout *layout) {
     }
 }
 
+/* The date of a field as text, or "". */
+static void fill_when(const bson_t *document, const char *field, char when[32]) {
+    bson_iter_t iter;
+    struct tm utc;
+    when[0] = '\0';
+    if (!bson_iter_init_find(&iter, document, field) || !BSON_ITER_HOLDS_DATE_TIME(&iter))
+        return;
+    time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
+    if (gmtime_r(&seconds, &utc))
+        strftime(when, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
                  sl_error *error) {
     bson_iter_t iter;
@@ -150,13 +162,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
                        : SL_SOURCE_STARTED;
     fill_parts(registry, document, entry);
     fill_layout(document, &entry->layout);
-    entry->when[0] = '\0';
-    if (bson_iter_init_find(&iter, document, "loadedAt") && BSON_ITER_HOLDS_DATE_TIME(&iter)) {
-        time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
-        struct tm utc;
-        if (gmtime_r(&seconds, &utc))
-            strftime(entry->when, sizeof entry->when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    }
+    fill_when(document, "loadedAt", entry->when);
     return true;
 }
 
@@ -344,6 +350,56 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
             bson_destroy(&documents);
         bson_destroy(&filter);
     }
+    return ok;
+}
+
+static void fill_text(const bson_t *document, const char *field, char *out, size_t room) {
+    bson_iter_t iter;
+    bool found = bson_iter_init_find(&iter, document, field) && BSON_ITER_HOLDS_UTF8(&iter);
+    snprintf(out, room, "%s", found ? bson_iter_utf8(&iter, NULL) : "");
+}
+
+bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
+                                 const sl_registry_entry *entries, size_t count,
+                                 sl_registry_unfinished *first, sl_error *error) {
+    char pattern[64];
+    bson_t filter = BSON_INITIALIZER, id, others, documents, document;
+    bson_iter_t iter;
+    *first = (sl_registry_unfinished){0};
+    snprintf(pattern, sizeof pattern, "^%s", prefix);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
+    BSON_APPEND_REGEX(&id, "$regex", pattern, "");
+    BSON_APPEND_ARRAY_BEGIN(&id, "$nin", &others);
+    for (size_t i = 0, used = 0; i < count; i++) {
+        char room[16];
+        const char *key;
+        if (strncmp(entries[i].fingerprint, prefix, strlen(prefix)) != 0)
+            continue;
+        bson_uint32_to_string((uint32_t)used++, &key, room, sizeof room);
+        BSON_APPEND_UTF8(&others, key, entries[i].fingerprint);
+    }
+    bson_append_array_end(&id, &others);
+    bson_append_document_end(&filter, &id);
+    BSON_APPEND_UTF8(&filter, "state", "started");
+    bson_t *options = BCON_NEW("sort", "{", "startedAt", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
+                                 &filter, options, &documents, error);
+    if (ok)
+        first->count = bson_count_keys(&documents);
+    if (first->count > 0 && bson_iter_init(&iter, &documents) && bson_iter_next(&iter)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_iter_document(&iter, &length, &bytes);
+        if (bson_init_static(&document, bytes, length)) {
+            fill_when(&document, "startedAt", first->when);
+            fill_text(&document, "host", first->host, sizeof first->host);
+            fill_text(&document, "workDirectory", first->work_directory,
+                      sizeof first->work_directory);
+        }
+    }
+    bson_destroy(&documents);
+    bson_destroy(options);
+    bson_destroy(&filter);
     return ok;
 }
 

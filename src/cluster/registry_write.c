@@ -61,6 +61,14 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
     BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
     BSON_APPEND_UTF8(document, "state", "started");
     BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
+    const char *const places[][2] = {{"host", entry->host},
+                                     {"workDirectory", entry->work_directory}};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (!places[i][1])
+            continue;
+        sl_text_printable(sl_text_of(places[i][1]), name, sizeof name);
+        bson_append_utf8(document, places[i][0], -1, name, -1);
+    }
 }
 
 /* The same for a source that is there already, where a part may have been finished before. */

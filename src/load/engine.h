@@ -44,8 +44,10 @@ typedef struct sl_load_source {
     uint64_t device, inode; /* of a regular file; 0 otherwise */
     uint32_t number;
     bool skipped;
-    uint64_t *done; /* blocks that a load which is resumed has brought home; resume.c */
+    uint64_t *done; /* blocks recovered from the journal of an earlier run; resume.c */
     size_t done_words;
+    uint64_t done_end; /* where the text of the last of them ends */
+    bool compare;      /* a resume reads them again, since the file may have changed */
     _Atomic uint64_t accepted; /* documents inserted or already there */
     _Atomic uint64_t taken;    /* documents refused because another one is stored under their _id */
     uint32_t pieces, leading;  /* how its ids go to shards; see sl_load_shard_of */
@@ -272,11 +274,11 @@ bool sl_resume_find_target(sl_load *load, sl_error *error);
 bool sl_resume_target(sl_load *load, sl_error *error);
 /* Takes over what earlier runs have done, before the first block is read. */
 bool sl_resume_carry(sl_load *load, sl_error *error);
-/* What the journal keeps of a block's text: a hash of it where it can be read only from front to
- * back, perhaps from a pipe that brings something else the next time. Any thread. */
-uint64_t sl_resume_check(const sl_load *load, const sl_source_block *block);
-/* Is a block that is done the one that was? Any thread. */
-bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_error *error);
+/* A hash of a block's text for the journal; 0 for made-up records. Any thread. */
+uint64_t sl_resume_check(const sl_source_block *block);
+/* Does a block fit to what the journal says of its source: when it is done, is it the same text, and
+ * when it is the last one, have all that are done been read? Any thread. */
+bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error);
 /* Brings all blocks that are settled into the journal, and it to the disk; on the direct route, when
  * the cluster confirms that they are in their places, or else the next time. By one thread. */
 bool sl_resume_commit(sl_load *load, sl_error *error);

@@ -199,6 +199,7 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     if (load.others.count > load.others.kept_count)
         printf("... and %llu more files and entries not loaded\n",
                (unsigned long long)(load.others.count - load.others.kept_count));
+    ok = ok && sl_source_set_unchanged(load.set, &error);
     sl_reader_destroy(reader);
     free(look.bytes);
     if (!ok)

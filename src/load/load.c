@@ -79,16 +79,19 @@ void sl_load_fail(sl_load *load, const sl_error *error) {
 static void say_how_to_complete(const sl_load *load, const sl_error *why) {
     if (why->no_resume || load->config->part_of_trial) /* whose command is another one */
         return;
+    bool changed = load->set && sl_source_set_has_changed(load->set);
     if (load->config->sink == SL_SINK_BSON)
         sl_log_warning("what was written is not complete");
     else if (load->journal && atomic_load(&load->begun) &&
              atomic_load(&load->ended_by) != SL_ENDED_ALL_REJECTED)
-        sl_log_warning("to complete this load, give %s with %s--resume --work-dir %s",
+        sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
+                       changed ? "put the source back as it was and " : "",
                        load->config->completed_by ? load->config->completed_by : "the same command",
                        atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT
                            ? "a higher --max-rejects and "
                            : "",
-                       load->work_directory);
+                       load->work_directory,
+                       changed ? "; to load it as it is now, begin anew with --drop" : "");
 }
 
 static void on_first_signal(void *context) {
@@ -300,7 +303,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     int64_t start = sl_clock_ns();
     sl_rate_limit_init(&load->rate_limit, load->config->rate_limit);
     sl_ticking ticking = {load, sl_progress_start(load), start, start};
-    bool ok = sl_workers_run(load, on_tick, &ticking, error);
+    bool ok = sl_workers_run(load, on_tick, &ticking, error) &&
+              (sl_interrupt_requested() || sl_source_set_unchanged(load->set, error));
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};

@@ -3,9 +3,11 @@
  * target, which also knows what has been loaded before. */
 #include "engine.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <shardload/log.h>
 #include <shardload/text.h>
@@ -112,9 +114,13 @@ bool sl_sources_look_for_target(sl_load *load, sl_error *error) {
     return ok;
 }
 
+static bool is_pipe(const sl_registry_entry *entry) {
+    return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
+}
+
 static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
     char shown[400];
-    if (strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
+    if (is_pipe(entry))
         return; /* all pipes are called alike */
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
     sl_log_warning("%s: another file of this name, of %llu bytes, has been loaded into this "
@@ -129,10 +135,48 @@ static bool start(sl_load *load, uint32_t part, sl_registry_entry *entries, size
     return sl_registry_start(load->registry, entries, count, error);
 }
 
+/* A pipe has no fingerprint by which its text would be known again: one whose load was killed, and
+ * that is given once more to a new load, would be stored twice. Whether the loader of the unfinished
+ * one still runs, perhaps on another host, is not known: so a pipe beside it must be asked for. */
+static bool refuse_beside_pipe(const sl_load *load, sl_registry_entry *entries, size_t count,
+                               const char *host, const char *work_directory, sl_error *error) {
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_pipe(&entries[i]))
+            continue;
+        entries[i].host = host;
+        entries[i].work_directory = work_directory;
+        any = true;
+    }
+    if (!any || load->resumed || load->target_gone || load->config->another_pipe)
+        return true;
+    sl_registry_unfinished first;
+    if (!sl_registry_find_unfinished(load->registry, SL_PIPE_FINGERPRINT, entries, count, &first,
+                                     error))
+        return false;
+    if (first.count == 0)
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s.%s holds the documents of %zu pipe%s whose load was not completed (the "
+                        "first began at %s on %s). If this is the same data again, it would be "
+                        "stored twice. Complete that load there with its command and --resume "
+                        "--work-dir %s, or begin anew with --drop. If this is other data, or that "
+                        "load still runs, load it with --another-pipe",
+                        load->target.database, load->target.collection, first.count,
+                        first.count == 1 ? "" : "s", first.when[0] ? first.when : "an unknown time",
+                        first.host[0] ? first.host : "an unknown host",
+                        first.work_directory[0] ? first.work_directory : "DIR");
+}
+
 bool sl_sources_number_by_registry(sl_load *load, sl_error *error) {
     size_t count;
+    char host[256] = "", work_directory[PATH_MAX] = "";
+    gethostname(host, sizeof host - 1);
+    if (!realpath(load->work_directory, work_directory))
+        snprintf(work_directory, sizeof work_directory, "%s", load->work_directory);
     sl_registry_entry *entries = entries_of(load, &count, error);
     bool ok = entries && sl_parts_each(load, may_be_loaded, entries, count, error) &&
+              refuse_beside_pipe(load, entries, count, host, work_directory, error) &&
               sl_registry_namesakes(load->registry, entries, count, warn_of_namesake, error) &&
               sl_parts_each(load, start, entries, count, error);
     if (ok)

@@ -198,7 +198,7 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
     bool ok = sl_sources_open(&load, error) && (!config->uri || look_at_cluster(&load, preview, error)) &&
               read_map(&load, preview, error) && number(&load, preview, error) &&
               name_sources(&load, preview, error) && lay_out(&load, preview, error) &&
-              measure(&load, blocks, preview, error);
+              measure(&load, blocks, preview, error) && sl_source_set_unchanged(load.set, error);
     if (ok && !preview->refusal.code)
         sl_others_check(&load, &preview->refusal);
     sl_sources_close(&load);

@@ -103,18 +103,27 @@ void sl_reject_list_clear(sl_reject_list *list) {
     memset(list, 0, sizeof *list);
 }
 
+/* Does a file still hold the first `kept` bytes, which an earlier run has written? */
+static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
+    struct stat facts = {.st_size = 0};
+    char holds[64] = "was removed or moved";
+    if (kept == 0)
+        return true;
+    if (stat(path, &facts) == 0)
+        snprintf(holds, sizeof holds, "holds %llu bytes", (unsigned long long)facts.st_size);
+    return (uint64_t)facts.st_size >= kept ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: %s, but the run that is resumed has written %llu bytes of rejects to "
+                        "it, which would be lost; put the file back, or load anew: with --drop, or "
+                        "without --resume into another --work-dir",
+                        path, holds, (unsigned long long)kept);
+}
+
 /* Opens a file for writing behind its first `kept` bytes, the only ones that stay. */
 static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
-    int file = sl_private_file_open(path, O_WRONLY, error);
+    int file = holds_kept(path, kept, error) ? sl_private_file_open(path, O_WRONLY, error) : -1;
     if (file < 0)
         return NULL;
-    struct stat facts;
-    if (kept > 0 && fstat(file, &facts) == 0 && (uint64_t)facts.st_size < kept) {
-        close(file);
-        sl_error_set(error, SL_EXIT_USAGE, "%s: is shorter than the journal says; without what an "
-                     "earlier run wrote there the load cannot be resumed", path);
-        return NULL;
-    }
     bool ok = ftruncate(file, (off_t)kept) == 0 && lseek(file, (off_t)kept, SEEK_SET) >= 0;
     FILE *stream = ok ? fdopen(file, "w") : NULL;
     if (!stream) {
@@ -220,22 +229,38 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
     }
 }
 
+#define RAW_PATH_ROOM 1024
+
+/* Cut, because a name may be no longer than 255 bytes, and this one has more in front. */
+static const char *raw_path(const sl_reject_files *rejects, size_t source, char out[RAW_PATH_ROOM]) {
+    const char *path = sl_source_set_at(rejects->set, source)->path;
+    const char *slash = strrchr(path, '/');
+    snprintf(out, RAW_PATH_ROOM, "%s/rejected/%06zu-%.200s", rejects->directory, source + 1,
+             strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
+    return out;
+}
+
+bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error) {
+    char path[RAW_PATH_ROOM];
+    for (size_t i = 0; rejects->directory && i < sl_source_set_count(rejects->set); i++) {
+        uint64_t kept = rejects->sources[i].raw_kept;
+        if (kept > 0 && !holds_kept(raw_path(rejects, i, path), kept, error))
+            return false;
+    }
+    return true;
+}
+
 /* The record as it was, so that a mended file can be loaded again. */
 static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_error *error) {
     sl_source_rejects *state = &rejects->sources[source];
     if (!rejects->directory)
         return true;
     if (!state->raw) {
-        const char *path = sl_source_set_at(rejects->set, source)->path;
-        const char *slash = strrchr(path, '/');
-        char name[1024];
+        char name[RAW_PATH_ROOM];
         snprintf(name, sizeof name, "%s/rejected", rejects->directory);
         if (!sl_private_folder_make(name, error))
             return false;
-        /* Cut, because a name may be no longer than 255 bytes, and this one has more in front. */
-        snprintf(name, sizeof name, "%s/rejected/%06zu-%.200s", rejects->directory, source + 1,
-                 strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
-        state->raw = open_file(name, state->raw_kept, error);
+        state->raw = open_file(raw_path(rejects, source, name), state->raw_kept, error);
         if (!state->raw)
             return false;
         if (state->header.length > 0 && state->raw_kept == 0)

@@ -35,6 +35,10 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
 bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *block,
                                const sl_journal_entry *entry, sl_error *error);
 
+/* Are the raw rejects of all these blocks still in their files? SL_EXIT_SOURCE names one where they
+ * are not. After the last of them, before any other block. */
+bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
+
 /* The header line (with line end) that goes in front of a source's raw rejects. Borrowed. */
 void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header);
 

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include <shardload/clock.h>
+#include <shardload/hash.h>
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/md5.h>
@@ -131,6 +132,8 @@ static void append_sources(bson_t *document, const sl_load *load) {
         BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
         BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
         BSON_APPEND_BOOL(&item, "leftOut", load->sources[i].skipped);
+        BSON_APPEND_BINARY(&item, "identity", BSON_SUBTYPE_BINARY, (const uint8_t *)&facts->identity,
+                           sizeof facts->identity);
         bson_append_document_end(&sources, &item);
     }
     bson_append_array_end(document, &sources);
@@ -187,11 +190,26 @@ static bool same_options(const sl_load *load, sl_error *error) {
     return used == 0 || other_load(load, SL_EXIT_USAGE, how, error);
 }
 
-/* A pipe has no name to be known by: it is taken for the one of the journal, and its text is
- * compared while it comes. */
+static bool same_identity(const bson_t *was, const sl_source *source) {
+    bson_iter_t iter;
+    const uint8_t *bytes;
+    uint32_t length = 0;
+    sl_source_identity before;
+    if (!bson_iter_init_find(&iter, was, "identity") || !BSON_ITER_HOLDS_BINARY(&iter))
+        return false;
+    bson_iter_binary(&iter, NULL, &length, &bytes);
+    if (length != sizeof before)
+        return false;
+    memcpy(&before, bytes, sizeof before);
+    return sl_source_same_identity(&before, &source->identity);
+}
+
+/* A file with the same fingerprint may have been changed in its middle, or be a copy of what it was.
+ * Unless it is the same, unchanged file, the blocks that are done are read again and compared. A pipe
+ * has no fingerprint: it is taken for the one of the journal, and always compared. */
 static bool same_sources(sl_load *load, sl_error *error) {
     bson_iter_t iter, sources;
-    size_t count = sl_source_set_count(load->set), index = 0;
+    size_t count = sl_source_set_count(load->set), index = 0, compared = 0;
     char how[900];
     if (!bson_iter_init_find(&iter, load->past->begun, "sources") ||
         !bson_iter_recurse(&iter, &sources))
@@ -213,8 +231,11 @@ static bool same_sources(sl_load *load, sl_error *error) {
         if (facts->kind == SL_SOURCE_PIPE &&
             strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
             snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
-        if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped)
+        if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
+            source->compare = facts->kind == SL_SOURCE_PLAIN && !same_identity(&was, facts);
+            compared += source->compare;
             continue;
+        }
         int64_t size = bson_iter_init_find(&field, &was, "storedBytes")
                            ? bson_iter_as_int64(&field)
                            : 0;
@@ -225,6 +246,10 @@ static bool same_sources(sl_load *load, sl_error *error) {
                  (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
         return other_load(load, SL_EXIT_SOURCE, how, error);
     }
+    if (compared > 0)
+        sl_log_warning("%zu of the sources %s been changed, copied or moved since the run that is "
+                       "resumed: what it has loaded of %s is read again and compared",
+                       compared, compared == 1 ? "has" : "have", compared == 1 ? "it" : "them");
     if (index == count)
         return true;
     snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
@@ -377,6 +402,8 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
     sl_carried *carried = &load->carried;
     sl_load_source *source = &load->sources[entry->source];
     int64_t first_id = sl_document_id(source->number, entry->offset);
+    if (entry->offset + entry->text_bytes > source->done_end)
+        source->done_end = entry->offset + entry->text_bytes;
     carried->blocks++;
     carried->text_bytes += entry->text_bytes;
     carried->inserted += entry->inserted;
@@ -439,10 +466,13 @@ bool sl_resume_carry(sl_load *load, sl_error *error) {
         if (!carry(load, &past->entries[i], error))
             return false;
     }
+    if (!sl_rejects_all_kept(load->rejects, error))
+        return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
         if (source->done)
-            sl_source_set_skip_blocks(load->set, i, source->done, source->done_words);
+            sl_source_set_skip_blocks(load->set, i, source->done, source->done_words,
+                                      source->compare);
     }
     if (load->resumed) {
         char records[SL_HUMAN_ROOM];
@@ -454,36 +484,32 @@ bool sl_resume_carry(sl_load *load, sl_error *error) {
 
 /* ---- the same text again? ---- */
 
-/* 64 bits of a text; not against an enemy. */
-static uint64_t hash_of(sl_text text) {
-    uint64_t hash = 0x9E3779B97F4A7C15u ^ text.length;
-    for (size_t at = 0; at < text.length; at += 16) {
-        uint64_t words[2] = {0, 0};
-        memcpy(words, text.bytes + at, text.length - at < 16 ? text.length - at : 16);
-        unsigned __int128 product = (unsigned __int128)(words[0] ^ hash) *
-                                    (words[1] ^ 0xD6E8FEB86659FD93u);
-        hash = (uint64_t)product ^ (uint64_t)(product >> 64) ^ hash << 7;
-    }
-    return hash;
+uint64_t sl_resume_check(const sl_source_block *block) {
+    return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
 }
 
-uint64_t sl_resume_check(const sl_load *load, const sl_source_block *block) {
-    return sl_source_is_cut(sl_source_set_at(load->set, block->source)) ? 0
-                                                                         : hash_of(block->text);
-}
-
-bool sl_resume_same_text(const sl_load *load, const sl_source_block *block, sl_error *error) {
+bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
     const sl_past *past = load->past;
+    const sl_load_source *source = &load->sources[block->source];
+    const char *shown = sl_source_set_at(load->set, block->source)->shown;
+    uint64_t end = block->offset + block->text.length;
+    if (block->last && end < source->done_end)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: ended at byte %llu, but the run that is resumed had read up to byte "
+                            "%llu; give it the full text again", shown, (unsigned long long)end,
+                            (unsigned long long)source->done_end);
+    if (!block->done)
+        return true;
     sl_journal_entry wanted = {.source = block->source, .sequence = block->sequence};
     const sl_journal_entry *entry =
         bsearch(&wanted, past->entries, past->count, sizeof wanted, by_place);
     if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
-        entry->check == sl_resume_check(load, block))
+        entry->check == sl_resume_check(block))
         return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: brings another text at byte %llu than in the run that is resumed; "
-                        "give it the same as then, or load without --resume",
-                        sl_source_set_at(load->set, block->source)->shown,
+                        "give it the same as then, or load it anew: with --drop, or without "
+                        "--resume into another --work-dir", shown,
                         (unsigned long long)block->offset);
 }
 

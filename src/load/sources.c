@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <shardload/clock.h>
 #include <shardload/log.h>
@@ -234,11 +233,11 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
             }
             continue;
         }
-        struct stat facts;
         ok = sl_source_fingerprint(load->set, i, load->sources[i].fingerprint, error);
-        if (stat(sl_source_set_at(load->set, i)->path, &facts) == 0 && S_ISREG(facts.st_mode)) {
-            load->sources[i].device = facts.st_dev;
-            load->sources[i].inode = facts.st_ino;
+        const sl_source *source = sl_source_set_at(load->set, i);
+        if (source->kind != SL_SOURCE_PIPE) {
+            load->sources[i].device = source->identity.device;
+            load->sources[i].inode = source->identity.inode;
         }
     }
     free(head);

@@ -100,7 +100,9 @@ static bool read_sources(sl_verification *verification, sl_error *error) {
     sl_progress *progress = sl_progress_start(load);
     bool ok = sl_verify_blocks(verification, on_tick, progress, error);
     sl_progress_end(progress);
-    return ok && (!sl_interrupt_requested() || interrupted(error));
+    if (ok && sl_interrupt_requested())
+        return interrupted(error);
+    return ok && sl_source_set_unchanged(load->set, error);
 }
 
 static bool count_ranges(sl_verification *verification, sl_error *error) {

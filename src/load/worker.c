@@ -129,7 +129,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block, const s
     sl_parse_counts_add(&load->parsed[worker->index], &account->counts);
     account->parsed = ok && !worker->error.code;
     if (account->parsed && load->journal)
-        account->check = sl_resume_check(load, block);
+        account->check = sl_resume_check(block);
     return account->parsed && sl_block_settle(worker, account);
 }
 
@@ -139,8 +139,8 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     uint64_t rejects_before = rejects_of(worker->counters);
     /* Also of a block that is done: those behind it wait for what its member's first block says. */
     bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
-              (block->done ? sl_resume_same_text(load, block, &worker->error)
-                           : parse_block(worker, block, block->outside ? NULL : dialect));
+              sl_resume_block_fits(load, block, &worker->error) &&
+              (block->done || parse_block(worker, block, block->outside ? NULL : dialect));
     if (ok)
         sl_sources_done_with(load, block);
     sl_worker_spent(worker, STAGE_PARSING);

@@ -31,12 +31,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <shardload/clock.h>
 #include <shardload/document_id.h>
 
+#include "identity.h"
 #include "reader.h"
 
 #define SLACK 64
@@ -95,14 +95,16 @@ static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {
     if (reader->file >= 0)
         close(reader->file);
     const sl_source *from = &reader->set->states[source].source;
-    reader->file = open(from->path, O_RDONLY | O_CLOEXEC);
+    reader->file = open(from->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     reader->file_source = source;
-    if (reader->file < 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", from->shown, strerror(errno));
-    return true;
+    if (reader->file >= 0)
+        return sl_identity_check_open(reader->set, source, reader->file, error);
+    sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", from->shown, strerror(errno));
+    return sl_identity_check_path(reader->set, source, error) && false;
 }
 
-/* Reads exactly `length` bytes at `offset` to buffer + `at`. */
+/* Reads exactly `length` bytes at `offset` to buffer + `at`, of the file as it was in the beginning.
+ */
 static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length,
                     sl_error *error) {
     if (!sl_reader_grow(reader, at + length, error))
@@ -117,27 +119,15 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu: %s", path,
                                 (unsigned long long)offset, strerror(errno));
         if (got == 0)
-            return sl_error_set(error, SL_EXIT_SOURCE,
-                                "%s: ends at byte %llu but was longer when the load began; "
-                                "something is changing the file", path,
+            return sl_identity_check_open(reader->set, reader->file_source, reader->file, error) &&
+                   sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read behind byte %llu", path,
                                 (unsigned long long)offset);
         at += (size_t)got;
         offset += (uint64_t)got;
         length -= (size_t)got;
     }
     reader->times.reading += sl_clock_ns() - start;
-    return true;
-}
-
-/* At the end of a file that is still being written may stand half a line. */
-static bool same_size(const sl_reader *reader, uint64_t size, sl_error *error) {
-    struct stat facts;
-    if (fstat(reader->file, &facts) != 0 || (uint64_t)facts.st_size == size)
-        return true;
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: has grown from %llu to %llu bytes since the load began; load it when "
-                        "it is complete", reader->set->states[reader->file_source].source.shown,
-                        (unsigned long long)size, (unsigned long long)facts.st_size);
+    return sl_identity_check_open(reader->set, reader->file_source, reader->file, error);
 }
 
 /* The lines that begin in [index MiB, index+1 MiB): those after the first line end at or behind
@@ -150,7 +140,8 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
     uint64_t from = start > 0 ? start - 1 : 0; /* buffer[0] is this byte of the file */
     *block = (sl_source_block){.source = source, .sequence = index, .offset = start,
                                .text = {reader->buffer, 0}, .member_start = index == 0,
-                               .last = end == size};
+                               .last = end == size,
+                               .done = sl_source_block_is_done(&reader->set->states[source], index)};
     if (size == 0)
         return SL_READ_BLOCK;
     block->outside = !sl_source_set_wants(reader->set, source, index, start);
@@ -168,8 +159,7 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
 
     size_t length = (size_t)(end - from);
     size_t more = size - end < 512 ? (size_t)(size - end) : 512; /* mostly the whole last line */
-    if (!read_at(reader, 0, from, length + more, error) ||
-        (end == size && !same_size(reader, size, error)))
+    if (!read_at(reader, 0, from, length + more, error))
         return SL_READ_FAILED;
     atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
 
@@ -258,7 +248,7 @@ static bool make_order(sl_source_set *set) {
 static void pass_over(sl_source_set *set) {
     while (set->next < set->count) {
         const source_state *state = &set->states[set->order[set->next]];
-        bool done = !state->skip && sl_source_is_cut(&state->source) &&
+        bool done = !state->skip && !state->compare && sl_source_is_cut(&state->source) &&
                     sl_source_block_is_done(state, set->next_block);
         if (!state->skip && !done)
             return;

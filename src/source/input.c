@@ -169,6 +169,10 @@ bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
     return sl_input_init(input, room, error);
 }
 
+int sl_input_file(const sl_input *input) {
+    return ((const file_state *)input->context)->file;
+}
+
 void sl_input_close_file(sl_input *input) {
     file_state *state = input->context;
     if (state && state->file >= 0)

@@ -64,6 +64,7 @@ bool sl_input_pass_zeros(sl_input *input, sl_reader_times *times, sl_error *erro
  * sl_input_close_file, also after a failure. */
 bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
                         const _Atomic bool *stopped, sl_error *error);
+int sl_input_file(const sl_input *input); /* its descriptor */
 void sl_input_close_file(sl_input *input);
 
 #endif

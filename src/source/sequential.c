@@ -8,6 +8,7 @@
 #include <shardload/clock.h>
 #include <shardload/document_id.h>
 
+#include "identity.h"
 #include "reader.h"
 
 sl_open_source *sl_open_source_create(size_t source) {
@@ -132,6 +133,12 @@ static bool carry_over(sl_open_source *open, const char *from, size_t length, sl
     return true;
 }
 
+/* Is what was read so far text of the file that it was in the beginning? */
+static bool is_unchanged(sl_reader *reader, const sl_open_source *open, sl_error *error) {
+    return !open->stream || sl_identity_check_open(reader->set, open->source,
+                                                   sl_stream_file(open->stream), error);
+}
+
 /* The member has been taken to its end: on to the next one, or the end of the source. */
 static bool end_member(sl_reader *reader, sl_open_source *open, sl_error *error) {
     bool more;
@@ -143,6 +150,8 @@ static bool end_member(sl_reader *reader, sl_open_source *open, sl_error *error)
     }
     const sl_source *source = &reader->set->states[open->source].source;
     count_stored(reader->set, open, source->stored_bytes);
+    if (!is_unchanged(reader, open, error))
+        return false;
     open->ended = true;
     sl_stream_close(open->stream); /* no file is held open for longer than needed */
     open->stream = NULL;
@@ -223,8 +232,10 @@ sl_read_result sl_open_source_take(sl_reader *reader, sl_open_source *open, sl_s
         *error = open->failure;
         result = SL_READ_FAILED;
     } else if (!open->ended) {
-        result = next_block(reader, open, block, error) ? SL_READ_BLOCK : SL_READ_FAILED;
-        if (result == SL_READ_FAILED)
+        bool ok = next_block(reader, open, block, error);
+        ok = is_unchanged(reader, open, error) && ok; /* the better reason, if it failed */
+        result = ok ? SL_READ_BLOCK : SL_READ_FAILED;
+        if (!ok)
             open->failure = *error;
     }
     pthread_mutex_unlock(&open->lock);

@@ -16,6 +16,7 @@
 #include <shardload/document_id.h>
 
 #include "folder.h"
+#include "identity.h"
 #include "reader.h"
 
 #define END_BYTES ((size_t)65536)
@@ -54,10 +55,20 @@ static source_state *add(sl_source_set *set, const char *path, sl_error *error) 
 bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl_error *error) {
     sl_source *source = &set->states[index].source;
     bool foreign;
+    *stream = NULL;
+    if (!sl_identity_check_path(set, index, error)) /* it would wait for a pipe in its place */
+        return false;
     /* An archive that was itself picked out of a folder by the pattern is taken whole. */
     if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL,
-                       &set->stopped, &foreign, stream, error))
-        return true;
+                       &set->stopped, &foreign, stream, error)) {
+        if (sl_identity_check_open(set, index, sl_stream_file(*stream), error))
+            return true;
+        sl_stream_close(*stream);
+        *stream = NULL;
+        return false;
+    }
+    if (!sl_identity_check_path(set, index, error)) /* the better reason */
+        return false;
     if (foreign) {
         pthread_mutex_lock(&set->lock);
         source->kind = SL_SOURCE_FOREIGN;
@@ -95,6 +106,7 @@ static bool add_from_folder(void *context, const char *path, const struct stat *
     if (!state)
         return false;
     state->source.kind = SL_SOURCE_UNSEEN;
+    state->source.identity = sl_identity_of(facts);
     state->source.stored_bytes = (uint64_t)facts->st_size;
     return true;
 }
@@ -135,6 +147,7 @@ static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error
         return false;
     state->source.named = true;
     state->source.kind = SL_SOURCE_PIPE;
+    state->source.identity = sl_identity_of(&facts); /* standard input may be a file as well */
     if (is_input || !S_ISREG(facts.st_mode))
         return true;
     state->source.stored_bytes = (uint64_t)facts.st_size;
@@ -231,13 +244,13 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
 }
 
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
-                               size_t words) {
+                               size_t words, bool compare) {
     source_state *state = &set->states[index];
     state->done = done;
     state->done_words = words;
+    state->compare = compare || !sl_source_is_cut(&state->source);
     uint64_t size = state->source.stored_bytes, skipped = 0;
-    for (uint64_t start = 0; sl_source_is_cut(&state->source) && start < size;
-         start += SL_BLOCK_BYTES) {
+    for (uint64_t start = 0; !state->compare && start < size; start += SL_BLOCK_BYTES) {
         if (sl_source_block_is_done(state, start >> SL_BLOCK_BITS))
             skipped += size - start < SL_BLOCK_BYTES ? size - start : SL_BLOCK_BYTES;
     }
@@ -340,13 +353,14 @@ static uint64_t mix(uint64_t hash) {
 }
 
 /* Adds the first and the last bytes of a file. */
-static bool hash_ends(const sl_source *source, uint64_t *hash, sl_error *error) {
+static bool hash_ends(sl_source_set *set, size_t index, uint64_t *hash, sl_error *error) {
+    const sl_source *source = &set->states[index].source;
     char *bytes = malloc(END_BYTES);
     if (!bytes)
         return sl_error_memory(error, "reading sources");
     uint64_t size = source->stored_bytes;
     uint64_t starts[2] = {0, size > END_BYTES ? size - END_BYTES : 0};
-    int file = open(source->path, O_RDONLY | O_CLOEXEC);
+    int file = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool ok = file >= 0;
     for (int end = 0; ok && end < (size > END_BYTES ? 2 : 1); end++) {
         ssize_t got = pread(file, bytes, END_BYTES, (off_t)starts[end]);
@@ -356,13 +370,15 @@ static bool hash_ends(const sl_source *source, uint64_t *hash, sl_error *error) 
     }
     if (!ok)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+    ok = ok ? sl_identity_check_open(set, index, file, error)
+            : sl_identity_check_path(set, index, error) && false;
     if (file >= 0)
         close(file);
     free(bytes);
     return ok;
 }
 
-bool sl_source_fingerprint(const sl_source_set *set, size_t index,
+bool sl_source_fingerprint(sl_source_set *set, size_t index,
                            char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error) {
     const sl_source *source = &set->states[index].source;
     if (source->kind == SL_SOURCE_PIPE) {
@@ -376,7 +392,7 @@ bool sl_source_fingerprint(const sl_source_set *set, size_t index,
     uint64_t size = source->stored_bytes;
     uint64_t hash = hash_bytes(0xCBF29CE484222325u, name, strlen(name) + 1);
     hash = hash_bytes(hash, &size, sizeof size);
-    if (source->kind != SL_SOURCE_MADE_UP && !hash_ends(source, &hash, error))
+    if (source->kind != SL_SOURCE_MADE_UP && !hash_ends(set, index, &hash, error))
         return false;
     snprintf(fingerprint, SL_FINGERPRINT_ROOM, "%016" PRIx64 "-%" PRIu64, mix(hash), size);
     return true;

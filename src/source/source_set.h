@@ -16,6 +16,7 @@ typedef struct source_state {
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;
+    bool compare; /* they are read all the same, to be compared */
     uint64_t spread; /* where its first block stands among the shares; see sl_source_in_share */
 } source_state;
 
@@ -61,6 +62,7 @@ struct sl_source_set {
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;
     _Atomic bool stopped;
+    _Atomic bool changed; /* a source is not the file any more that it was; identity.c */
     source_share share; /* of the blocks; set before the first one */
     sl_source_choice *choice; /* among them, the same; may be NULL */
     const void *choice_context;

@@ -172,6 +172,10 @@ bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
     return true;
 }
 
+int sl_stream_file(const sl_stream *stream) {
+    return sl_input_file(&stream->file);
+}
+
 uint64_t sl_stream_stored_bytes(const sl_stream *stream) {
     return sl_input_position(&stream->file);
 }

@@ -39,6 +39,9 @@ const char *sl_stream_member(const sl_stream *stream);
 bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
                     sl_reader_times *times, sl_error *error);
 
+/* The descriptor of the file or pipe itself; the stream's. */
+int sl_stream_file(const sl_stream *stream);
+
 /* How much of the file or pipe itself has been used so far. */
 uint64_t sl_stream_stored_bytes(const sl_stream *stream);
 

@@ -165,6 +165,93 @@ static void a_block_holds_the_lines_that_begin_in_it(void **state) {
     free(text);
 }
 
+/* The next lines of a text that begin in the same MiB. */
+static sl_text lines_of_one_mib(const char *text, size_t length, size_t from) {
+    size_t end = from;
+    while (end < length && end >> SL_BLOCK_BITS == from >> SL_BLOCK_BITS) {
+        const char *line_end = memchr(text + end, '\n', length - end);
+        end = line_end ? (size_t)(line_end - text) + 1 : length;
+    }
+    return (sl_text){text + from, end - from};
+}
+
+/* One reader returns exactly these lines, block by block. */
+static void check_blocks(const char *path, const char *text, size_t length) {
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_error error = {0};
+    sl_source_block block;
+    size_t at = 0;
+    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
+    assert_true(sl_reader_create(set, &reader, &error));
+    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
+        sl_text wanted = lines_of_one_mib(text, length, at);
+        if (block.text.length == 0) /* all of its MiB belongs to one long line */
+            continue;
+        assert_int_equal(block.offset, at);
+        assert_int_equal(block.text.length, wanted.length);
+        assert_memory_equal(block.text.bytes, wanted.bytes, wanted.length);
+        at += wanted.length;
+    }
+    assert_int_equal(error.code, 0);
+    assert_int_equal(at, length);
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+}
+
+typedef struct piped {
+    const char *text;
+    size_t length;
+    int end;
+} piped;
+
+static void *write_pipe(void *context) {
+    piped *pipe = context;
+    for (size_t done = 0; done < pipe->length;) {
+        ssize_t wrote = write(pipe->end, pipe->text + done, pipe->length - done);
+        if (wrote < 0)
+            break;
+        done += (size_t)wrote;
+    }
+    close(pipe->end);
+    return NULL;
+}
+
+static void check_piped_blocks(const char *text, size_t length) {
+    int ends[2];
+    pthread_t writer;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    close(ends[0]);
+    piped all = {text, length, ends[1]};
+    pthread_create(&writer, NULL, write_pipe, &all);
+    check_blocks("-", text, length);
+    pthread_join(writer, NULL);
+}
+
+static void a_line_end_near_a_border_ends_the_right_block(void **state) {
+    (void)state;
+    size_t length = (size_t)3 * SL_BLOCK_BYTES;
+    char *text = malloc(length);
+    for (int shift = -2; shift <= 2; shift++) { /* -1: the block's last byte */
+        for (size_t i = 0; i < length; i++) /* short lines, but none that ends near a border */
+            text[i] = i % 64 == 32 ? '\n' : (char)('a' + i % 23);
+        text[(long)SL_BLOCK_BYTES + shift] = '\n';
+        text[2 * (long)SL_BLOCK_BYTES + shift] = '\n';
+        /* Once the text ends there too. */
+        for (int cut = 0; cut < 2; cut++) {
+            size_t used = cut ? (size_t)(2 * (long)SL_BLOCK_BYTES + shift + 1) : length;
+            const char *plain = path_of("exact.txt"), *packed = path_of("exact.gz");
+            write_file(plain, text, used, false);
+            write_file(packed, text, used, true);
+            check_blocks(plain, text, used);
+            check_blocks(packed, text, used);
+            check_piped_blocks(text, used);
+        }
+    }
+    free(text);
+}
+
 static void gzip_members_are_one_stream(void **state) {
     (void)state;
     const char *path = path_of("members.gz");
@@ -354,6 +441,8 @@ static void a_fingerprint_knows_a_file_again(void **state) {
     assert_string_not_equal(first, again); /* another name */
     text[length - 10] ^= 1;
     write_file(paths[1], text, length, false);
+    sl_source_set_destroy(set);
+    assert_true(sl_source_set_create(paths, 3, NULL, &set, &error));
     assert_true(sl_source_fingerprint(set, 1, again, &error));
     assert_string_not_equal(first, again); /* a changed byte near the end */
     sl_source_set_destroy(set);
@@ -405,6 +494,7 @@ int main(void) {
         cmocka_unit_test(parts_share_out_every_block_once),
         cmocka_unit_test(a_sample_is_spread_over_the_whole_and_over_all_stripes),
         cmocka_unit_test(of_many_small_files_a_share_is_taken),
+        cmocka_unit_test(a_line_end_near_a_border_ends_the_right_block),
         cmocka_unit_test(gzip_members_are_one_stream),
         cmocka_unit_test(damaged_gzip_is_told),
         cmocka_unit_test(containers_get_advice),

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads open the same path at different times, and a load takes hours. A file that is replaced,
+ * appended to, cut or rewritten meanwhile would give a mixture of two texts. So each source has an
+ * identity, taken when it was first looked at, and each open descriptor is compared with it after
+ * bytes were read from it: what was read before an unchanged identity is text of that file.
+ *
+ * The time of the last change of status (ctime) shows what the others do not: contents rewritten at
+ * the same size whose modification time was set back, and an open file whose path was given to
+ * another one, since that takes a link away from it. A file of which only the permissions or links
+ * have changed is refused as well; a resume then proves by its text that it is the same. */
+#include "identity.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define WHEN_ROOM 48
+
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+sl_source_identity sl_identity_of(const struct stat *facts) {
+    if (!S_ISREG(facts->st_mode))
+        return (sl_source_identity){0};
+    return (sl_source_identity){.device = facts->st_dev,
+                                .inode = facts->st_ino,
+                                .size = (uint64_t)facts->st_size,
+                                .modified_ns = nanoseconds(facts->st_mtim),
+                                .changed_ns = nanoseconds(facts->st_ctim)};
+}
+
+/* Both have no padding. */
+_Static_assert(sizeof(sl_source_identity) == 5 * sizeof(uint64_t), "compared as bytes");
+
+bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identity *b) {
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static const char *time_shown(int64_t ns, char out[WHEN_ROOM]) {
+    time_t seconds = (time_t)(ns / 1000000000);
+    struct tm utc;
+    char day[32] = "?";
+    if (gmtime_r(&seconds, &utc))
+        strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(out, WHEN_ROOM, "%s.%06lldZ", day, (long long)(ns % 1000000000 / 1000));
+    return out;
+}
+
+/* What has changed, the most telling first. `now` NULL: there is no such file any more. */
+static bool changed(sl_source_set *set, size_t index, const sl_source_identity *now,
+                    sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    const sl_source_identity *was = &source->identity;
+    char how[300], before[WHEN_ROOM], after[WHEN_ROOM];
+    if (!now)
+        snprintf(how, sizeof how, "was removed or renamed");
+    else if (now->inode == 0)
+        snprintf(how, sizeof how, "was replaced by something that is not a regular file");
+    else if (now->device != was->device || now->inode != was->inode)
+        snprintf(how, sizeof how,
+                 "was replaced by another file (inode %llu, was %llu; %llu bytes, were %llu)",
+                 (unsigned long long)now->inode, (unsigned long long)was->inode,
+                 (unsigned long long)now->size, (unsigned long long)was->size);
+    else if (now->size != was->size)
+        snprintf(how, sizeof how, "has %s from %llu to %llu bytes",
+                 now->size > was->size ? "grown" : "shrunk", (unsigned long long)was->size,
+                 (unsigned long long)now->size);
+    else if (now->modified_ns != was->modified_ns)
+        snprintf(how, sizeof how, "was modified at %s (before: %s) at the same size of %llu bytes",
+                 time_shown(now->modified_ns, after), time_shown(was->modified_ns, before),
+                 (unsigned long long)now->size);
+    else
+        snprintf(how, sizeof how,
+                 "had its status changed at %s (before: %s): its permissions, owner, links or "
+                 "times, or its contents with the times set back",
+                 time_shown(now->changed_ns, after), time_shown(was->changed_ns, before));
+    atomic_store(&set->changed, true);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: %s while it was being read; nothing may change a source until the "
+                        "command has ended", source->shown, how);
+}
+
+static bool has_identity(const sl_source *source) {
+    return source->identity.inode != 0;
+}
+
+bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    struct stat facts;
+    if (!has_identity(source))
+        return true;
+    bool standard_input = strcmp(source->path, "-") == 0;
+    if ((standard_input ? fstat(0, &facts) : stat(source->path, &facts)) != 0)
+        return errno == ENOENT || errno == ENOTDIR
+                   ? changed(set, index, NULL, error)
+                   : sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+    sl_source_identity now = sl_identity_of(&facts);
+    return sl_source_same_identity(&source->identity, &now) || changed(set, index, &now, error);
+}
+
+bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    struct stat facts;
+    if (!has_identity(source))
+        return true;
+    if (fstat(file, &facts) != 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+    sl_source_identity now = sl_identity_of(&facts);
+    if (sl_source_same_identity(&source->identity, &now))
+        return true;
+    /* A file that has lost its path shows a change of status only: the path shows why. */
+    return sl_identity_check_path(set, index, error) && changed(set, index, &now, error);
+}
+
+bool sl_source_set_unchanged(sl_source_set *set, sl_error *error) {
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->states[i].skip && !sl_identity_check_path(set, i, error))
+            return false;
+    }
+    return true;
+}
+
+bool sl_source_set_has_changed(const sl_source_set *set) {
+    return atomic_load(&set->changed);
+}
