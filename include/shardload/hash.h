@@ -33,7 +33,7 @@ static inline uint64_t sl_hash(const uint8_t *bytes, size_t length) {
 /* The same for a large text: four chains of products side by side, which the processor computes at
  * the same time. Not the same figure as sl_hash. */
 static inline uint64_t sl_hash_text(const char *bytes, size_t length) {
-    uint64_t chains[4] = {SL_HASH_A, SL_HASH_B, SL_HASH_A ^ length, SL_HASH_B ^ length};
+    uint64_t chains[4] = {SL_HASH_B, SL_HASH_B * 3, SL_HASH_B * 5, SL_HASH_B * 7};
     size_t at = 0;
     for (; length - at >= 64; at += 64) {
         uint64_t words[8];
@@ -41,7 +41,7 @@ static inline uint64_t sl_hash_text(const char *bytes, size_t length) {
         for (int i = 0; i < 4; i++)
             chains[i] = sl_hash_mix(words[2 * i] ^ SL_HASH_A, words[2 * i + 1] ^ chains[i]);
     }
-    uint64_t hash = sl_hash((const uint8_t *)bytes + at, length - at);
+    uint64_t hash = sl_hash((const uint8_t *)bytes + at, length - at) ^ length;
     for (int i = 0; i < 4; i++)
         hash = sl_hash_mix(hash ^ SL_HASH_B, chains[i] ^ SL_HASH_A);
     return hash;

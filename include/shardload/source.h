@@ -38,6 +38,10 @@ typedef struct sl_source_identity {
     int64_t changed_ns;  /* ctime: of the last change of contents, permissions, links or times */
 } sl_source_identity;
 
+/* A time of a file, in the form that `touch -d` takes; returns out. */
+#define SL_FILE_TIME_ROOM 48
+const char *sl_file_time_shown(int64_t ns, char out[SL_FILE_TIME_ROOM]);
+
 bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identity *b);
 
 typedef struct sl_source {

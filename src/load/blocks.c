@@ -68,6 +68,8 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
     sl_load *load = worker->load;
     if (!account->parsed || account->waiting > 0)
         return true;
+    if (account->taken > 0 && !sl_resume_taken_fits(load, &account->block, &worker->error))
+        return false;
     uint64_t accepted = (uint64_t)account->inserted + account->already_there;
     /* Where another document has its place, there is one to be counted in the range all the same. */
     atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, account->first_id)],

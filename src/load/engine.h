@@ -47,7 +47,7 @@ typedef struct sl_load_source {
     uint64_t *done; /* blocks recovered from the journal of an earlier run; resume.c */
     size_t done_words;
     uint64_t done_end; /* where the text of the last of them ends */
-    bool compare;      /* a resume reads them again, since the file may have changed */
+    bool compare;      /* a resume reads them again: a pipe, or a file that may have changed */
     _Atomic uint64_t accepted; /* documents inserted or already there */
     _Atomic uint64_t taken;    /* documents refused because another one is stored under their _id */
     uint32_t pieces, leading;  /* how its ids go to shards; see sl_load_shard_of */
@@ -205,6 +205,7 @@ typedef struct sl_load {
     sl_journal *journal; /* NULL unless into a cluster */
     struct sl_past *past; /* what it held at the start; resume.c */
     bool resumed;         /* documents may have been sent by an earlier run */
+    bool compared;        /* a source's text may be another one than in that run */
     bool uncommitted;     /* entries were collected, and could not be committed yet */
     sl_carried carried;
 
@@ -279,6 +280,9 @@ uint64_t sl_resume_check(const sl_source_block *block);
 /* Does a block fit to what the journal says of its source: when it is done, is it the same text, and
  * when it is the last one, have all that are done been read? Any thread. */
 bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error);
+/* Documents of a block were refused because other ones are stored under their ids: is that no sign
+ * of a source whose text has changed since the run that is resumed sent them? Any thread. */
+bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error);
 /* Brings all blocks that are settled into the journal, and it to the disk; on the direct route, when
  * the cluster confirms that they are in their places, or else the next time. By one thread. */
 bool sl_resume_commit(sl_load *load, sl_error *error);

@@ -190,26 +190,40 @@ static bool same_options(const sl_load *load, sl_error *error) {
     return used == 0 || other_load(load, SL_EXIT_USAGE, how, error);
 }
 
-static bool same_identity(const bson_t *was, const sl_source *source) {
+/* The identity that a source had; all zero where the journal holds none. */
+static sl_source_identity identity_in(const bson_t *source) {
     bson_iter_t iter;
     const uint8_t *bytes;
     uint32_t length = 0;
-    sl_source_identity before;
-    if (!bson_iter_init_find(&iter, was, "identity") || !BSON_ITER_HOLDS_BINARY(&iter))
-        return false;
-    bson_iter_binary(&iter, NULL, &length, &bytes);
-    if (length != sizeof before)
-        return false;
-    memcpy(&before, bytes, sizeof before);
-    return sl_source_same_identity(&before, &source->identity);
+    sl_source_identity identity = {0};
+    if (bson_iter_init_find(&iter, source, "identity") && BSON_ITER_HOLDS_BINARY(&iter))
+        bson_iter_binary(&iter, NULL, &length, &bytes);
+    if (length == sizeof identity)
+        memcpy(&identity, bytes, sizeof identity);
+    return identity;
 }
 
-/* A file with the same fingerprint may have been changed in its middle, or be a copy of what it was.
- * Unless it is the same, unchanged file, the blocks that are done are read again and compared. A pipe
- * has no fingerprint: it is taken for the one of the journal, and always compared. */
+/* A fingerprint is about the ends of a file only. With the same time of modification as well it is
+ * taken for the same: unchanged, or a copy, which is compared. Otherwise its middle may have been
+ * changed, also where nothing has been loaded that could be compared. */
+static bool same_time(const sl_load *load, const sl_source *source, const sl_source_identity *was,
+                      sl_error *error) {
+    char how[800], before[SL_FILE_TIME_ROOM], now[SL_FILE_TIME_ROOM];
+    if (was->modified_ns == source->identity.modified_ns)
+        return true;
+    sl_file_time_shown(was->modified_ns, before);
+    snprintf(how, sizeof how,
+             "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
+             "that its text is the same, give it its time back (touch -d %s) and it is compared",
+             source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
+    return other_load(load, SL_EXIT_SOURCE, how, error);
+}
+
+/* Unless a file is the same, unchanged one, the blocks that are done are read again and compared. A
+ * pipe has no fingerprint: it is taken for the one of the journal, and always compared. */
 static bool same_sources(sl_load *load, sl_error *error) {
     bson_iter_t iter, sources;
-    size_t count = sl_source_set_count(load->set), index = 0, compared = 0;
+    size_t count = sl_source_set_count(load->set), index = 0, changed = 0;
     char how[900];
     if (!bson_iter_init_find(&iter, load->past->begun, "sources") ||
         !bson_iter_recurse(&iter, &sources))
@@ -232,8 +246,13 @@ static bool same_sources(sl_load *load, sl_error *error) {
             strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
             snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
         if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
-            source->compare = facts->kind == SL_SOURCE_PLAIN && !same_identity(&was, facts);
-            compared += source->compare;
+            bool pipe = facts->kind == SL_SOURCE_PIPE;
+            sl_source_identity before = identity_in(&was);
+            if (!pipe && !same_time(load, facts, &before, error))
+                return false;
+            source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);
+            load->compared = load->compared || source->compare;
+            changed += source->compare && !pipe;
             continue;
         }
         int64_t size = bson_iter_init_find(&field, &was, "storedBytes")
@@ -246,10 +265,10 @@ static bool same_sources(sl_load *load, sl_error *error) {
                  (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
         return other_load(load, SL_EXIT_SOURCE, how, error);
     }
-    if (compared > 0)
-        sl_log_warning("%zu of the sources %s been changed, copied or moved since the run that is "
-                       "resumed: what it has loaded of %s is read again and compared",
-                       compared, compared == 1 ? "has" : "have", compared == 1 ? "it" : "them");
+    if (changed > 0)
+        sl_log_warning("%zu of the sources %s been copied or moved since the run that is resumed, or "
+                       "%s permissions changed: what it has loaded is read again and compared",
+                       changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
     if (index == count)
         return true;
     snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
@@ -510,6 +529,18 @@ bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_
                         "%s: brings another text at byte %llu than in the run that is resumed; "
                         "give it the same as then, or load it anew: with --drop, or without "
                         "--resume into another --work-dir", shown,
+                        (unsigned long long)block->offset);
+}
+
+/* Blocks that were sent and not done when the earlier run ended are in no journal: of these the
+ * stored documents show whether the text is the same. */
+bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
+    return !load->resumed || !load->sources[block->source].compare ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: brings another text behind byte %llu than in the run that is resumed: "
+                        "other documents are stored under the ids of its documents; give it the same "
+                        "as then, or load it anew with --drop",
+                        sl_source_set_at(load->set, block->source)->shown,
                         (unsigned long long)block->offset);
 }
 

@@ -15,8 +15,6 @@
 #include <string.h>
 #include <time.h>
 
-#define WHEN_ROOM 48
-
 static int64_t nanoseconds(struct timespec time) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
@@ -38,13 +36,13 @@ bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identi
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-static const char *time_shown(int64_t ns, char out[WHEN_ROOM]) {
+const char *sl_file_time_shown(int64_t ns, char out[SL_FILE_TIME_ROOM]) {
     time_t seconds = (time_t)(ns / 1000000000);
     struct tm utc;
     char day[32] = "?";
     if (gmtime_r(&seconds, &utc))
         strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(out, WHEN_ROOM, "%s.%06lldZ", day, (long long)(ns % 1000000000 / 1000));
+    snprintf(out, SL_FILE_TIME_ROOM, "%s.%09lldZ", day, (long long)(ns % 1000000000));
     return out;
 }
 
@@ -53,7 +51,7 @@ static bool changed(sl_source_set *set, size_t index, const sl_source_identity *
                     sl_error *error) {
     const sl_source *source = &set->states[index].source;
     const sl_source_identity *was = &source->identity;
-    char how[300], before[WHEN_ROOM], after[WHEN_ROOM];
+    char how[300], before[SL_FILE_TIME_ROOM], after[SL_FILE_TIME_ROOM];
     if (!now)
         snprintf(how, sizeof how, "was removed or renamed");
     else if (now->inode == 0)
@@ -69,13 +67,13 @@ static bool changed(sl_source_set *set, size_t index, const sl_source_identity *
                  (unsigned long long)now->size);
     else if (now->modified_ns != was->modified_ns)
         snprintf(how, sizeof how, "was modified at %s (before: %s) at the same size of %llu bytes",
-                 time_shown(now->modified_ns, after), time_shown(was->modified_ns, before),
+                 sl_file_time_shown(now->modified_ns, after), sl_file_time_shown(was->modified_ns, before),
                  (unsigned long long)now->size);
     else
         snprintf(how, sizeof how,
                  "had its status changed at %s (before: %s): its permissions, owner, links or "
                  "times, or its contents with the times set back",
-                 time_shown(now->changed_ns, after), time_shown(was->changed_ns, before));
+                 sl_file_time_shown(now->changed_ns, after), sl_file_time_shown(was->changed_ns, before));
     atomic_store(&set->changed, true);
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: %s while it was being read; nothing may change a source until the "

@@ -203,6 +203,44 @@ class Refused(ResumeCase):
         self.assert_refuses(said="elsewhere")
 
 
+class RejectsGone(ResumeCase):
+    """What the killed run wrote of its rejects was removed or cut before the resume: it is in no
+    other place, so nothing is sent before it is back."""
+
+    FILES = "rejects.tsv", "rejected/000001-year.txt"
+
+    def setUp(self):
+        super().setUp()
+        self.interrupted(batch=40)
+        self.before = sorted(self.stored())
+
+    def assert_refused_without(self, name, take, said):
+        path = self.work / name
+        content = path.read_bytes()
+        self.assertGreater(len(content), 0)
+        take(path)
+        outcome, batches = self.sent(self.resume)
+        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        self.assertRegex(outcome.err, f"{name}: {said}, but the run that is resumed has written")
+        self.assertIn("put the file back", outcome.err)
+        self.assertEqual(batches, 0)
+        self.assertEqual(sorted(self.stored()), self.before)
+        path.write_bytes(content)
+
+    def test_removed(self):
+        for name in self.FILES:
+            with self.subTest(file=name):
+                self.assert_refused_without(name, lambda path: path.unlink(), "was removed or moved")
+        self.assert_completed(self.resume())
+
+    def test_cut(self):
+        for name in self.FILES:
+            with self.subTest(file=name):
+                self.assert_refused_without(name, lambda path: os.truncate(path, 10),
+                                            "holds 10 bytes")
+        self.assert_completed(self.resume())
+
+
 class TwoAtOnce(ResumeCase):
     def test_the_second_loader_on_a_work_directory_is_refused(self):
         gate = threading.Event()

@@ -57,11 +57,38 @@ static void a_small_change_is_a_large_one(void **state) {
         assert_in_range(changed[bit], tries / 3, tries * 2 / 3);
 }
 
+static void of_a_large_text_every_byte_and_the_length_count(void **state) {
+    (void)state;
+    static const size_t lengths[] = {0, 1, 15, 16, 63, 64, 65, 127, 128, 200};
+    char bytes[201] = {0};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        uint64_t before = sl_hash_text(bytes, lengths[i]);
+        assert_true(before != sl_hash_text(bytes, lengths[i] + 1)); /* though all of it is zero */
+        for (size_t at = 0; at < lengths[i]; at++) {
+            bytes[at] = 1;
+            assert_true(sl_hash_text(bytes, lengths[i]) != before);
+            bytes[at] = 0;
+        }
+    }
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 37);
+    for (size_t at = 0; at + 16 < 192; at++) { /* parts that change places */
+        uint64_t before = sl_hash_text(bytes, sizeof bytes);
+        char kept = bytes[at];
+        bytes[at] = bytes[at + 16];
+        bytes[at + 16] = kept;
+        assert_true(sl_hash_text(bytes, sizeof bytes) != before);
+        bytes[at + 16] = bytes[at];
+        bytes[at] = kept;
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_what_it_was),
         cmocka_unit_test(every_bit_and_the_length_count),
         cmocka_unit_test(a_small_change_is_a_large_one),
+        cmocka_unit_test(of_a_large_text_every_byte_and_the_length_count),
     };
     return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
 }
