@@ -17,27 +17,19 @@
  * the write concern of the load; its rejects are on the disk; then its entry is. Whatever dies in
  * between, a block without an entry is done again, and meets its own documents. Writing and taking
  * over stand in one file, since one must know exactly what the other leaves. */
-#include "engine.h"
+#include "past.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <shardload/clock.h>
-#include <shardload/hash.h>
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/md5.h>
 #include <shardload/text.h>
 
 #include "outside.h"
-
-typedef struct sl_past {
-    bson_t *begun, *target, *finished; /* NULL until read */
-    sl_journal_entry *entries;         /* sorted by source and sequence when all are read */
-    size_t count, room;
-    bool no_memory;
-} sl_past;
 
 /* ---- reading ---- */
 
@@ -70,13 +62,6 @@ static bool on_entry(void *context, const sl_journal_entry *entry) {
     }
     past->entries[past->count++] = *entry;
     return true;
-}
-
-static int by_place(const void *a, const void *b) {
-    const sl_journal_entry *x = a, *y = b;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
 /* ---- which load it is ---- */
@@ -118,50 +103,16 @@ static void append_options(bson_t *document, const sl_load_config *config) {
     bson_append_document_end(document, &options);
 }
 
-static void append_sources(bson_t *document, const sl_load *load) {
-    bson_t sources, item;
-    BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const sl_source *facts = sl_source_set_at(load->set, i);
-        char room[16], path[1024];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&sources, key, &item);
-        sl_text_printable(sl_text_of(facts->path), path, sizeof path);
-        BSON_APPEND_UTF8(&item, "path", path);
-        BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
-        BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
-        BSON_APPEND_BOOL(&item, "leftOut", load->sources[i].skipped);
-        BSON_APPEND_BINARY(&item, "identity", BSON_SUBTYPE_BINARY, (const uint8_t *)&facts->identity,
-                           sizeof facts->identity);
-        bson_append_document_end(&sources, &item);
-    }
-    bson_append_array_end(document, &sources);
-}
-
 static bool write_begun(sl_load *load, sl_error *error) {
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_DATE_TIME(&document, "begun", sl_wall_clock_ms());
     BSON_APPEND_UTF8(&document, "version", load->config->program_version);
     append_options(&document, load->config);
-    append_sources(&document, load);
+    sl_past_append_sources(&document, load);
     bool ok = sl_journal_begin(load->journal, error) &&
               sl_journal_write(load->journal, &document, error);
     bson_destroy(&document);
     return ok;
-}
-
-static const char *text_of(const bson_t *document, const char *path) {
-    bson_iter_t iter, found;
-    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
-                   BSON_ITER_HOLDS_UTF8(&found)
-               ? bson_iter_utf8(&found, NULL)
-               : "";
-}
-
-static bool other_load(const sl_load *load, sl_exit code, const char *how, sl_error *error) {
-    return sl_error_set(error, code, "--resume: this is not the load that %s holds: %s",
-                        load->work_directory, how);
 }
 
 static bool same_options(const sl_load *load, sl_error *error) {
@@ -170,7 +121,7 @@ static bool same_options(const sl_load *load, sl_error *error) {
     char how[900] = "";
     size_t used = 0;
     append_options(&now, load->config);
-    const char *version = text_of(load->past->begun, "version");
+    const char *version = sl_past_text(load->past->begun, "version");
     if (strcmp(version, load->config->program_version) != 0)
         used += (size_t)snprintf(how, sizeof how, "it was begun by version %.40s of this program, "
                                  "which may have made other documents; this is %.40s", version,
@@ -180,99 +131,14 @@ static bool same_options(const sl_load *load, sl_error *error) {
     while (bson_iter_next(&options)) {
         char path[64];
         snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
-        const char *was = text_of(load->past->begun, path), *is = bson_iter_utf8(&options, NULL);
+        const char *was = sl_past_text(load->past->begun, path), *is = bson_iter_utf8(&options, NULL);
         if (strcmp(was, is) != 0 && used < sizeof how)
             used += (size_t)snprintf(how + used, sizeof how - used,
                                      "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
                                      bson_iter_key(&options), was, is);
     }
     bson_destroy(&now);
-    return used == 0 || other_load(load, SL_EXIT_USAGE, how, error);
-}
-
-/* The identity that a source had; all zero where the journal holds none. */
-static sl_source_identity identity_in(const bson_t *source) {
-    bson_iter_t iter;
-    const uint8_t *bytes;
-    uint32_t length = 0;
-    sl_source_identity identity = {0};
-    if (bson_iter_init_find(&iter, source, "identity") && BSON_ITER_HOLDS_BINARY(&iter))
-        bson_iter_binary(&iter, NULL, &length, &bytes);
-    if (length == sizeof identity)
-        memcpy(&identity, bytes, sizeof identity);
-    return identity;
-}
-
-/* A fingerprint is about the ends of a file only. With the same time of modification as well it is
- * taken for the same: unchanged, or a copy, which is compared. Otherwise its middle may have been
- * changed, also where nothing has been loaded that could be compared. */
-static bool same_time(const sl_load *load, const sl_source *source, const sl_source_identity *was,
-                      sl_error *error) {
-    char how[800], before[SL_FILE_TIME_ROOM], now[SL_FILE_TIME_ROOM];
-    if (was->modified_ns == source->identity.modified_ns)
-        return true;
-    sl_file_time_shown(was->modified_ns, before);
-    snprintf(how, sizeof how,
-             "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
-             "that its text is the same, give it its time back (touch -d %s) and it is compared",
-             source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
-    return other_load(load, SL_EXIT_SOURCE, how, error);
-}
-
-/* Unless a file is the same, unchanged one, the blocks that are done are read again and compared. A
- * pipe has no fingerprint: it is taken for the one of the journal, and always compared. */
-static bool same_sources(sl_load *load, sl_error *error) {
-    bson_iter_t iter, sources;
-    size_t count = sl_source_set_count(load->set), index = 0, changed = 0;
-    char how[900];
-    if (!bson_iter_init_find(&iter, load->past->begun, "sources") ||
-        !bson_iter_recurse(&iter, &sources))
-        return other_load(load, SL_EXIT_SOURCE, "it names no sources", error);
-    for (; bson_iter_next(&sources); index++) {
-        const uint8_t *bytes;
-        uint32_t length;
-        bson_t was;
-        if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
-            return other_load(load, SL_EXIT_SOURCE, "it names no sources", error);
-        bson_iter_document(&sources, &length, &bytes);
-        if (!bson_init_static(&was, bytes, length) || index >= count)
-            continue;
-        const sl_source *facts = sl_source_set_at(load->set, index);
-        sl_load_source *source = &load->sources[index];
-        const char *fingerprint = text_of(&was, "fingerprint");
-        bson_iter_t field;
-        bool left_out = bson_iter_init_find(&field, &was, "leftOut") && bson_iter_bool(&field);
-        if (facts->kind == SL_SOURCE_PIPE &&
-            strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
-            snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
-        if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
-            bool pipe = facts->kind == SL_SOURCE_PIPE;
-            sl_source_identity before = identity_in(&was);
-            if (!pipe && !same_time(load, facts, &before, error))
-                return false;
-            source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);
-            load->compared = load->compared || source->compare;
-            changed += source->compare && !pipe;
-            continue;
-        }
-        int64_t size = bson_iter_init_find(&field, &was, "storedBytes")
-                           ? bson_iter_as_int64(&field)
-                           : 0;
-        snprintf(how, sizeof how,
-                 "source %zu is %.300s with %llu bytes, and was %.300s with %lld bytes%s",
-                 index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
-                 text_of(&was, "path"), (long long)size,
-                 (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
-        return other_load(load, SL_EXIT_SOURCE, how, error);
-    }
-    if (changed > 0)
-        sl_log_warning("%zu of the sources %s been copied or moved since the run that is resumed, or "
-                       "%s permissions changed: what it has loaded is read again and compared",
-                       changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
-    if (index == count)
-        return true;
-    snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
-    return other_load(load, SL_EXIT_SOURCE, how, error);
+    return used == 0 || sl_past_differs(load, SL_EXIT_USAGE, how, error);
 }
 
 /* ---- opening ---- */
@@ -304,7 +170,7 @@ static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--resume: %s holds no journal of a load; leave --resume out to begin "
                             "one", folder);
-    if (!same_options(load, error) || !same_sources(load, error))
+    if (!same_options(load, error) || !sl_past_same_sources(load, error))
         return false;
     *finished = past->finished != NULL;
     load->resumed = past->target != NULL;
@@ -362,8 +228,8 @@ static bool same_numbers(const sl_load *load) {
 }
 
 static bool same_target(const sl_load *load, const char *uuid, sl_error *error) {
-    return strcmp(uuid, text_of(load->past->target, "target")) == 0 ||
-           other_load(load, SL_EXIT_CLUSTER,
+    return strcmp(uuid, sl_past_text(load->past->target, "target")) == 0 ||
+           sl_past_differs(load, SL_EXIT_CLUSTER,
                       uuid[0] ? "the collection has been dropped and made anew since; load without "
                                 "--resume, into another --work-dir"
                               : "the collection is not there any more; load without --resume, into "
@@ -381,7 +247,7 @@ bool sl_resume_target(sl_load *load, sl_error *error) {
         if (!same_target(load, load->target.uuid, error))
             return false;
         if (!same_numbers(load))
-            return other_load(load, SL_EXIT_CLUSTER,
+            return sl_past_differs(load, SL_EXIT_CLUSTER,
                               "the registry beside the collection now has other numbers for the "
                               "sources; load without --resume, into another --work-dir",
                               error);
@@ -457,7 +323,7 @@ static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) 
 static size_t drop_repeated(sl_journal_entry *entries, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (kept == 0 || by_place(&entries[kept - 1], &entries[i]) != 0)
+        if (kept == 0 || sl_past_by_place(&entries[kept - 1], &entries[i]) != 0)
             entries[kept++] = entries[i];
     }
     return kept;
@@ -468,7 +334,7 @@ bool sl_resume_carry(sl_load *load, sl_error *error) {
     const char *directory = load->work_directory[0] ? load->work_directory : NULL;
     uint64_t table_bytes = 0;
     if (past && past->count > 0) {
-        qsort(past->entries, past->count, sizeof *past->entries, by_place);
+        qsort(past->entries, past->count, sizeof *past->entries, sl_past_by_place);
         past->count = drop_repeated(past->entries, past->count);
     }
     for (size_t i = 0; past && i < past->count; i++) {
@@ -499,49 +365,6 @@ bool sl_resume_carry(sl_load *load, sl_error *error) {
                     sl_human_count(load->carried.counts.records, records));
     }
     return true;
-}
-
-/* ---- the same text again? ---- */
-
-uint64_t sl_resume_check(const sl_source_block *block) {
-    return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
-}
-
-bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
-    const sl_past *past = load->past;
-    const sl_load_source *source = &load->sources[block->source];
-    const char *shown = sl_source_set_at(load->set, block->source)->shown;
-    uint64_t end = block->offset + block->text.length;
-    if (block->last && end < source->done_end)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: ended at byte %llu, but the run that is resumed had read up to byte "
-                            "%llu; give it the full text again", shown, (unsigned long long)end,
-                            (unsigned long long)source->done_end);
-    if (!block->done)
-        return true;
-    sl_journal_entry wanted = {.source = block->source, .sequence = block->sequence};
-    const sl_journal_entry *entry =
-        bsearch(&wanted, past->entries, past->count, sizeof wanted, by_place);
-    if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
-        entry->check == sl_resume_check(block))
-        return true;
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: brings another text at byte %llu than in the run that is resumed; "
-                        "give it the same as then, or load it anew: with --drop, or without "
-                        "--resume into another --work-dir", shown,
-                        (unsigned long long)block->offset);
-}
-
-/* Blocks that were sent and not done when the earlier run ended are in no journal: of these the
- * stored documents show whether the text is the same. */
-bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
-    return !load->resumed || !load->sources[block->source].compare ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: brings another text behind byte %llu than in the run that is resumed: "
-                        "other documents are stored under the ids of its documents; give it the same "
-                        "as then, or load it anew with --drop",
-                        sl_source_set_at(load->set, block->source)->shown,
-                        (unsigned long long)block->offset);
 }
 
 /* ---- while it goes on, and at the end ---- */

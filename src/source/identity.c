@@ -67,17 +67,19 @@ static bool changed(sl_source_set *set, size_t index, const sl_source_identity *
                  (unsigned long long)now->size);
     else if (now->modified_ns != was->modified_ns)
         snprintf(how, sizeof how, "was modified at %s (before: %s) at the same size of %llu bytes",
-                 sl_file_time_shown(now->modified_ns, after), sl_file_time_shown(was->modified_ns, before),
-                 (unsigned long long)now->size);
+                 sl_file_time_shown(now->modified_ns, after),
+                 sl_file_time_shown(was->modified_ns, before), (unsigned long long)now->size);
     else
         snprintf(how, sizeof how,
                  "had its status changed at %s (before: %s): its permissions, owner, links or "
                  "times, or its contents with the times set back",
-                 sl_file_time_shown(now->changed_ns, after), sl_file_time_shown(was->changed_ns, before));
+                 sl_file_time_shown(now->changed_ns, after),
+                 sl_file_time_shown(was->changed_ns, before));
     atomic_store(&set->changed, true);
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: %s while it was being read; nothing may change a source until the "
-                        "command has ended", source->shown, how);
+                        "command has ended",
+                        source->shown, how);
 }
 
 static bool has_identity(const sl_source *source) {

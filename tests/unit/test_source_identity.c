@@ -79,7 +79,8 @@ static bool is_later(struct timespec a, struct timespec b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* Sets one byte in the middle, and again until the file system's clock, which is coarse, shows it. */
+/* Sets one byte in the middle, and again until the file system's clock, which is coarse, shows it.
+ */
 static void rewrite(const char *path) {
     struct stat before = facts_of(path);
     int file = open(path, O_WRONLY);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the journal of an earlier run holds, read once at the start of a resume and not changed by the
+ * threads; see resume.c. */
+#ifndef SHARDLOAD_PAST_H
+#define SHARDLOAD_PAST_H
+
+#include "engine.h"
+
+typedef struct sl_past {
+    bson_t *begun, *target, *finished; /* NULL until read */
+    sl_journal_entry *entries;         /* sorted by source and sequence when all are read */
+    size_t count, room;
+    bool no_memory;
+} sl_past;
+
+/* The order of entries, for qsort and bsearch. */
+int sl_past_by_place(const void *a, const void *b);
+
+/* The text at a path of a document, or "". */
+const char *sl_past_text(const bson_t *document, const char *path);
+
+/* Sets the error that this is not the load of the journal, and why. Returns false. */
+bool sl_past_differs(const sl_load *load, sl_exit code, const char *how, sl_error *error);
+
+/* Appends what a journal keeps of each source. */
+void sl_past_append_sources(bson_t *document, const sl_load *load);
+
+/* Compares that with the sources there are; SL_EXIT_SOURCE. Pipes get the fingerprints that they had,
+ * and sources that may bring another text than then are marked with `compare`. */
+bool sl_past_same_sources(sl_load *load, sl_error *error);
+
+#endif
