@@ -116,8 +116,9 @@ class ResumeCase(fault_case.ProxyCase):
         except FileNotFoundError:
             return b""
 
-    def wait_for_journal(self, limit=support.LIMIT):
-        """Until it grows, which takes a second or so if some block has just been finished."""
+    def wait_for_journal(self, limit=10):
+        """Until it grows, which takes a second or so if some block has just been finished; on a busy
+        machine that may have been written already, and then it does not grow any more."""
         before, end = len(self.journal()), time.monotonic() + limit
         while len(self.journal()) <= before and time.monotonic() < end:
             time.sleep(0.0005)
