@@ -354,7 +354,8 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                            sl_error *error);
 
 /* The loads that began and have not finished, of sources whose fingerprint begins with `prefix` and
- * is none of the entries'. `first` is the one that began first; "" where the registry does not know. */
+ * is none of the entries'. `first` is the one that began first; "" where the registry does not
+ * know. */
 typedef struct sl_registry_unfinished {
     size_t count;
     char when[32]; /* ISO date of its beginning */
@@ -369,7 +370,8 @@ bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
 bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error);
 
 /* Gives each source its `number` (the one it has, or a free one, atomically among all loaders), and
- * marks it as started, with `name`, `size`, `host` and `work_directory`. `state` and `when` are filled as well. */
+ * marks it as started, with `name`, `size`, `host` and `work_directory`. `state` and `when` are
+ * filled as well. */
 bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error);
 

@@ -88,11 +88,11 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
 /* The blocks of a source that are not needed: bit `sequence` of `words` 64-bit words, borrowed as
- * long as there are readers. Where sl_source_is_cut they are not read, unless `compare`; those of any
- * other source must be read. Those that are read are handed out with `done` set. Before the first
- * block only. */
-void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
-                               size_t words, bool compare);
+ * long as there are readers. Where sl_source_is_cut they are not read, unless `compare`; those of
+ * any other source must be read. Those that are read are handed out with `done` set. Before the
+ * first block only. */
+void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done, size_t words,
+                               bool compare);
 
 /* Of all sources only this share of the blocks is wanted: above 0, below 1. Which ones depends on
  * nothing but the source's index (or spread) and the block's; they are evenly spread, also among the blocks
@@ -116,10 +116,10 @@ void sl_source_set_choose(sl_source_set *set, sl_source_choice *choice, const vo
 bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence,
                          uint64_t offset);
 
-/* Reading fails with SL_EXIT_SOURCE as soon as a source is not the file any more that it was when the
- * set was created: replaced, grown, shrunk, rewritten or removed. What a reader has returned was read
- * from the unchanged file. These two tell the same at the end: is each source that is not skipped
- * still in its place, unchanged; and has any check found a change? */
+/* Reading fails with SL_EXIT_SOURCE as soon as a source is not the file any more that it was when
+ * the set was created: replaced, grown, shrunk, rewritten or removed. What a reader has returned
+ * was read from the unchanged file. These two tell the same at the end: is each source that is not
+ * skipped still in its place, unchanged; and has any check found a change? */
 bool sl_source_set_unchanged(sl_source_set *set, sl_error *error);
 bool sl_source_set_has_changed(const sl_source_set *set);
 
@@ -138,8 +138,8 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
  * and its size. A pipe gets one of a kind; made-up records have no more than name and size. */
 #define SL_FINGERPRINT_ROOM 48
 #define SL_PIPE_FINGERPRINT "pipe-" /* what a pipe's begins with */
-bool sl_source_fingerprint(sl_source_set *set, size_t index,
-                           char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error);
+bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL_FINGERPRINT_ROOM],
+                           sl_error *error);
 
 /* Is told of each entry of an archive that is not read, when it is met by a reader (or, in a pipe, by
  * sl_source_head): another archive, a PDF. Not of those that are hidden, empty, no files, or do not

@@ -3,8 +3,8 @@
  * read; registry_write.c changes it.
  *
  *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
- *    loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is
- *    finished>}}, layout: {shards, shardNames, pieces, leading}}
+ *    loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>:
+ * <documents, or null until it is finished>}}, layout: {shards, shardNames, pieces, leading}}
  *   {_id: "counter", last: <the last number given>}
  *
  * A source's number goes into the ids of its documents, so two sources must never get the same one

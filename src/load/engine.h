@@ -277,8 +277,8 @@ bool sl_resume_target(sl_load *load, sl_error *error);
 bool sl_resume_carry(sl_load *load, sl_error *error);
 /* A hash of a block's text for the journal; 0 for made-up records. Any thread. */
 uint64_t sl_resume_check(const sl_source_block *block);
-/* Does a block fit to what the journal says of its source: when it is done, is it the same text, and
- * when it is the last one, have all that are done been read? Any thread. */
+/* Does a block fit to what the journal says of its source: when it is done, is it the same text,
+ * and when it is the last one, have all that are done been read? Any thread. */
 bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error);
 /* Documents of a block were refused because other ones are stored under their ids: is that no sign
  * of a source whose text has changed since the run that is resumed sent them? Any thread. */

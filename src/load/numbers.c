@@ -136,8 +136,9 @@ static bool start(sl_load *load, uint32_t part, sl_registry_entry *entries, size
 }
 
 /* A pipe has no fingerprint by which its text would be known again: one whose load was killed, and
- * that is given once more to a new load, would be stored twice. Whether the loader of the unfinished
- * one still runs, perhaps on another host, is not known: so a pipe beside it must be asked for. */
+ * that is given once more to a new load, would be stored twice. Whether the loader of the
+ * unfinished one still runs, perhaps on another host, is not known: so a pipe beside it must be
+ * asked for. */
 static bool refuse_beside_pipe(const sl_load *load, sl_registry_entry *entries, size_t count,
                                const char *host, const char *work_directory, sl_error *error) {
     bool any = false;

@@ -31,8 +31,8 @@ void sl_past_append_sources(bson_t *document, const sl_load *load) {
         BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
         BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
         BSON_APPEND_BOOL(&item, "leftOut", load->sources[i].skipped);
-        BSON_APPEND_BINARY(&item, "identity", BSON_SUBTYPE_BINARY, (const uint8_t *)&facts->identity,
-                           sizeof facts->identity);
+        BSON_APPEND_BINARY(&item, "identity", BSON_SUBTYPE_BINARY,
+                           (const uint8_t *)&facts->identity, sizeof facts->identity);
         bson_append_document_end(&sources, &item);
     }
     bson_append_array_end(document, &sources);
@@ -73,10 +73,11 @@ static bool same_time(const sl_load *load, const sl_source *source, const sl_sou
     if (was->modified_ns == source->identity.modified_ns)
         return true;
     sl_file_time_shown(was->modified_ns, before);
-    snprintf(how, sizeof how,
-             "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
-             "that its text is the same, give it its time back (touch -d %s) and it is compared",
-             source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
+    snprintf(
+        how, sizeof how,
+        "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
+        "that its text is the same, give it its time back (touch -d %s) and it is compared",
+        source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
     return sl_past_differs(load, SL_EXIT_SOURCE, how, error);
 }
 
@@ -116,9 +117,8 @@ bool sl_past_same_sources(sl_load *load, sl_error *error) {
             changed += source->compare && !pipe;
             continue;
         }
-        int64_t size = bson_iter_init_find(&field, &was, "storedBytes")
-                           ? bson_iter_as_int64(&field)
-                           : 0;
+        int64_t size =
+            bson_iter_init_find(&field, &was, "storedBytes") ? bson_iter_as_int64(&field) : 0;
         snprintf(how, sizeof how,
                  "source %zu is %.300s with %llu bytes, and was %.300s with %lld bytes%s",
                  index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
@@ -127,9 +127,10 @@ bool sl_past_same_sources(sl_load *load, sl_error *error) {
         return sl_past_differs(load, SL_EXIT_SOURCE, how, error);
     }
     if (changed > 0)
-        sl_log_warning("%zu of the sources %s been copied or moved since the run that is resumed, or "
-                       "%s permissions changed: what it has loaded is read again and compared",
-                       changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
+        sl_log_warning(
+            "%zu of the sources %s been copied or moved since the run that is resumed, or "
+            "%s permissions changed: what it has loaded is read again and compared",
+            changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
     if (index == count)
         return true;
     snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
@@ -148,10 +149,11 @@ bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_
     const char *shown = sl_source_set_at(load->set, block->source)->shown;
     uint64_t end = block->offset + block->text.length;
     if (block->last && end < source->done_end)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: ended at byte %llu, but the run that is resumed had read up to byte "
-                            "%llu; give it the full text again", shown, (unsigned long long)end,
-                            (unsigned long long)source->done_end);
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: ended at byte %llu, but the run that is resumed had read up to byte "
+            "%llu; give it the full text again",
+            shown, (unsigned long long)end, (unsigned long long)source->done_end);
     if (!block->done)
         return true;
     sl_journal_entry wanted = {.source = block->source, .sequence = block->sequence};
@@ -163,18 +165,19 @@ bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: brings another text at byte %llu than in the run that is resumed; "
                         "give it the same as then, or load it anew: with --drop, or without "
-                        "--resume into another --work-dir", shown,
-                        (unsigned long long)block->offset);
+                        "--resume into another --work-dir",
+                        shown, (unsigned long long)block->offset);
 }
 
 /* Blocks that were sent and not done when the earlier run ended are in no journal: of these the
  * stored documents show whether the text is the same. */
 bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
     return !load->resumed || !load->sources[block->source].compare ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: brings another text behind byte %llu than in the run that is resumed: "
-                        "other documents are stored under the ids of its documents; give it the same "
-                        "as then, or load it anew with --drop",
-                        sl_source_set_at(load->set, block->source)->shown,
-                        (unsigned long long)block->offset);
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "%s: brings another text behind byte %llu than in the run that is resumed: "
+               "other documents are stored under the ids of its documents; give it the same "
+               "as then, or load it anew with --drop",
+               sl_source_set_at(load->set, block->source)->shown,
+               (unsigned long long)block->offset);
 }

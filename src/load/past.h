@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the journal of an earlier run holds, read once at the start of a resume and not changed by the
- * threads; see resume.c. */
+/* What the journal of an earlier run holds, read once at the start of a resume and not changed by
+ * the threads; see resume.c. */
 #ifndef SHARDLOAD_PAST_H
 #define SHARDLOAD_PAST_H
 
@@ -25,8 +25,8 @@ bool sl_past_differs(const sl_load *load, sl_exit code, const char *how, sl_erro
 /* Appends what a journal keeps of each source. */
 void sl_past_append_sources(bson_t *document, const sl_load *load);
 
-/* Compares that with the sources there are; SL_EXIT_SOURCE. Pipes get the fingerprints that they had,
- * and sources that may bring another text than then are marked with `compare`. */
+/* Compares that with the sources there are; SL_EXIT_SOURCE. Pipes get the fingerprints that they
+ * had, and sources that may bring another text than then are marked with `compare`. */
 bool sl_past_same_sources(sl_load *load, sl_error *error);
 
 #endif

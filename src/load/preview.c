@@ -195,7 +195,8 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
         return sl_error_memory(error, "looking ahead");
     preview->shards = shards > 0 ? shards : 1;
     sl_load_init_locks(&load);
-    bool ok = sl_sources_open(&load, error) && (!config->uri || look_at_cluster(&load, preview, error)) &&
+    bool ok = sl_sources_open(&load, error) &&
+              (!config->uri || look_at_cluster(&load, preview, error)) &&
               read_map(&load, preview, error) && number(&load, preview, error) &&
               name_sources(&load, preview, error) && lay_out(&load, preview, error) &&
               measure(&load, blocks, preview, error) && sl_source_set_unchanged(load.set, error);

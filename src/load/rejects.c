@@ -232,11 +232,14 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
 #define RAW_PATH_ROOM 1024
 
 /* Cut, because a name may be no longer than 255 bytes, and this one has more in front. */
-static const char *raw_path(const sl_reject_files *rejects, size_t source, char out[RAW_PATH_ROOM]) {
+static const char *raw_path(const sl_reject_files *rejects, size_t source,
+                            char out[RAW_PATH_ROOM]) {
     const char *path = sl_source_set_at(rejects->set, source)->path;
     const char *slash = strrchr(path, '/');
     snprintf(out, RAW_PATH_ROOM, "%s/rejected/%06zu-%.200s", rejects->directory, source + 1,
-             strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path);
+             strcmp(path, "-") == 0 ? "stdin"
+             : slash                ? slash + 1
+                                    : path);
     return out;
 }
 

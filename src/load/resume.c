@@ -131,7 +131,8 @@ static bool same_options(const sl_load *load, sl_error *error) {
     while (bson_iter_next(&options)) {
         char path[64];
         snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
-        const char *was = sl_past_text(load->past->begun, path), *is = bson_iter_utf8(&options, NULL);
+        const char *was = sl_past_text(load->past->begun, path),
+                   *is = bson_iter_utf8(&options, NULL);
         if (strcmp(was, is) != 0 && used < sizeof how)
             used += (size_t)snprintf(how + used, sizeof how - used,
                                      "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
@@ -229,11 +230,13 @@ static bool same_numbers(const sl_load *load) {
 
 static bool same_target(const sl_load *load, const char *uuid, sl_error *error) {
     return strcmp(uuid, sl_past_text(load->past->target, "target")) == 0 ||
-           sl_past_differs(load, SL_EXIT_CLUSTER,
-                      uuid[0] ? "the collection has been dropped and made anew since; load without "
-                                "--resume, into another --work-dir"
-                              : "the collection is not there any more; load without --resume, into "
-                                "another --work-dir", error);
+           sl_past_differs(
+               load, SL_EXIT_CLUSTER,
+               uuid[0] ? "the collection has been dropped and made anew since; load without "
+                         "--resume, into another --work-dir"
+                       : "the collection is not there any more; load without --resume, into "
+                         "another --work-dir",
+               error);
 }
 
 bool sl_resume_find_target(sl_load *load, sl_error *error) {

@@ -103,7 +103,8 @@ static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {
     return sl_identity_check_path(reader->set, source, error) && false;
 }
 
-/* Reads exactly `length` bytes at `offset` to buffer + `at`, of the file as it was in the beginning.
+/* Reads exactly `length` bytes at `offset` to buffer + `at`, of the file as it was in the
+ * beginning.
  */
 static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length,
                     sl_error *error) {
@@ -138,10 +139,14 @@ static sl_read_result plain_block(sl_reader *reader, size_t source, uint64_t ind
     uint64_t start = index << SL_BLOCK_BITS;
     uint64_t end = size - start > SL_BLOCK_BYTES ? start + SL_BLOCK_BYTES : size;
     uint64_t from = start > 0 ? start - 1 : 0; /* buffer[0] is this byte of the file */
-    *block = (sl_source_block){.source = source, .sequence = index, .offset = start,
-                               .text = {reader->buffer, 0}, .member_start = index == 0,
-                               .last = end == size,
-                               .done = sl_source_block_is_done(&reader->set->states[source], index)};
+    *block =
+        (sl_source_block){.source = source,
+                          .sequence = index,
+                          .offset = start,
+                          .text = {reader->buffer, 0},
+                          .member_start = index == 0,
+                          .last = end == size,
+                          .done = sl_source_block_is_done(&reader->set->states[source], index)};
     if (size == 0)
         return SL_READ_BLOCK;
     block->outside = !sl_source_set_wants(reader->set, source, index, start);

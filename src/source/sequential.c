@@ -135,8 +135,8 @@ static bool carry_over(sl_open_source *open, const char *from, size_t length, sl
 
 /* Is what was read so far text of the file that it was in the beginning? */
 static bool is_unchanged(sl_reader *reader, const sl_open_source *open, sl_error *error) {
-    return !open->stream || sl_identity_check_open(reader->set, open->source,
-                                                   sl_stream_file(open->stream), error);
+    return !open->stream ||
+           sl_identity_check_open(reader->set, open->source, sl_stream_file(open->stream), error);
 }
 
 /* The member has been taken to its end: on to the next one, or the end of the source. */

@@ -243,8 +243,8 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
-void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done,
-                               size_t words, bool compare) {
+void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done, size_t words,
+                               bool compare) {
     source_state *state = &set->states[index];
     state->done = done;
     state->done_words = words;
@@ -378,8 +378,8 @@ static bool hash_ends(sl_source_set *set, size_t index, uint64_t *hash, sl_error
     return ok;
 }
 
-bool sl_source_fingerprint(sl_source_set *set, size_t index,
-                           char fingerprint[SL_FINGERPRINT_ROOM], sl_error *error) {
+bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL_FINGERPRINT_ROOM],
+                           sl_error *error) {
     const sl_source *source = &set->states[index].source;
     if (source->kind == SL_SOURCE_PIPE) {
         uint64_t chance = 0;

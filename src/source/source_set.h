@@ -16,7 +16,7 @@ typedef struct source_state {
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;
-    bool compare; /* they are read all the same, to be compared */
+    bool compare;    /* they are read all the same, to be compared */
     uint64_t spread; /* where its first block stands among the shares; see sl_source_in_share */
 } source_state;
 

@@ -234,7 +234,7 @@ static void a_line_end_near_a_border_ends_the_right_block(void **state) {
     size_t length = (size_t)3 * SL_BLOCK_BYTES;
     char *text = malloc(length);
     for (int shift = -2; shift <= 2; shift++) { /* -1: the block's last byte */
-        for (size_t i = 0; i < length; i++) /* short lines, but none that ends near a border */
+        for (size_t i = 0; i < length; i++)     /* short lines, but none that ends near a border */
             text[i] = i % 64 == 32 ? '\n' : (char)('a' + i % 23);
         text[(long)SL_BLOCK_BYTES + shift] = '\n';
         text[2 * (long)SL_BLOCK_BYTES + shift] = '\n';
