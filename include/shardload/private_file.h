@@ -28,4 +28,11 @@ bool sl_private_file_may_replace(const char *path, sl_error *error);
 /* Makes the folder `path`, mode 0700, or takes the one that is there; a link is refused. */
 bool sl_private_folder_make(const char *path, sl_error *error);
 
+/* Waits until the names of the files in folder `path` are on the disk; syncing a file does not do
+ * that for its name. Where the file system cannot, nothing happens. */
+void sl_private_folder_sync(const char *path);
+
+/* The same for the folder that holds the file or folder `path`. */
+void sl_private_parent_sync(const char *path);
+
 #endif

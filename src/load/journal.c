@@ -179,15 +179,6 @@ static bool read_records(sl_journal *journal, const sl_journal_handlers *handler
     return ok;
 }
 
-/* The entry of a new file in its folder must outlive a crash too. */
-static void sync_folder(const char *directory) {
-    int folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-        fsync(folder);
-        close(folder);
-    }
-}
-
 bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
                      sl_journal **result, bool *empty, sl_error *error) {
     sl_journal *made = calloc(1, sizeof *made);
@@ -218,7 +209,7 @@ bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
     }
     if (!read_records(made, handlers, empty, error))
         goto fail;
-    sync_folder(directory);
+    sl_private_folder_sync(directory); /* the name of a new file must survive a crash too */
     *result = made;
     return true;
 fail:

@@ -64,6 +64,7 @@ struct sl_reject_files {
     FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder shows early */
     sl_journal *journal;
     bool dirty;          /* something is not on the disk */
+    bool named;          /* raw rejects have been opened, and their names are not on the disk */
     sl_error failure;    /* a block's rejects could not be written: no later one's are believed to be */
     uint64_t written;
     uint64_t shown;
@@ -168,6 +169,7 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
             goto fail;
         if (table_kept == 0)
             fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
+        sl_private_folder_sync(directory);
         if (!flush(made->table, path, error)) /* a full disk shows now, not with the first reject */
             goto fail;
     }
@@ -266,6 +268,7 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         state->raw = open_file(raw_path(rejects, source, name), state->raw_kept, error);
         if (!state->raw)
             return false;
+        rejects->named = true;
         if (state->header.length > 0 && state->raw_kept == 0)
             fwrite(state->header.bytes, 1, state->header.length, state->raw);
     }
@@ -300,6 +303,15 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
 static bool bring_to_disk(FILE *file, const char *what, sl_error *error) {
     return flush(file, what, error) &&
            (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
+}
+
+/* The names of new files must survive a crash as their contents do. */
+static void sync_names(sl_reject_files *rejects) {
+    char name[1024];
+    snprintf(name, sizeof name, "%s/rejected", rejects->directory);
+    sl_private_folder_sync(name);
+    sl_private_folder_sync(rejects->directory);
+    rejects->named = false;
 }
 
 static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
@@ -444,6 +456,8 @@ bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
             if (rejects->sources[i].raw)
                 ok = bring_to_disk(rejects->sources[i].raw, RAW_REJECTS, error);
         }
+        if (rejects->named)
+            sync_names(rejects);
         rejects->dirty = !ok;
         ok = keep_failure(rejects, ok, error);
     }

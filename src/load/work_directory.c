@@ -13,6 +13,7 @@
 
 #include <shardload/json.h>
 #include <shardload/log.h>
+#include <shardload/private_file.h>
 
 /* Makes a folder named after target and time. Another load of the same second has taken the plain
  * name; then a number follows it. */
@@ -58,6 +59,7 @@ bool sl_work_directory_make(sl_load *load, sl_error *error) {
         load->work_directory[0] = '\0';
         return false;
     }
+    sl_private_parent_sync(load->work_directory); /* else a power failure may take it away */
     char path[600];
     snprintf(path, sizeof path, "%s/run.json", load->work_directory);
     bool ok = sl_json_may_write_file(path, error);

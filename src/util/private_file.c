@@ -57,6 +57,21 @@ bool sl_private_folder_make(const char *path, sl_error *error) {
     return S_ISDIR(facts.st_mode) || refuse(path, "what is in its place is no folder", error);
 }
 
+void sl_private_folder_sync(const char *path) {
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        fsync(folder);
+        close(folder);
+    }
+}
+
+void sl_private_parent_sync(const char *path) {
+    char *parent = strdup(path);
+    if (parent)
+        sl_private_folder_sync(dirname(parent));
+    free(parent);
+}
+
 static bool write_all(int file, const char *bytes, size_t length) {
     while (length > 0) {
         ssize_t written = write(file, bytes, length);
@@ -105,6 +120,7 @@ bool sl_private_file_replace(const char *path, const char *bytes, size_t length,
         sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
         unlink(beside);
     }
+    sl_private_parent_sync(path);
 done:
     free(beside);
     return ok;

@@ -182,6 +182,7 @@ class Link:
 
     def requests(self):
         while (message := receive_message(self.client)) is not None:
+            self.proxy.observe(self, "request", message)
             action = self.proxy.action_for(message)
             if action is None:
                 self.server.sendall(message)
@@ -203,6 +204,7 @@ class Link:
     def answers(self):
         while (message := receive_message(self.server)) is not None:
             message = self.proxy.change(message)
+            self.proxy.observe(self, "reply", message)
             action = self.replies.pop(struct.unpack_from("<i", message, 8)[0], None)
             if action is not None:
                 if action.hold:
@@ -233,6 +235,7 @@ class Proxy:
         self.change = lambda message: message    # of every reply; must keep its length
         self.seen = None                     # a list: every message but greetings is kept
         self.always = None                   # the action for batches that have none of their own
+        self.observe = lambda link, kind, message: None   # every request and reply, before it goes on
         self.lock = threading.Lock()
         self.faults, self.links = {}, []     # faults: (kind, number) -> action
         self.counts = {"batch": 0, "command": 0}
