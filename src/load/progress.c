@@ -7,6 +7,8 @@
  * that are made up take equal room in their source, so for them it goes by records. */
 #include "progress.h"
 
+#include "progress_figures.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,21 +20,12 @@
 #include <shardload/log.h>
 #include <shardload/text.h>
 
-#define WINDOW 64 /* past moments kept, half a second apart: the last half minute */
-
-typedef struct sl_moment {
-    double seconds;
-    uint64_t documents, bytes, stored_bytes; /* bytes of text; of BSON where there is no text */
-    double stage_seconds[STAGES];
-} sl_moment;
-
 struct sl_progress {
     sl_load *load;
     sl_progress_kind kind;
     int64_t start;
     double next_draw, next_point, next_moment;
-    sl_moment window[WINDOW];
-    unsigned moments;
+    sl_window window;
     uint64_t *shard_now;
     uint64_t *shard_before; /* at the last draw */
     double shard_before_seconds;
@@ -129,56 +122,35 @@ static char *short_number(double value, char out[SL_HUMAN_ROOM]) {
 }
 
 typedef struct sl_view {
-    double seconds, rate_now, rate_all, bytes_now, share, left;
+    sl_figures figures;
+    double seconds;
     uint64_t documents, rejects;
     bool total_known;
-    double stage_share[STAGES];
 } sl_view;
+
+static bool is_total_known(const sl_load *load) {
+    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
+            return false;
+    }
+    return sl_source_set_stored_bytes(load->set) > 0;
+}
 
 static sl_view look(sl_progress *progress) {
     sl_load *load = progress->load;
     sl_load_totals sum = sl_load_sum(load);
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
-                 .documents = sum.inserted + sum.already_there,
-                 .rejects = sum.parser_rejects + sum.server_rejects};
+                    .documents = sum.inserted + sum.already_there,
+                    .rejects = sum.parser_rejects + sum.server_rejects,
+                    .total_known = is_total_known(load)};
     sl_moment now = {seen.seconds, seen.documents,
                      sl_load_made_up(load) ? sum.bson_bytes : sum.text_bytes,
                      sl_source_set_consumed_bytes(load->set), {0}};
     memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
-    unsigned depth = progress->moments < WINDOW ? progress->moments : WINDOW;
-    /* "Now" is the last two seconds; the time left goes by the last half minute. */
-    sl_moment recent = {0}, older = {0};
-    if (depth > 0) {
-        unsigned back = depth < 4 ? depth : 4;
-        recent = progress->window[(progress->moments - back) % WINDOW];
-        older = progress->window[(progress->moments - depth) % WINDOW];
-    }
-    double span = now.seconds - recent.seconds;
-    if (span > 0) {
-        seen.rate_now = (double)(now.documents - recent.documents) / span;
-        seen.bytes_now = (double)(now.bytes - recent.bytes) / span;
-    }
-    seen.rate_all = seen.seconds > 0 ? (double)seen.documents / seen.seconds : 0;
-    double busy = 0;
-    for (unsigned k = 0; k < STAGES; k++)
-        busy += now.stage_seconds[k] - recent.stage_seconds[k];
-    for (unsigned k = 0; k < STAGES && busy > 0; k++)
-        seen.stage_share[k] = (now.stage_seconds[k] - recent.stage_seconds[k]) / busy;
-    uint64_t total = sl_source_set_stored_bytes(load->set);
-    seen.total_known = total > 0;
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
-            seen.total_known = false;
-    }
-    if (seen.total_known) {
-        seen.share = (double)now.stored_bytes / (double)total;
-        double pace = (double)(now.stored_bytes - older.stored_bytes);
-        seen.left = pace > 0 && seen.seconds > 1
-                        ? (double)(total - now.stored_bytes) * (now.seconds - older.seconds) / pace
-                        : -1;
-    }
+    seen.figures = sl_figures_of(&progress->window, &now,
+                                 seen.total_known ? sl_source_set_stored_bytes(load->set) : 0);
     if (now.seconds >= progress->next_moment) {
-        progress->window[progress->moments++ % WINDOW] = now;
+        sl_window_keep(&progress->window, &now);
         progress->next_moment = now.seconds + 0.5;
     }
     return seen;
@@ -206,13 +178,13 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
     size_t used = 0;
     if (seen->total_known)
-        append(line, room, &used, "%5.1f %%  ", 100 * seen->share);
+        append(line, room, &used, "%5.1f %%  ", 100 * seen->figures.share);
     append(line, room, &used, "%s documents  %s/s now, %s/s overall  %s/s%s",
-           sl_human_count(seen->documents, a), short_number(seen->rate_now, b),
-           short_number(seen->rate_all, c), sl_human_bytes(seen->bytes_now, d),
+           sl_human_count(seen->documents, a), short_number(seen->figures.rate_now, b),
+           short_number(seen->figures.rate_all, c), sl_human_bytes(seen->figures.bytes_now, d),
            sl_load_made_up(load) ? " of BSON" : "");
-    if (seen->total_known && seen->left >= 0)
-        append(line, room, &used, "  ETA %s", sl_human_seconds(seen->left, a));
+    if (seen->total_known && seen->figures.left >= 0)
+        append(line, room, &used, "  ETA %s", sl_human_seconds(seen->figures.left, a));
     if (seen->rejects > 0)
         append(line, room, &used, "  rejects %s", sl_human_count(seen->rejects, a));
     if (load->pace.adapt) {
@@ -221,18 +193,18 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
     }
     unsigned most = 0, second = 1;
     for (unsigned k = 1; k < STAGES; k++) {
-        if (seen->stage_share[k] > seen->stage_share[most])
+        if (seen->figures.stage_share[k] > seen->figures.stage_share[most])
             most = k;
     }
     second = most == 0 ? 1 : 0;
     for (unsigned k = 0; k < STAGES; k++) {
-        if (k != most && seen->stage_share[k] > seen->stage_share[second])
+        if (k != most && seen->figures.stage_share[k] > seen->figures.stage_share[second])
             second = k;
     }
-    if (seen->stage_share[most] > 0)
+    if (seen->figures.stage_share[most] > 0)
         append(line, room, &used, "  waits for %s %.0f %%, %s %.0f %%", sl_stage_names[most],
-               100 * seen->stage_share[most], sl_stage_names[second],
-               100 * seen->stage_share[second]);
+               100 * seen->figures.stage_share[most], sl_stage_names[second],
+               100 * seen->figures.stage_share[second]);
     if (load->shards > 1 && sl_shard_map_route(load->map) != SL_ROUTE_NONE) {
         for (uint32_t i = 0; i < load->shards && i < 16; i++)
             append(line, room, &used, "  %s %s/s", load->topology->shards[i].name,
@@ -263,15 +235,15 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     bson_init(&line);
     BSON_APPEND_DOUBLE(&line, "seconds", seen->seconds);
     BSON_APPEND_INT64(&line, "documents", (int64_t)seen->documents);
-    BSON_APPEND_DOUBLE(&line, "documentsPerSecond", seen->rate_now);
-    BSON_APPEND_DOUBLE(&line, "documentsPerSecondOverall", seen->rate_all);
+    BSON_APPEND_DOUBLE(&line, "documentsPerSecond", seen->figures.rate_now);
+    BSON_APPEND_DOUBLE(&line, "documentsPerSecondOverall", seen->figures.rate_all);
     BSON_APPEND_DOUBLE(&line, sl_load_made_up(load) ? "bsonBytesPerSecond" : "textBytesPerSecond",
-                       seen->bytes_now);
+                       seen->figures.bytes_now);
     BSON_APPEND_INT64(&line, "rejects", (int64_t)seen->rejects);
     if (seen->total_known)
-        BSON_APPEND_DOUBLE(&line, "share", seen->share);
-    if (seen->total_known && seen->left >= 0)
-        BSON_APPEND_DOUBLE(&line, "secondsLeft", seen->left);
+        BSON_APPEND_DOUBLE(&line, "share", seen->figures.share);
+    if (seen->total_known && seen->figures.left >= 0)
+        BSON_APPEND_DOUBLE(&line, "secondsLeft", seen->figures.left);
     if (load->pace.adapt) {
         BSON_APPEND_INT32(&line, "threads", (int32_t)atomic_load_explicit(
                                                 &load->pace.active, memory_order_relaxed));
@@ -281,7 +253,7 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     }
     BSON_APPEND_DOCUMENT_BEGIN(&line, "waitsFor", &inner);
     for (unsigned k = 0; k < STAGES; k++)
-        BSON_APPEND_DOUBLE(&inner, sl_stage_names[k], seen->stage_share[k]);
+        BSON_APPEND_DOUBLE(&inner, sl_stage_names[k], seen->figures.stage_share[k]);
     bson_append_document_end(&line, &inner);
     BSON_APPEND_DOCUMENT_BEGIN(&line, "shards", &inner);
     for (uint32_t i = 0; load->topology && i < load->shards; i++)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The figures of the progress line, computed from counters at known times. No clock is read here. */
+#include "progress_figures.h"
+
+#define NOW_MOMENTS 4 /* "now" is the last two seconds */
+
+void sl_window_keep(sl_window *window, const sl_moment *moment) {
+    window->moments[window->count++ % SL_WINDOW] = *moment;
+}
+
+/* The moment `back` before the next one; zeros when none was kept. */
+static sl_moment moment_before(const sl_window *window, unsigned back) {
+    unsigned depth = window->count < SL_WINDOW ? window->count : SL_WINDOW;
+    if (depth == 0)
+        return (sl_moment){0};
+    return window->moments[(window->count - (depth < back ? depth : back)) % SL_WINDOW];
+}
+
+sl_figures sl_figures_of(const sl_window *window, const sl_moment *now, uint64_t stored_total) {
+    const sl_moment recent = moment_before(window, NOW_MOMENTS);
+    const sl_moment older = moment_before(window, SL_WINDOW);
+    sl_figures seen = {.left = -1};
+    double span = now->seconds - recent.seconds;
+    if (span > 0) {
+        seen.rate_now = (double)(now->documents - recent.documents) / span;
+        seen.bytes_now = (double)(now->bytes - recent.bytes) / span;
+    }
+    if (now->seconds > 0)
+        seen.rate_all = (double)now->documents / now->seconds;
+    double busy = 0;
+    for (unsigned k = 0; k < STAGES; k++)
+        busy += now->stage_seconds[k] - recent.stage_seconds[k];
+    for (unsigned k = 0; k < STAGES && busy > 0; k++)
+        seen.stage_share[k] = (now->stage_seconds[k] - recent.stage_seconds[k]) / busy;
+    if (stored_total == 0)
+        return seen;
+    seen.share = (double)now->stored_bytes / (double)stored_total;
+    double done = (double)(now->stored_bytes - older.stored_bytes);
+    if (done > 0 && now->seconds > 1)
+        seen.left =
+            (double)(stored_total - now->stored_bytes) * (now->seconds - older.seconds) / done;
+    return seen;
+}

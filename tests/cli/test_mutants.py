@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The list of mistakes that tools/mutants plants stays true while the code changes."""
+import pathlib
+import subprocess
+import sys
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Mutants(unittest.TestCase):
+    def test_every_mistake_can_still_be_planted(self):
+        """Its text stands exactly once in its file, and its tests exist."""
+        done = subprocess.run([sys.executable, TOP / "tools" / "mutants", "--check"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_there_are_at_least_sixty(self):
+        done = subprocess.run([sys.executable, TOP / "tools" / "mutants", "--list"],
+                              capture_output=True, text=True, check=True)
+        self.assertGreaterEqual(len(done.stdout.splitlines()), 60)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

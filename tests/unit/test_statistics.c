@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics of values without ties and without even spacing, against figures from Python's
+ * statistics module and from counting all orders. Values that repeat hide a rank that is off by
+ * one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include <shardload/histogram.h>
+#include <shardload/query.h>
+
+static void assert_near(double is, double wanted) {
+    if (fabs(is - wanted) > 1e-12 * fabs(wanted))
+        fail_msg("is %.17g, not %.17g", is, wanted);
+}
+
+/* ---- timings ---- */
+
+static void a_sample_of_an_odd_count(void **state) {
+    (void)state;
+    double values[] = {7.7, 0.7, 29.3, 1.9, 13.9, 2.3, 4.1};
+    sl_sample is = sl_sample_of(values, 7);
+    assert_int_equal(is.count, 7);
+    assert_near(is.minimum, 0.7);
+    assert_near(is.median, 4.1);
+    assert_near(is.mean, 8.557142857142857);
+    assert_near(is.deviation, 10.203080767241683);
+    assert_near(is.maximum, 29.3);
+}
+
+static void a_sample_of_an_even_count(void **state) {
+    (void)state;
+    double values[] = {61.1, 7.7, 0.7, 29.3, 1.9, 13.9, 2.3, 4.1};
+    sl_sample is = sl_sample_of(values, 8);
+    assert_near(is.minimum, 0.7);
+    assert_near(is.median, 5.9);
+    assert_near(is.mean, 15.125);
+    assert_near(is.deviation, 20.84046544585797);
+    assert_near(is.maximum, 61.1);
+}
+
+static void a_ratio_that_is_not_significant(void **state) {
+    (void)state;
+    const double old_values[] = {10.0, 11.3, 13.1, 17.9, 23.7};
+    const double new_values[] = {8.1, 8.9, 9.7, 12.1, 14.3};
+    sl_ratio is;
+    assert_true(sl_ratio_of(old_values, 5, new_values, 5, &is));
+    assert_near(is.estimate, 0.7404580152671756);
+    assert_near(is.low, 0.4092827004219409); /* the third smallest of the 25 ratios */
+    assert_near(is.high, 1.21);
+    assert_near(is.confidence, 1 - 2 * 4.0 / 252); /* four of 252 orders have U <= 2 */
+    assert_int_equal(is.verdict, SL_NOT_TOLD_APART);
+}
+
+static void a_ratio_that_is(void **state) {
+    (void)state;
+    const double old_values[] = {10.0, 11.3, 13.1, 17.9, 23.7};
+    const double new_values[] = {21.1, 24.7, 27.3, 33.9, 41.2};
+    sl_ratio is;
+    assert_true(sl_ratio_of(old_values, 5, new_values, 5, &is));
+    assert_near(is.estimate, 2.083969465648855);
+    assert_near(is.low, 1.1518987341772153);
+    assert_near(is.high, 3.39);
+    assert_int_equal(is.verdict, SL_SLOWER);
+}
+
+static void a_ratio_of_unequal_counts(void **state) {
+    (void)state;
+    const double old_values[] = {10.0, 11.3, 13.1, 17.9};
+    const double new_values[] = {8.1, 8.9, 9.7, 12.1, 14.3, 15.2};
+    sl_ratio is;
+    assert_true(sl_ratio_of(old_values, 4, new_values, 6, &is));
+    assert_near(is.estimate, 0.8537845454096009);
+    assert_near(is.low, 0.5418994413407822);
+    assert_near(is.high, 1.3451327433628317);
+    assert_near(is.confidence, 1 - 2 * 4.0 / 210);
+}
+
+/* ---- the histogram ---- */
+
+static void small_values_have_exact_percentiles(void **state) {
+    (void)state;
+    static const uint64_t values[] = {14, 1, 11, 2, 7, 4};
+    sl_histogram histogram = {0};
+    for (int i = 0; i < 6; i++)
+        sl_histogram_add(&histogram, values[i]);
+    static const struct {
+        double quantile;
+        uint64_t value;
+    } rows[] = {{0.0, 1},  {0.16, 1}, {0.17, 2}, {0.5, 4},  {0.51, 7},
+                {0.75, 11}, {0.84, 14}, {0.99, 14}, {1.0, 14}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(sl_histogram_quantile(&histogram, rows[i].quantile), rows[i].value);
+    assert_int_equal(histogram.sum, 39);
+    assert_int_equal(histogram.minimum, 1);
+    assert_int_equal(histogram.maximum, 14);
+}
+
+#define VALUES 4000
+
+static int ascending(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Over twelve powers of ten, no two alike. */
+static void make_values(uint64_t values[VALUES]) {
+    uint64_t random = 12345;
+    for (int i = 0; i < VALUES; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        values[i] = (uint64_t)pow(10, 1 + 12 * (double)(random >> 11) / 0x1p53);
+    }
+}
+
+/* The value of rank ceil(quantile * count) is met within the width of a bucket, from above. */
+static void large_values_have_percentiles_within_a_sixteenth(void **state) {
+    (void)state;
+    static uint64_t values[VALUES];
+    static sl_histogram histogram, parts[3], merged;
+    make_values(values);
+    for (int i = 0; i < VALUES; i++) {
+        sl_histogram_add(&histogram, values[i]);
+        sl_histogram_add(&parts[i * 3 / VALUES], values[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        sl_histogram_merge(&merged, &parts[i]);
+    assert_memory_equal(&merged, &histogram, sizeof merged);
+    qsort(values, VALUES, sizeof *values, ascending);
+    assert_int_equal(merged.minimum, values[0]);
+    assert_int_equal(merged.maximum, values[VALUES - 1]);
+    static const double quantiles[] = {0.0001, 0.013, 0.25, 0.5, 0.777, 0.95, 0.999, 1};
+    for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
+        uint64_t exact = values[(size_t)ceil(quantiles[i] * VALUES) - 1];
+        uint64_t is = sl_histogram_quantile(&merged, quantiles[i]);
+        if (is < exact || is > exact + exact / 16)
+            fail_msg("quantile %g is %llu, not %llu", quantiles[i], (unsigned long long)is,
+                     (unsigned long long)exact);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sample_of_an_odd_count),
+        cmocka_unit_test(a_sample_of_an_even_count),
+        cmocka_unit_test(a_ratio_that_is_not_significant),
+        cmocka_unit_test(a_ratio_that_is),
+        cmocka_unit_test(a_ratio_of_unequal_counts),
+        cmocka_unit_test(small_values_have_exact_percentiles),
+        cmocka_unit_test(large_values_have_percentiles_within_a_sixteenth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
