@@ -115,6 +115,10 @@ void sl_options_each(const sl_options *options,
                                    const char *origin),
                      void *context);
 
+/* Overwrites the secrets among the values, once they have been used; the values are then what may be
+ * shown of them. */
+void sl_options_forget_secrets(const sl_options *options);
+
 /* Parses words, runs the command, prints errors: what `main` of both programs is. */
 int sl_options_main(const sl_program *program, int count, char **words);
 

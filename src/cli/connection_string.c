@@ -268,6 +268,7 @@ bool sl_connection_string(const sl_options *options, char **uri, sl_error *error
         if (ok)
             put_together(&w, options, &p, password, key_password);
         *uri = w.text;
+        sl_options_forget_secrets(options);
     }
     explicit_bzero(password, sizeof password);
     explicit_bzero(key_password, sizeof key_password);

@@ -262,6 +262,8 @@ done:
     fclose(file);
 }
 
+static void scrub(char *text, sl_option_secrecy secret);
+
 static void take_environment(sl_options *options) {
     for (size_t i = 0; i < options->rows; i++) {
         if (!sl_options_applies(options, i))
@@ -271,13 +273,15 @@ static void take_environment(sl_options *options) {
                               options->program->environment_prefix, options->program->rows[i].name);
         for (int k = 0; k < length; k++)
             variable[k] = variable[k] == '-' ? '_' : (char)toupper((unsigned char)variable[k]);
-        const char *text = getenv(variable);
-        if (text && *text)
+        char *text = getenv(variable);
+        if (text && *text) {
             take(options, i, text, FROM_ENVIRONMENT, variable);
+            scrub(text, options->program->rows[i].secret);
+        }
     }
 }
 
-/* What others may read of a secret among the words of the command line. */
+/* Overwrites a secret in the command line or the environment with what others may read of it. */
 static void scrub(char *text, sl_option_secrecy secret) {
     size_t length = strlen(text);
     char *shown = secret == SL_CREDENTIALS ? sl_redact_uri(text) : NULL;
@@ -475,6 +479,13 @@ no_memory:
     sl_options_destroy(options);
     sl_error_memory(error, "reading options");
     return SL_OPTIONS_FAILED;
+}
+
+void sl_options_forget_secrets(const sl_options *options) {
+    for (size_t i = 0; i < options->rows; i++) {
+        for (size_t k = 0; k < options->values[i].count; k++)
+            scrub(options->values[i].texts[k], options->program->rows[i].secret);
+    }
 }
 
 void sl_options_destroy(sl_options *options) {

@@ -2,9 +2,10 @@
 """The memory of a loader at work holds its password only where the driver keeps it.
 
 The driver keeps the connection string, and in it the password, for as long as its pool lives, to
-log in on each new connection. These copies are on the heap, and their number does not depend on how
-the password came in. What the program itself had (what it read from a file, from the terminal, from
-its environment or command line, the string that it made) must be gone."""
+log in on each new connection, and frees copies without overwriting them. All of these are on the
+heap. On the stack of the main thread, in the command line, in the environment and in static data
+everything is the program's own, and must be gone. (That the options' own copies on the heap are
+overwritten is tested in tests/unit/test_connection_string.c.)"""
 import os
 import pathlib
 import re
@@ -18,7 +19,7 @@ import support  # noqa: E402
 
 USER = "loader"
 PASSWORD = "wiped-0f-a11-c0pies"
-# Only the stack of the main thread, and static data, are the program's alone.
+# The stack holds the command line and the environment, too.
 OWN = re.compile(r"\[stack\]|/bin/shardload")
 
 
@@ -78,16 +79,12 @@ class Memory(resume_case.ResumeCase):
         return found
 
     def test_only_the_driver_holds_the_password(self):
-        counts = {}
         for name, (words, more) in self.ways.items():
             with self.subTest(name):
                 self.work = self.scratch / f"work-{name}"
                 found = self.copies(words, more)
                 self.assertTrue(found, "the driver must hold it: the search does not work")
                 self.assertEqual([place for place in found if OWN.search(place[0])], [])
-                counts[name] = len(found)
-        print(counts, file=sys.stderr)
-        self.assertEqual(len(set(counts.values())), 1, f"copies by way: {counts}")
 
 
 if __name__ == "__main__":

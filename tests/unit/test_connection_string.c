@@ -40,6 +40,8 @@ static char *string_of(const char *line, sl_error *error) {
         words[count++] = word;
     if (sl_options_parse(&program, count, words, &options, error) == SL_OPTIONS_RUN)
         assert_true(sl_connection_string(options, &uri, error) == (uri != NULL));
+    if (uri && options && sl_option_string(options, "password") && strchr(uri, '@')) /* used up */
+        assert_string_equal(sl_option_string(options, "password"), "*");
     sl_options_destroy(options);
     return uri;
 }

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A document that somebody else puts among those of a load, while it runs: the load must not end
+with success."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+import fault_case  # noqa: E402
+import proxy  # noqa: E402
+import support  # noqa: E402
+from support import bson  # noqa: E402
+
+
+class Stray:
+    """Behind the documents of the only source, in the ids that belong to it."""
+
+    def test_a_stray_document_is_found(self):
+        def insert():
+            first = self.database.t.find_one(sort=[("_id", 1)])["_id"]
+            self.database.t.insert_one({"_id": bson.int64.Int64(first | (1 << 40) - 1)})
+        self.proxy.on_batch(20, proxy.call(insert))
+        outcome = self.begin().wait()
+        self.assertEqual(self.proxy.unused(), [], outcome.text)
+        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
+        self.assertRegex(outcome.err, "1 (are|is|were) too many|too many")
+
+
+class Standalone(Stray, fault_case.ProxyCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class Sharded(Stray, fault_case.ProxyCase):
+    pass
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
