@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of the progress line, computed from counters at known times. No clock is read here. */
+/* The figures of the progress line, computed from counters at known times. No clock is read here.
+ */
 #include "progress_figures.h"
 
 #define NOW_MOMENTS 4 /* "now" is the last two seconds */

@@ -64,8 +64,12 @@ static uint64_t append(uint64_t kind, uint64_t file, uint64_t offset, const char
     if (into < 0)
         into = openat(AT_FDCWD, getenv("RECORD_INTO"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
                       0600);
-    sl_record head = {(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, kind, file,
-                      offset, path ? strlen(path) : 0, bytes};
+    sl_record head = {(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                      kind,
+                      file,
+                      offset,
+                      path ? strlen(path) : 0,
+                      bytes};
     struct iovec parts[] = {{&head, sizeof head},
                             {(void *)(uintptr_t)path, head.path_bytes},
                             {(void *)(uintptr_t)data, bytes}};

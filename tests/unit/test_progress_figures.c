@@ -103,8 +103,10 @@ static void shares_of_the_workers_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_anything_was_kept), cmocka_unit_test(in_its_first_half_minute),
-        cmocka_unit_test(later), cmocka_unit_test(what_is_not_known_is_not_shown),
+        cmocka_unit_test(before_anything_was_kept),
+        cmocka_unit_test(in_its_first_half_minute),
+        cmocka_unit_test(later),
+        cmocka_unit_test(what_is_not_known_is_not_shown),
         cmocka_unit_test(shares_of_the_workers_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,7 @@ static void small_values_have_exact_percentiles(void **state) {
     static const struct {
         double quantile;
         uint64_t value;
-    } rows[] = {{0.0, 1},  {0.16, 1}, {0.17, 2}, {0.5, 4},  {0.51, 7},
+    } rows[] = {{0.0, 1},   {0.16, 1},  {0.17, 2},  {0.5, 4}, {0.51, 7},
                 {0.75, 11}, {0.84, 14}, {0.99, 14}, {1.0, 14}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(sl_histogram_quantile(&histogram, rows[i].quantile), rows[i].value);

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fault tests, over and over, several at once: a test that fails now and then is found."""
+import collections
+import threading
+import time
+
+from .ground import TREE, Failure, Servers, build_folder, run_test
+
+LIMIT = 1800                  # seconds that one test file may take on a busy machine
+
+
+def files_of(words):
+    found = sorted(path.stem for path in (TREE / "tests" / "faults").glob("test_*.py"))
+    chosen = [name for name in found if not words or any(word in name for word in words)]
+    if not chosen:
+        raise Failure(f"no fault test is called {' or '.join(words)}; there are: {' '.join(found)}")
+    return [f"faults/{name}" for name in chosen]
+
+
+def run(options, folder):
+    files = files_of(options.names)
+    queue = [name for _ in range(options.runs) for name in files]
+    counts, seconds, failures = collections.Counter(), collections.Counter(), []
+    lock = threading.Lock()
+    begun = time.monotonic()
+
+    def work(number):
+        try:
+            # Servers of its own: what one test does to the balancer, another would see.
+            with Servers(folder / f"servers-{number}") as servers:
+                while True:
+                    with lock:
+                        if not queue:
+                            return
+                        name = queue.pop(0)
+                    ran = run_test(name, TREE, build_folder(), servers.environment, LIMIT)
+                    with lock:
+                        counts[name, ran.state] += 1
+                        seconds[name] += ran.seconds
+                        if ran.state != "passed":
+                            log = folder / f"{name.replace('/', '-')}-{len(failures) + 1}.log"
+                            log.write_text(ran.output, "utf-8")
+                            failures.append((name, ran.state, log))
+                            print(f"{ran.state.upper()} {name}: {log}", flush=True)
+        except (Failure, OSError) as failure:
+            with lock:
+                failures.append(("servers", str(failure), ""))
+                print(f"FAILED {failure}", flush=True)
+
+    threads = [threading.Thread(target=work, args=[number], daemon=True)
+               for number in range(options.at_once)]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        with lock:
+            queue.clear()
+        for thread in threads:
+            thread.join()
+        raise
+    for name in files:
+        passed = counts[name, "passed"]
+        tried = sum(count for (other, _), count in counts.items() if other == name)
+        print(f"{name:32} {passed:4} of {tried:4} passed, {seconds[name] / max(tried, 1):6.1f} s each")
+    print(f"{options.runs} runs, {options.at_once} at once, {len(failures)} failures, "
+          f"{time.monotonic() - begun:.0f} s")
+    return not failures
