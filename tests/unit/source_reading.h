@@ -90,6 +90,11 @@ static inline void *gather(void *context) {
                     memcpy(all->copy + block.offset, block.text.bytes, block.text.length);
                 for (size_t i = 0; !all->failed && i < block.text.length; i++)
                     all->seen[block.offset + i]++;
+                /* A line belongs to the MiB that it begins in: its id is made from both. */
+                for (size_t i = 1; i < block.text.length; i++)
+                    all->failed |= block.text.bytes[i - 1] == '\n' &&
+                                   (block.offset + i) >> SL_BLOCK_BITS !=
+                                       block.offset >> SL_BLOCK_BITS;
             }
             all->lasts += block.last;
             all->sequences += block.sequence;
