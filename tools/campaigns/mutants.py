@@ -33,8 +33,9 @@ class Mistake(NamedTuple):
         if self.old == self.new:
             return f"{self.where}: {self.name}: changes nothing"
         for test in self.tests:
-            kind, _, rest = test.partition(":")[0].partition("/")
-            if not (tree / "tests" / kind / (rest + (".c" if kind == "unit" else ".py"))).is_file():
+            name, _, case = test.partition(":")
+            file = tree / "tests" / (name + (".c" if name.startswith("unit/") else ".py"))
+            if not file.is_file() or case.rpartition(".")[2] not in file.read_text("utf-8"):
                 return f"{self.where}: {self.name}: there is no test {test}"
         return None
 
