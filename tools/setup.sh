@@ -111,16 +111,17 @@ build_tree() {
 
 # The independent client of the tests, in a Python environment of its own, outside the tree.
 python_with_driver() {
-    local home=$SHARDLOAD_CACHE/python driver=pymongo==4.10.1
+    local home=$SHARDLOAD_CACHE/python pinned=$top/tools/python-driver.txt
+    local install=("$home/bin/python" -m pip install -q --disable-pip-version-check
+        --only-binary :all: --require-hashes --requirement "$pinned")
     if ! "$home/bin/python" -c 'import pymongo, sys; sys.exit(pymongo.version != "4.10.1")' \
         2>/dev/null; then
-        say "fetching the Python driver ($driver)"
+        say "fetching the Python driver (pymongo 4.10.1)"
         mkdir -p "$SHARDLOAD_CACHE"
         rm -rf "$home"
-        if ! { python3 -m venv "$home" &&
-            "$home/bin/python" -m pip install -q --disable-pip-version-check "$driver"; } >&2; then
-            die "the Python driver cannot be fetched; this must work first:" \
-                "$home/bin/python -m pip install $driver"
+        if ! { python3 -m venv "$home" && "${install[@]}"; } >&2; then
+            die "the Python driver cannot be fetched, or is not the one that" \
+                "tools/python-driver.txt names by its SHA-256; this must work first:" "${install[*]}"
         fi
     fi
     echo "$home/bin/python"

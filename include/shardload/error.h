@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <shardload/print.h>
+
 /* The programs' exit codes. The same numbers classify an sl_error. */
 typedef enum sl_exit {
     SL_EXIT_OK = 0,            /* everything loaded, every answer right */
@@ -23,8 +25,10 @@ typedef struct sl_error {
     bool no_resume;     /* of a load: --resume cannot complete it, and the message says what can */
 } sl_error;
 
-/* Sets `error` (may be NULL) from a printf format. Always returns false, so that a failing
- * function can say `return sl_error_set(error, SL_EXIT_SOURCE, "...")`. */
+/* Sets `error` (may be NULL) from a printf format; texts that it inserts are made safe to show, so
+ * that line ends in the message are those of the format only (print.h; insert the message of another
+ * error with SL_LINES). Always returns false, so that a failing function can say `return
+ * sl_error_set(error, SL_EXIT_SOURCE, "...")`. */
 bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log: lines for people on standard error and, with a time, in the work directory's log file.
- * Any thread may call these. Control bytes in a line (a file may be called anything) become "?".
+ * Any thread may call these. Texts that a format inserts are made safe to show (print.h; a file may be
+ * called anything): insert the message of an error with SL_LINES.
  * Lines never contain credentials: callers redact URIs first. */
 #ifndef SHARDLOAD_LOG_H
 #define SHARDLOAD_LOG_H
@@ -10,9 +11,6 @@
 #include <shardload/error.h>
 
 typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG } sl_log_level;
-
-/* Makes control bytes "?", as in every line: for what is shown without being logged. */
-void sl_log_tame(char *text);
 
 /* Sets what reaches standard error: that level and the more serious ones. Default SL_LOG_INFO.
  * Returns what it was before. */

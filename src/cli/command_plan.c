@@ -18,7 +18,7 @@ static void refuse(const sl_options *options, const char *const *names, const ch
                    sl_error *error) {
     for (; *names; names++) {
         char problem[160];
-        snprintf(problem, sizeof problem, "--%s %s", *names, why);
+        sl_print_text(problem, sizeof problem, "--%s %s", *names, why);
         if (sl_option_given(options, *names))
             sl_option_problem(error, problem);
     }
@@ -52,7 +52,7 @@ static void refuse_beside_model(void *context, const char *name, const char *val
         of_source = of_source || strcmp(name, of_sources[i]) == 0;
     if (of_source && at->sources)
         return;
-    snprintf(problem, sizeof problem, of_source
+    sl_print_text(problem, sizeof problem, of_source
              ? "--%s is for sources, and none is named beside the --model"
              : "--%s has no meaning for a --model; --set gives it what it needs", name);
     sl_option_problem(at->error, problem);
@@ -65,7 +65,7 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
     size_t length = equals ? (size_t)(equals - text) : strlen(text);
     config->sweep = sl_capacity_find(text, length);
     config->sweep_values = values;
-    snprintf(problem, sizeof problem, "--sweep %.100s: not NAME=VALUE,VALUE,... with a name of the "
+    sl_print_text(problem, sizeof problem, "--sweep %.100s: not NAME=VALUE,VALUE,... with a name of the "
              "model, like shards=1,2,4,8", text);
     bool good = equals && config->sweep != SL_CAPACITY_INPUTS;
     for (const char *at = equals; good && *at; ) {
@@ -76,7 +76,7 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
             const sl_capacity_input_row *row = &sl_capacity_inputs[config->sweep];
             double value = values[config->sweep_count++];
             if (value < row->minimum || value > row->maximum) {
-                snprintf(problem, sizeof problem, "--sweep %s: %g is not within %g to %g", row->name,
+                sl_print_text(problem, sizeof problem, "--sweep %s: %g is not within %g to %g", row->name,
                          value, row->minimum, row->maximum);
                 good = false;
             }
@@ -153,7 +153,7 @@ int sl_command_plan(const sl_options *options) {
     setup.config.report = sl_option_string(options, "report");
     int code = (sl_option_given(options, "model") ? run_model : run_plan)(options, &setup, &error);
     if (error.code)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     sl_setup_clear(&setup);
     return code;
 }

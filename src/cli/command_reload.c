@@ -18,7 +18,7 @@
 /* Adds another error to the problems that there are. */
 static void add_error(sl_error *error, const char *option, const sl_error *why) {
     char problem[sizeof why->message + 100];
-    snprintf(problem, sizeof problem, "%s: %s", option, why->message);
+    sl_print_text(problem, sizeof problem, "%s: " SL_LINES, option, why->message);
     sl_option_problem(error, problem);
 }
 
@@ -78,12 +78,12 @@ static void check_answers(const bson_t *answers, const sl_suite *suite, sl_error
             continue;
         sl_text_printable(sl_text_of(bson_iter_key(&one)), shown, sizeof shown);
         if (asked)
-            snprintf(problem, sizeof problem,
+            sl_print_text(problem, sizeof problem,
                      "--answers: what it has for %s is not an array of "
                      "documents",
                      shown);
         else
-            snprintf(problem, sizeof problem,
+            sl_print_text(problem, sizeof problem,
                      "--answers: the suite %.60s has no query %s; leave it "
                      "out of the file, or name another suite",
                      suite->name, shown);
@@ -127,7 +127,7 @@ int sl_command_reload(const sl_options *options) {
         };
         code = sl_reload_run(&config);
     } else {
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
     sl_suite_destroy(suite);

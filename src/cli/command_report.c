@@ -128,7 +128,7 @@ int sl_command_report(const sl_options *options) {
         }
     }
     if (error.code)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     clear(&in);
     return error.code;
 }

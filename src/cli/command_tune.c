@@ -123,7 +123,7 @@ static void set_up_values(sl_tune_config *config, const sl_options *options, sl_
                               rows[r].numbers) && room;
         if (!room) {
             char problem[120];
-            snprintf(problem, sizeof problem, "--%s: more than %d values", rows[r].option,
+            sl_print_text(problem, sizeof problem, "--%s: more than %d values", rows[r].option,
                      SL_TUNE_VALUES_MAX);
             sl_option_problem(error, problem);
         }
@@ -225,7 +225,7 @@ int sl_command_tune(const sl_options *options) {
     }
     int code = error.code;
     if (error.code)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     else
         code = sl_tune_run(config);
     free(suites);

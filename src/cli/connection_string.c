@@ -194,6 +194,53 @@ static bool check_compression(const sl_options *options, const parts *p, sl_erro
                         "out", wanted, (int)named.length, named.bytes);
 }
 
+/* What is at a percent-encoded text's beginning, compared without regard to case; `*text` is moved
+ * behind it. False, with `*text` anywhere, when it is not `word`. */
+static bool takes_word(sl_text *text, const char *word) {
+    for (; *word; word++) {
+        unsigned code = text->length > 0 ? (unsigned char)*text->bytes : 0;
+        size_t length = 1;
+        if (code == '%' && text->length >= 3 && sscanf(text->bytes + 1, "%2x", &code) == 1)
+            length = 3;
+        if (text->length == 0 || tolower((int)code) != tolower((unsigned char)*word))
+            return false;
+        *text = (sl_text){text->bytes + length, text->length - length};
+    }
+    return true;
+}
+
+/* Does --uri have the option with this value, in any case and encoding? */
+static bool uri_has(const parts *p, const char *name, const char *value) {
+    for (size_t at = 0; at < p->query.length;) {
+        size_t length = strcspn(p->query.bytes + at, "&;");
+        sl_text option = {p->query.bytes + at, length};
+        if (takes_word(&option, name) && takes_word(&option, "=") && takes_word(&option, value) &&
+            option.length == 0)
+            return true;
+        at += length + 1;
+    }
+    return false;
+}
+
+/* PLAIN sends the password as it is: whoever is between here and the server reads it. */
+static bool check_plain(const sl_options *options, const parts *p, sl_error *error) {
+    static const char *const tls_options[] = {"tlsCAFile", "tlsCertificateKeyFile",
+                                              "tlsCertificateKeyFilePassword"};
+    bool by_uri = !uri_has(p, "tls", "false") && !uri_has(p, "ssl", "false") &&
+                  (uri_has(p, "tls", "true") || uri_has(p, "ssl", "true") ||
+                   strncasecmp(p->scheme.bytes, "mongodb+srv:", strlen("mongodb+srv:")) == 0);
+    bool tls = by_uri || sl_option_flag(options, "tls") || /* options win over the URI */
+               sl_option_flag(options, "tlsAllowInvalidHostnames");
+    for (size_t i = 0; i < sizeof tls_options / sizeof tls_options[0]; i++)
+        tls = tls || sl_option_string(options, tls_options[i]);
+    if (!uri_has(p, "authMechanism", "PLAIN") || tls || sl_option_flag(options, "plain-without-tls") ||
+        sl_option_string(options, "authenticationMechanism"))
+        return true;
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "authMechanism=PLAIN in --uri would send the password unencrypted: add --tls, "
+                        "or --plain-without-tls if the network itself is safe");
+}
+
 static void put_together(writer *w, const sl_options *options, const parts *p, const char *password,
                          const char *key_password) {
     static const struct {
@@ -252,7 +299,7 @@ bool sl_connection_string(const sl_options *options, char **uri, sl_error *error
         return *uri || sl_error_memory(error, "connecting");
     }
     look_at_config_file(options, &p);
-    bool ok = check_compression(options, &p, error) &&
+    bool ok = check_compression(options, &p, error) && check_plain(options, &p, error) &&
               find_password(options, &p, password, error) &&
               find_key_password(options, key_password, error);
     if (ok && (p.password.length || *password || *key_password))

@@ -33,6 +33,9 @@
     {"tlsAllowInvalidHostnames", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, commands, "Connection", \
      "Accept a certificate made out to another name, as through a tunnel. Whoever has any "         \
      "certificate of a trusted authority can then pose as the server.", SL_OPEN, NULL},             \
+    {"plain-without-tls", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, commands, "Connection",        \
+     "Allow authMechanism=PLAIN in --uri without TLS: the password then crosses the network "       \
+     "unencrypted.", SL_OPEN, NULL},                                                                \
     {"wire-compression", 0, SL_OPTION_CHOICE, "NAME", NULL, "none|snappy|zlib|zstd", 0, 0,          \
      commands, "Connection",                                                                        \
      "Compress what goes over the network, where the server allows it: worth it when the network "  \

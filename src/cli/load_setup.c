@@ -67,7 +67,8 @@ static void record_option(void *context, const char *name, const char *value, co
 bool sl_option_problem(sl_error *error, const char *text) {
     size_t used = error->code ? strlen(error->message) : 0;
     error->code = SL_EXIT_USAGE;
-    snprintf(error->message + used, sizeof error->message - used, "%s%s", used ? "\n" : "", text);
+    sl_print_text(error->message + used, sizeof error->message - used, SL_LINES SL_LINES,
+                  used ? "\n" : "", text);
     return false;
 }
 
@@ -92,7 +93,7 @@ static char *read_text(const char *path, sl_error *error) {
         text[used] = '\0';
     if (!file || ferror(file) || used > SCHEMA_BYTES_MAX) {
         char problem[400];
-        snprintf(problem, sizeof problem, "--schema %.300s: %s", path,
+        sl_print_text(problem, sizeof problem, "--schema %.300s: %s", path,
                  used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
                                          : "cannot be read");
         sl_option_problem(error, problem);
@@ -109,7 +110,7 @@ static void set_up_made_up(sl_load_config *config, const sl_options *options, sl
     bool made_up = strcmp(config->format, "ycsb") == 0;
     for (size_t i = 0; !made_up && i < sizeof names / sizeof names[0]; i++) {
         char problem[100];
-        snprintf(problem, sizeof problem, "--%s is for --format ycsb only", names[i]);
+        sl_print_text(problem, sizeof problem, "--%s is for --format ycsb only", names[i]);
         if (sl_option_given(options, names[i]))
             sl_option_problem(error, problem);
     }

@@ -12,8 +12,9 @@
 #include <unistd.h>
 #include <yaml.h>
 
-#include <shardload/log.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
+#include <shardload/yaml_limits.h>
 
 #include "options_internal.h"
 #include "secrets.h"
@@ -32,8 +33,22 @@ static void complain(sl_options *options, const char *format, ...) {
         error->message[used++] = '\n';
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message + used, sizeof error->message - used, format, arguments);
+    sl_print_text_v(error->message + used, sizeof error->message - used, format, arguments);
     va_end(arguments);
+}
+
+#define SL_NAME_ROOM 100
+
+/* Text where a name is expected, safe to show: a connection string in it is reduced to its
+ * beginning. */
+static const char *shown_name(const char *name, size_t length, char out[SL_NAME_ROOM]) {
+    const char *scheme = memmem(name, length, "://", 3);
+    bool secret = scheme || (memchr(name, ':', length) && memchr(name, '@', length));
+    if (secret)
+        length = scheme ? (size_t)(scheme - name) : 0;
+    snprintf(out, SL_NAME_ROOM, "%.*s%s", length < 80 ? (int)length : 80, name,
+             secret ? "***" : length > 80 ? "..." : "");
+    return out;
 }
 
 /* The option nearest to a mistyped name, or NULL when nothing is near: fewest single-character
@@ -116,6 +131,11 @@ static void take(sl_options *options, size_t index, const char *text, sl_option_
     const sl_option_row *row = &options->program->rows[index];
     sl_option_value *into = &options->values[index];
     const char *shown = row->secret ? "***" : text;
+    if (!row->secret && sl_is_connection_string(text) && strchr(text, '@')) {
+        complain(options, "%s: its value looks like a connection string with a password; give it "
+                          "with --uri", where);
+        return;
+    }
     switch (row->kind) {
     case SL_OPTION_FLAG: {
         bool on = word_in("true|yes|1|on", text);
@@ -203,18 +223,49 @@ static void take_defaults(sl_options *options) {
     }
 }
 
+#define CONFIG_BYTES_MAX ((size_t)1 << 20)
+
+/* Reads the configuration file; free text->bytes. */
+static bool read_config(sl_options *options, const char *path, sl_text *text) {
+    char shown[SL_NAME_ROOM];
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        complain(options, "--config %s: %s", shown_name(path, strlen(path), shown),
+                 strerror(errno));
+        return false;
+    }
+    setvbuf(file, NULL, _IONBF, 0); /* no copy of a password is left behind */
+    char *bytes = malloc(CONFIG_BYTES_MAX + 1);
+    size_t length = bytes ? fread(bytes, 1, CONFIG_BYTES_MAX + 1, file) : 0;
+    bool ok = bytes && !ferror(file) && length <= CONFIG_BYTES_MAX;
+    if (!ok)
+        complain(options, "--config %s: %s", shown_name(path, strlen(path), shown),
+                 !bytes             ? "out of memory"
+                 : ferror(file)     ? strerror(errno)
+                                    : "larger than 1 MiB: this is no configuration");
+    fclose(file);
+    *text = (sl_text){bytes, length};
+    if (!ok)
+        free(bytes);
+    return ok;
+}
+
 /* The file is one mapping from long names to scalars or, for lists, sequences of scalars. Keys of
  * the program's other commands are allowed, so that one file serves them all. */
 static void take_config(sl_options *options, const char *path) {
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        complain(options, "--config %s: %s", path, strerror(errno));
+    sl_text text;
+    sl_error too_much;
+    if (!read_config(options, path, &text))
+        return;
+    if (!sl_yaml_within_limits(text, path, SL_EXIT_USAGE, &too_much)) {
+        complain(options, "--config " SL_LINES, too_much.message);
+        free((char *)text.bytes);
         return;
     }
     yaml_parser_t parser;
     yaml_document_t document;
     yaml_parser_initialize(&parser);
-    yaml_parser_set_input_file(&parser, file);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.bytes, text.length);
     if (!yaml_parser_load(&parser, &document)) {
         complain(options, "%s:%zu:%zu: %s", path, parser.problem_mark.line + 1,
                  parser.problem_mark.column + 1, parser.problem ? parser.problem : "cannot be read");
@@ -232,7 +283,9 @@ static void take_config(sl_options *options, const char *path) {
         yaml_node_t *item = yaml_document_get_node(&document, pair->value);
         char where[400];
         const char *name = key->type == YAML_SCALAR_NODE ? (char *)key->data.scalar.value : "?";
-        snprintf(where, sizeof where, "%s:%zu: %s", path, key->start_mark.line + 1, name);
+        char shown[SL_NAME_ROOM];
+        snprintf(where, sizeof where, "%s:%zu: %s", path, key->start_mark.line + 1,
+                 shown_name(name, strlen(name), shown));
         size_t index = sl_options_row(options, name, strlen(name));
         if (index == SIZE_MAX) {
             const char *near = nearest_name(options->program, name, strlen(name));
@@ -259,7 +312,8 @@ static void take_config(sl_options *options, const char *path) {
     yaml_document_delete(&document);
 done:
     yaml_parser_delete(&parser);
-    fclose(file);
+    explicit_bzero((char *)text.bytes, text.length); /* a password may be in it */
+    free((char *)text.bytes);
 }
 
 static void scrub(char *text, sl_option_secrecy secret);
@@ -292,8 +346,12 @@ static void scrub(char *text, sl_option_secrecy secret) {
     free(shown);
 }
 
-static bool is_connection_string(const char *word) {
-    return strncmp(word, "mongodb://", 10) == 0 || strncmp(word, "mongodb+srv://", 14) == 0;
+/* An argument that is a connection string, or credentials without a scheme (user:password@host) that
+ * are not the name of a file. */
+static bool holds_credentials(const char *word) {
+    const char *colon = strchr(word, ':');
+    return sl_is_connection_string(word) ||
+           (colon && strchr(colon, '@') && access(word, F_OK) != 0);
 }
 
 /* Values of the command line are kept aside until the weaker sources have been taken, because the
@@ -309,9 +367,10 @@ static void read_words(sl_options *options, int count, char **words, given *out,
     bool only_arguments = false;
     for (int i = 2; i < count; i++) {
         char *word = words[i];
-        if (is_connection_string(word)) {
+        if ((only_arguments || word[0] != '-') && holds_credentials(word)) {
             scrub(word, SL_CREDENTIALS);
-            complain(options, "%s: a connection string belongs to --uri", word);
+            complain(options, "%s: this looks like a connection string, not like a source; give it "
+                              "with --uri", word);
             continue;
         }
         if (only_arguments || word[0] != '-' || word[1] == '\0') {
@@ -340,7 +399,9 @@ static void read_words(sl_options *options, int count, char **words, given *out,
             index = sl_options_row(options, word + 2, length);
             if (index == SIZE_MAX) {
                 const char *near = nearest_name(program, word + 2, length);
-                complain(options, "%.*s: there is no such option%s%s%s", (int)length + 2, word,
+                char shown[SL_NAME_ROOM];
+                complain(options, "%s: there is no such option%s%s%s",
+                         shown_name(word, length + 2, shown),
                          near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
                 continue;
             }
@@ -395,7 +456,7 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
                                    sl_options **result, sl_error *error) {
     *result = NULL;
     if (count >= 2 && is_version(words[1])) {
-        printf("%s %s\n", program->name, program->version);
+        sl_print("%s %s\n", program->name, program->version);
         return SL_OPTIONS_SHOWN;
     }
     static const struct {
@@ -417,8 +478,10 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
     while (verb && command->name && strcmp(command->name, verb) != 0)
         command++;
     if (!verb || !command->name) {
+        char shown[SL_NAME_ROOM];
         sl_error_set(error, SL_EXIT_USAGE, "%s%s%s; `%s --help` lists the commands",
-                     verb ? "there is no command \"" : "which command?", verb ? verb : "",
+                     verb ? "there is no command \"" : "which command?",
+                     verb ? shown_name(verb, strlen(verb), shown) : "",
                      verb ? "\"" : "", program->name);
         return SL_OPTIONS_FAILED;
     }
@@ -429,7 +492,7 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
             return SL_OPTIONS_SHOWN;
         }
         if (is_version(words[i])) {
-            printf("%s %s\n", program->name, program->version);
+            sl_print("%s %s\n", program->name, program->version);
             return SL_OPTIONS_SHOWN;
         }
     }
@@ -458,7 +521,9 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
         char where[160];
         snprintf(where, sizeof where, "--%s", program->rows[values[i].row].name);
         take(options, values[i].row, values[i].text, FROM_COMMAND_LINE, where);
-        scrub(values[i].text, program->rows[values[i].row].secret);
+        scrub(values[i].text, sl_is_connection_string(values[i].text)
+                                  ? SL_CREDENTIALS
+                                  : program->rows[values[i].row].secret);
     }
     if (!command->takes_arguments && options->argument_count > 0)
         complain(options, "%s %s takes no arguments, but there is \"%s\"", program->name,
@@ -519,7 +584,7 @@ static int checked_output(const sl_program *program, int code) {
     bool bad = ferror(stdout);
     if (fflush(stdout) == 0 && !bad)
         return code;
-    fprintf(stderr, "%s: cannot write standard output: %s\n", program->name, strerror(errno));
+    sl_print_to(stderr, "%s: cannot write standard output: %s\n", program->name, strerror(errno));
     return code == SL_EXIT_OK ? SL_EXIT_USAGE : code;
 }
 
@@ -531,8 +596,7 @@ int sl_options_main(const sl_program *program, int count, char **words) {
     case SL_OPTIONS_SHOWN:
         return checked_output(program, SL_EXIT_OK);
     case SL_OPTIONS_FAILED:
-        sl_log_tame(error.message);
-        fprintf(stderr, "%s: %s\n", program->name, error.message);
+        sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
         return error.code;
     case SL_OPTIONS_RUN:
         break;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #include "options_internal.h"
@@ -24,7 +25,7 @@ const char *sl_options_argument(const sl_options *options, size_t index) {
 static const sl_option_value *value_of(const sl_options *options, const char *name, unsigned kinds) {
     size_t index = sl_options_row(options, name, strlen(name));
     if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind))) {
-        fprintf(stderr, "shardload: internal error: option %s\n", name);
+        sl_print_to(stderr, "shardload: internal error: option %s\n", name);
         abort();
     }
     return &options->values[index];

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <shardload/log.h>
+#include <shardload/print.h>
 
 /* ---- the terminal ---- */
 
@@ -80,7 +81,9 @@ bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *err
     }
     struct sigaction before[DEADLY];
     hide_input(before);
-    bool ok = dprintf(terminal.file, "Password of %s: ", whose) >= 0 && read_line(secret);
+    char prompt[500];
+    size_t length = sl_print_text(prompt, sizeof prompt, "Password of %s: ", whose);
+    bool ok = write(terminal.file, prompt, length) == (ssize_t)length && read_line(secret);
     show_input(before);
     dprintf(terminal.file, "\n");
     close(terminal.file);

@@ -17,7 +17,7 @@ static int run_load(const sl_options *options) {
     if (sl_set_up_load(&setup, options, &error)) {
         code = sl_load_run(&setup.config);
     } else {
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
     sl_setup_clear(&setup);
@@ -34,7 +34,7 @@ static int run_verify(const sl_options *options) {
     }
     int code = error.code;
     if (error.code)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     else
         code = sl_verify_run(&setup.config, sl_option_flag(options, "content"),
                              sl_option_number(options, "max-problems"));
@@ -50,7 +50,7 @@ static int run_inspect(const sl_options *options) {
     if (sl_set_up_source(&setup, options, &error) && !error.code) {
         code = sl_inspect_run(&setup.config, (unsigned)sl_option_number(options, "documents"));
     } else {
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
     sl_setup_clear(&setup);

@@ -16,6 +16,7 @@
 #include <shardload/clock.h>
 #include <shardload/embedded.h>
 #include <shardload/json.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #include "connection_string.h"
@@ -36,8 +37,7 @@ typedef struct session {
 } session;
 
 static int fail(sl_error *error) {
-    sl_log_tame(error->message);
-    fprintf(stderr, "shardquery: %s\n", error->message);
+    sl_print_to(stderr, "shardquery: " SL_LINES "\n", error->message);
     return (int)error->code;
 }
 
@@ -141,7 +141,7 @@ static bool open_answers(session *s, sl_error *error) {
             const sl_query *query = &s->suites[i]->queries[q];
             bson_t expected;
             if (selected(s->options, query) && !expected_answer(s, query, &expected))
-                fprintf(stderr, "shardquery: %s has no answer for %s; it will not be checked\n",
+                sl_print_to(stderr, "shardquery: %s has no answer for %s; it will not be checked\n",
                         path, query->name);
         }
     }
@@ -189,7 +189,7 @@ static bool write_report(const session *s, bool complete, sl_error *error) {
 /* ---- running ---- */
 
 static void show_progress(void *context, unsigned run, unsigned runs) {
-    fprintf(stderr, "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
+    sl_print_to(stderr, "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
 }
 
 static void run_query(session *s, const sl_query_outcome *outcome, sl_query_options *options,
@@ -216,7 +216,7 @@ static void print_heading(const session *s, const sl_suite *suite, const sl_quer
                           const sl_query_outcome *outcome) {
     const sl_server *server = sl_connection_server(s->connection);
     char count[SL_HUMAN_ROOM];
-    printf("%s on %s.%s, %s documents, %s %s, %u run%s after %u to warm up\n\n", suite->name,
+    sl_print("%s on %s.%s, %s documents, %s %s, %u run%s after %u to warm up\n\n", suite->name,
            options->database, options->collection,
            outcome->documents_known ? sl_human_count(outcome->documents, count) : "?",
            sl_deployment_name(server->deployment), server->version, options->repeat,
@@ -297,7 +297,7 @@ static int run(const sl_options *options) {
               write_report(&s, false, &error);
     for (size_t i = 0; ok && i < s.suite_count; i++) {
         if (i > 0)
-            printf("\n");
+            sl_print("\n");
         ok = run_suite(&s, s.suites[i], &error);
     }
     ok = ok && write_report(&s, true, &error);
@@ -338,10 +338,10 @@ static int list(const sl_options *options) {
         sl_suite *suite;
         if (!sl_suite_parse(file->text, file->length, file->name, &suite, &error))
             return fail(&error);
-        printf("%s%s\n    %s\n\n", file == sl_embedded_queries ? "" : "\n", suite->name,
+        sl_print("%s%s\n    %s\n\n", file == sl_embedded_queries ? "" : "\n", suite->name,
                suite->description ? suite->description : "");
         for (size_t i = 0; i < suite->count; i++)
-            printf("  %s\n    %s\n", suite->queries[i].name,
+            sl_print("  %s\n    %s\n", suite->queries[i].name,
                    suite->queries[i].description ? suite->queries[i].description : "");
         sl_suite_destroy(suite);
     }

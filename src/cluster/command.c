@@ -123,7 +123,7 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
         if (ok || !sl_code_is_transient(*code))
             break;
         if (error)
-            sl_log_debug("trying again in a moment: %s", error->message);
+            sl_log_debug("trying again in a moment: " SL_LINES, error->message);
         if (!sl_connection_backoff(connection, attempt, error))
             break;
         bson_destroy(reply);

@@ -2,6 +2,8 @@
 /* Name maps: new names for the keys of ISD documents, from YAML. */
 #include "isd_plan.h"
 
+#include <shardload/yaml_limits.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <yaml.h>
@@ -69,6 +71,8 @@ static bool read_pairs(sl_isd_names *names, const yaml_node_t *node, sl_error *e
 }
 
 static bool load(sl_text yaml, sl_isd_names *names, sl_error *error) {
+    if (!sl_yaml_within_limits(yaml, names->source, SL_EXIT_USAGE, error))
+        return false;
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
         return sl_error_memory(error, "reading a name map");

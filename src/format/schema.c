@@ -2,6 +2,7 @@
 /* Schemas from YAML: two tables of keys, one reader for each kind of value, and messages that say
  * where in the text and what was expected. */
 #include <shardload/schema.h>
+#include <shardload/yaml_limits.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +301,8 @@ static bool read_mapping(const reader *r, const yaml_node_t *node, const key_row
 }
 
 static bool load_document(sl_text yaml, const reader *r) {
+    if (!sl_yaml_within_limits(yaml, r->source, SL_EXIT_USAGE, r->error))
+        return false;
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
         return sl_error_memory(r->error, "reading a schema");

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/json.h>
 #include <shardload/log.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #define REJECTS_SHOWN 5
@@ -30,9 +32,9 @@ static void show_documents(sl_look *look, const uint8_t *end) {
         length = BSON_UINT32_FROM_LE(length);
         if (look->documents_shown < look->documents_wanted &&
             bson_init_static(&view, at, length)) {
-            char *json = bson_as_relaxed_extended_json(&view, NULL);
-            printf("  %s\n", json ? json : "(not BSON)");
-            bson_free(json);
+            char *json = sl_json_line(&view);
+            sl_print("  %s\n", json ? json : "(not BSON)");
+            free(json);
             look->documents_shown++;
         }
         at += length;
@@ -62,7 +64,7 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
         return;
     char record[200];
     sl_text_printable(reject->record, record, sizeof record);
-    printf("  reject: line %u, byte %llu%s%s: %s\n          %s\n", reject->line + 1,
+    sl_print("  reject: line %u, byte %llu%s%s: %s\n          %s\n", reject->line + 1,
            (unsigned long long)reject->offset, reject->column ? ", " : "",
            reject->column ? reject->column : "", reject->reason, record);
 }
@@ -75,17 +77,17 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
     double per_document = (double)look->bson_bytes / (double)counts->documents;
     if (source->kind == SL_SOURCE_MADE_UP) {
         uint64_t records = source->stored_bytes / SL_MADE_UP_BYTES;
-        printf("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
+        sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
                sl_human_bytes((double)records * per_document, b));
         return;
     }
-    printf("  a document has %.0f bytes on average, a record %.0f bytes of text\n", per_document,
+    sl_print("  a document has %.0f bytes on average, a record %.0f bytes of text\n", per_document,
            (double)sample_bytes / (double)counts->records);
     if (source->kind == SL_SOURCE_PIPE || sample_stored == 0)
         return;
     bool whole = sample_stored >= source->stored_bytes;
     double scale = whole ? 1 : (double)source->stored_bytes / (double)sample_stored;
-    printf("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
+    sl_print("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
            sl_human_count((uint64_t)((double)counts->documents * scale), a),
            sl_human_bytes((double)sample_bytes * scale, b),
            sl_human_bytes((double)look->bson_bytes * scale, c),
@@ -150,11 +152,11 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
         stored = facts->stored_bytes;
     sl_text_printable(sl_text_of(facts->path), text, sizeof text);
     if (facts->kind == SL_SOURCE_MADE_UP)
-        printf("%s\n", text);
+        sl_print("%s\n", text);
     else
-        printf("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
+        sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
                storage_of(facts));
-    printf("  %s: %s\n", source->format->name,
+    sl_print("  %s: %s\n", source->format->name,
            source->format->describe(source->dialect, text, sizeof text));
     sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,
                     .documents_limit = UINT32_MAX, .full = on_full, .reject = on_reject,
@@ -166,7 +168,7 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     source->format->parse(sl_sources_plan_of(load, source), source->dialect, &view, &sink, &counts);
     on_full(&sink, 0);
     if (look->rejects_shown > REJECTS_SHOWN)
-        printf("  ... and %u more rejects in the first block\n",
+        sl_print("  ... and %u more rejects in the first block\n",
                look->rejects_shown - REJECTS_SHOWN);
     print_estimates(facts, &counts, look, block.text.length, stored);
     if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(load, index, error))
@@ -203,7 +205,7 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     sl_reader_destroy(reader);
     free(look.bytes);
     if (!ok)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     sl_sources_close(&load);
     sl_load_destroy_locks(&load);
     return ok ? SL_EXIT_OK : error.code;

@@ -111,7 +111,7 @@ static void on_second_signal(void *context) {
     const sl_load *load = context;
     sl_error error = {0};
     if (!put_balancer_back(&error))
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     if (!load->config->part_of_trial)
         sl_log_warning("stopped at once");
     say_how_to_complete(load, &error);
@@ -460,12 +460,12 @@ sl_exit sl_load_run(const sl_load_config *config) {
          sl_resume_open(&load, &finished, &error) && (finished || run_phases(&load, &error));
 
     if (!ok) { /* said before the balancer is put back, which may have to wait for a server */
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
         say_how_to_complete(&load, &error);
     }
     sl_error restoring = {0};
     if (!put_balancer_back(&restoring))
-        sl_log_error("%s", restoring.message);
+        sl_log_error(SL_LINES, restoring.message);
     load.balancer_restored = !pause_state.lost;
     sl_exit code = error.code;
     if (load.record && !finished)
@@ -473,7 +473,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     /* Last of all: a load that is finished is never looked at again, so its account must stand. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
         !sl_resume_finish(&load, &error)) {
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
     if (listening) /* else it is those of the command around this load that would end */

@@ -12,6 +12,7 @@
 
 #include <shardload/json.h>
 #include <shardload/log.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #define DETAIL_ROOM 600
@@ -107,7 +108,7 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
     }
     pthread_mutex_lock(&problems->lock);
     if (problems->table)
-        fprintf(problems->table, "%s\t%s\t%s\t%s\t%s\n", names[problem->finding], place, offset, id,
+        sl_print_to(problems->table, "%s\t%s\t%s\t%s\t%s\n", names[problem->finding], place, offset, id,
                 detail);
     if (problems->told++ < problems->shown_max) {
         sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? unit : "", offset,

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <shardload/clock.h>
+#include <shardload/json.h>
 #include <shardload/log.h>
 #include <shardload/text.h>
 
@@ -100,14 +101,10 @@ static void append(char *line, size_t room, size_t *used, const char *format, ..
     __attribute__((format(printf, 4, 5)));
 
 static void append(char *line, size_t room, size_t *used, const char *format, ...) {
-    if (*used >= room)
-        return;
     va_list arguments;
     va_start(arguments, format);
-    int wrote = vsnprintf(line + *used, room - *used, format, arguments);
+    *used += sl_print_text_v(line + *used, room - *used, format, arguments);
     va_end(arguments);
-    if (wrote > 0)
-        *used += (size_t)wrote;
 }
 
 /* "812", "85.2k", "1.31M": short enough for a line with many of them. */
@@ -260,10 +257,10 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
         BSON_APPEND_INT64(&inner, load->topology->shards[i].name,
                           (int64_t)progress->shard_now[i]);
     bson_append_document_end(&line, &inner);
-    char *text = bson_as_relaxed_extended_json(&line, NULL);
+    char *text = sl_json_line(&line);
     if (text)
-        fprintf(stderr, "%s\n", text);
-    bson_free(text);
+        sl_print_to(stderr, "%s\n", text);
+    free(text);
     bson_destroy(&line);
 }
 

@@ -222,7 +222,7 @@ static void record_shards(sl_load *load) {
     if (!load->connection || !load->target.database)
         return;
     if (!sl_statistics_read(load->connection, &load->target, &rows, &count, &error)) {
-        sl_log_warning("no storage figures: %s", error.message);
+        sl_log_warning("no storage figures: " SL_LINES, error.message);
         return;
     }
     uint64_t all = 0;
@@ -321,7 +321,7 @@ static sl_exit record_pictures(sl_load *load, sl_exit code) {
     if (written)
         sl_log_info("pictures: %s", load->html);
     else
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : SL_EXIT_USAGE;
 }
 
@@ -376,7 +376,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     }
     for (int i = 0; i < 2; i++) {
         if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
-            sl_log_error("%s", error.message);
+            sl_log_error(SL_LINES, error.message);
             if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
                 code = SL_EXIT_USAGE;
         } else if (paths[i]) {

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include <shardload/log.h>
+#include <shardload/print.h>
 #include <shardload/private_file.h>
 
 /* How many rejects are also shown on the screen. */
@@ -211,8 +212,8 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
                  member ? member : "");
         put_cell(rejects->table, sl_text_of(path), '\t');
         if (line > 0)
-            fprintf(rejects->table, "%llu", (unsigned long long)line);
-        fprintf(rejects->table, "\t%llu\t%s\t", (unsigned long long)offset, column);
+            sl_print_to(rejects->table, "%llu", (unsigned long long)line);
+        sl_print_to(rejects->table, "\t%llu\t%s\t", (unsigned long long)offset, column);
         put_cell(rejects->table, reason, '\t');
         put_cell(rejects->table, record, '\n');
     }

@@ -65,13 +65,13 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
             *damaged = true;
             return false;
         }
-        if (used < sizeof reasons)
-            used += (size_t)snprintf(reasons + used, sizeof reasons - used, "%s%s%s%s",
-                                     any ? "\n  " : " ", any ? format->name : "",
-                                     any ? ": " : "", why.message);
+        if (any)
+            used += sl_print_text(reasons + used, sizeof reasons - used, "\n  %s: " SL_LINES,
+                                  format->name, why.message);
+        else
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: " SL_LINES, path, why.message);
     }
-    return sl_error_set(error, SL_EXIT_SOURCE, any ? "%s: in no known format%s" : "%s:%s", path,
-                        reasons);
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s: in no known format" SL_LINES, path, reasons);
 }
 
 static void skip(sl_load *load, size_t index) {
@@ -149,14 +149,14 @@ static bool check_kinds(sl_load *load, sl_error *error) {
         const char *kind = source->format->record_kind(source->dialect);
         const char *before = first ? first->format->record_kind(first->dialect) : kind;
         mixed = mixed || strcmp(kind, before) != 0;
-        if (used < sizeof list && (!first || strcmp(kind, before) != 0))
-            used += (size_t)snprintf(list + used, sizeof list - used, "\n  %s: %s", kind,
-                                     sl_source_set_at(load->set, i)->shown);
+        if (!first || strcmp(kind, before) != 0)
+            used += sl_print_text(list + used, sizeof list - used, "\n  %s: %s", kind,
+                                  sl_source_set_at(load->set, i)->shown);
         if (!first)
             first = source;
     }
     return !mixed || sl_error_set(error, SL_EXIT_SOURCE,
-                                  "these sources hold different kinds of records:%s\nLoad each "
+                                  "these sources hold different kinds of records:" SL_LINES "\nLoad each "
                                   "kind into a collection of its own: name the files, or pick "
                                   "those of a folder with --include",
                                   list);

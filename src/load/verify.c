@@ -203,10 +203,10 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     /* They are no records of this collection, as far as is known, and may be missing from it. */
     ok = ok && sl_others_check(&load, &error);
     if (!ok)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     sl_exit code = ok ? SL_EXIT_OK : error.code;
     if (load.record && !write_record(&load, code, &error)) {
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
         code = code == SL_EXIT_OK ? SL_EXIT_USAGE : code;
     }
     if (listening)

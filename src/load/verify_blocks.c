@@ -201,7 +201,7 @@ static bool compare(sl_checker *checker, sl_interval place) {
             return false;
         case SL_SCAN_AGAIN:
             if (attempt == 0)
-                sl_log_warning("%s; trying again", checker->error.message);
+                sl_log_warning(SL_LINES "; trying again", checker->error.message);
             if (!sl_backoff(attempt, keep_on, checker->load))
                 return false;
         }

@@ -410,7 +410,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
         result->retries++;
         piece.look = true; /* also for the pieces behind it, which were part of this attempt */
         if (attempt == 0) { /* the limit is for trying again, not for the first answer */
-            sl_log_warning("%s; trying again", error->message);
+            sl_log_warning(SL_LINES "; trying again", error->message);
             since = sl_clock_ns();
         }
         if (!may_try_again(outlet, since, error))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #define QUERIES_MAX 10000
@@ -217,15 +218,15 @@ static void add_row(sl_table *table, entry *old, entry *new) {
 
 static void note(FILE *out, const entry *old, const entry *new) {
     if (!bson_equal(&old->pipeline, &new->pipeline))
-        fprintf(out, "%s: the pipelines are not the same.\n", new->label);
+        sl_print_to(out, "%s: the pipelines are not the same.\n", new->label);
     if (old->documents != new->documents)
-        fprintf(out, "%s: the collections had %" PRId64 " and %" PRId64 " documents.\n",
+        sl_print_to(out, "%s: the collections had %" PRId64 " and %" PRId64 " documents.\n",
                 new->label, old->documents, new->documents);
     if (old->count > SL_RATIO_TIMINGS_MAX || new->count > SL_RATIO_TIMINGS_MAX)
-        fprintf(out, "%s: more than %d timings cannot be compared.\n", new->label,
+        sl_print_to(out, "%s: more than %d timings cannot be compared.\n", new->label,
                 SL_RATIO_TIMINGS_MAX);
     else if (old->count < 4 || new->count < 4)
-        fprintf(out, "%s: %zu and %zu timings are too few to tell anything; repeat 5 times.\n",
+        sl_print_to(out, "%s: %zu and %zu timings are too few to tell anything; repeat 5 times.\n",
                 new->label, old->count, new->count);
 }
 
@@ -258,11 +259,11 @@ bool sl_report_compare(const bson_t *old_report, const bson_t *new_report, FILE 
         if (old)
             note(out, old, &after.items[i]);
         else
-            fprintf(out, "%s: only in the new report.\n", after.items[i].label);
+            sl_print_to(out, "%s: only in the new report.\n", after.items[i].label);
     }
     for (size_t i = 0; ok && i < before.count; i++) {
         if (!find(&after, &before.items[i]))
-            fprintf(out, "%s: only in the old report.\n", before.items[i].label);
+            sl_print_to(out, "%s: only in the old report.\n", before.items[i].label);
     }
 done:
     clear(&before);

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 /* One unit for a whole table: what suits its longest run. */
@@ -20,9 +21,9 @@ static unit unit_for(double longest_ms) {
 
 void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows) {
     char count[SL_HUMAN_ROOM];
-    printf("%s\n", query->name);
+    sl_print("%s\n", query->name);
     if (query->description)
-        printf("  %s\n", query->description);
+        sl_print("  %s\n", query->description);
     bson_iter_t plan;
     if (run->explained && bson_iter_init_find(&plan, run->explained, "plans")) {
         bson_iter_t one;
@@ -34,21 +35,21 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows) {
             bson_iter_find(&field, "shard");
             const char *shard = bson_iter_utf8(&field, NULL);
             bson_iter_find(&field, "plan");
-            printf("  plan%s%s: %s\n", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
+            sl_print("  plan%s%s: %s\n", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
         }
         bool shared =
             bson_iter_init_find(&split, run->explained, "split") && bson_iter_bool(&split);
-        printf("  the pipeline is %s\n",
+        sl_print("  the pipeline is %s\n",
                shared ? "split: shards do their part, one merges" : "not split over shards");
     }
     if (run->answer != SL_ANSWER_NONE) {
         if (rows > 0 && !sl_table_print_documents(run->documents, rows, stdout, 2))
-            printf("  (no memory to show the documents)\n");
-        printf("  %s document%s%s\n", sl_human_count(run->document_count, count),
+            sl_print("  (no memory to show the documents)\n");
+        sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
                run->document_count == 1 ? "" : "s",
                rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
     }
-    printf("\n");
+    sl_print("\n");
 }
 
 bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
@@ -100,9 +101,9 @@ void sl_show_differences(const sl_query_outcome *outcome) {
     const sl_differences *differences = &outcome->run->differences;
     if (outcome->run->answer != SL_ANSWER_WRONG)
         return;
-    printf("\nThe answer of %s is wrong:\n", outcome->query->name);
+    sl_print("\nThe answer of %s is wrong:\n", outcome->query->name);
     for (uint64_t i = 0; i < differences->count && i < SL_DIFFERENCES_KEPT; i++)
-        printf("  %s\n", differences->text[i]);
+        sl_print("  %s\n", differences->text[i]);
     if (differences->count > SL_DIFFERENCES_KEPT)
-        printf("  and %" PRIu64 " more differences\n", differences->count - SL_DIFFERENCES_KEPT);
+        sl_print("  and %" PRIu64 " more differences\n", differences->count - SL_DIFFERENCES_KEPT);
 }

@@ -12,6 +12,7 @@
 #include <shardload/embedded.h>
 #include <shardload/json.h>
 #include <shardload/text.h>
+#include <shardload/yaml_limits.h>
 
 #include "yaml_reader.h"
 
@@ -305,6 +306,8 @@ bool sl_suite_parse(const char *text, size_t length, const char *file, sl_suite 
     *suite = NULL;
     sl_yaml r = {.text = {text, length}, .file = file, .error = error};
     yaml_parser_t parser;
+    if (!sl_yaml_within_limits(r.text, file, SL_EXIT_SOURCE, error))
+        return false;
     if (!yaml_parser_initialize(&parser))
         return sl_error_memory(error, "reading a query suite");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);

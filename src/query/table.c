@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <shardload/json.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #define CELL_ROOM 80
@@ -108,9 +109,9 @@ static void print_cell(FILE *out, const sl_table *table, size_t index, const cha
     bool last = index + 1 == table->column_count;
     int blanks = (int)(of->width - width_of(text));
     if (of->right)
-        fprintf(out, "%*s%s", blanks, "", text);
+        sl_print_to(out, "%*s%s", blanks, "", text);
     else
-        fprintf(out, "%s%*s", text, last ? 0 : blanks, "");
+        sl_print_to(out, "%s%*s", text, last ? 0 : blanks, "");
     fputs(last ? "\n" : "  ", out);
 }
 
@@ -119,16 +120,16 @@ bool sl_table_print(const sl_table *table, FILE *out, unsigned indent) {
         return !table->failed;
     static const char rule[CELL_ROOM] = "----------------------------------------"
                                         "---------------------------------------";
-    fprintf(out, "%*s", (int)indent, "");
+    sl_print_to(out, "%*s", (int)indent, "");
     for (size_t i = 0; i < table->column_count; i++)
         print_cell(out, table, i, table->columns[i].title);
-    fprintf(out, "%*s", (int)indent, "");
+    sl_print_to(out, "%*s", (int)indent, "");
     for (size_t i = 0; i < table->column_count; i++)
-        fprintf(out, "%.*s%s", (int)table->columns[i].width, rule,
+        sl_print_to(out, "%.*s%s", (int)table->columns[i].width, rule,
                 i + 1 == table->column_count ? "\n" : "  ");
     for (size_t i = 0; i < table->cell_count; i++) {
         if (i % table->column_count == 0)
-            fprintf(out, "%*s", (int)indent, "");
+            sl_print_to(out, "%*s", (int)indent, "");
         print_cell(out, table, i % table->column_count, table->cells[i]);
     }
     return true;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <shardload/private_file.h>
+#include <shardload/text.h>
 
 #define LINE_COLUMNS 100
 #define FILE_BYTES_MAX ((off_t)256 << 20)
@@ -42,13 +43,36 @@ static void put_number(FILE *out, const char *digits, size_t length) {
     fprintf(out, "%s%s", shorter, strpbrk(shorter, ".e") ? "" : ".0");
 }
 
+/* Copies JSON; what would act on a terminal or change the order of its text becomes \uXXXX. Such
+ * characters occur in strings only, where that means the same. */
+static void put_escaped(FILE *out, const char *json, size_t length) {
+    for (size_t at = 0; at < length;) {
+        const unsigned char *p = (const unsigned char *)json + at;
+        size_t from = at;
+        char shown[SL_ESCAPED_ROOM];
+        size_t bytes = sl_text_next_printable((sl_text){json, length}, &at, shown);
+        if (bytes == at - from)
+            fwrite(p, 1, bytes, out);
+        else if (bytes == 8)
+            fprintf(out, "\\u%04x", (p[0] & 0x1Fu) << 6 | (p[1] & 0x3Fu));
+        else if (bytes == 12)
+            fprintf(out, "\\u%04x", (p[0] & 0xFu) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu));
+        else
+            fprintf(out, "\\u%04x", *p);
+    }
+}
+
+static void escape(FILE *out, const char *json) {
+    put_escaped(out, json, strlen(json));
+}
+
 /* One spelling: {"a": 1, "b": [1.5, 2]} */
 static void flatten(FILE *out, const char *json) {
     while (*json) {
         size_t length = 1;
         if (*json == '"') {
             length = string_length(json);
-            fwrite(json, 1, length, out);
+            put_escaped(out, json, length);
         } else if (*json == ',' || *json == ':') {
             fputc(*json, out);
             fputc(' ', out);
@@ -144,6 +168,13 @@ char *sl_json_text(const bson_t *document, sl_error *error) {
     free(flat);
     bson_free(json);
     return text;
+}
+
+char *sl_json_line(const bson_t *document) {
+    char *json = bson_as_relaxed_extended_json(document, NULL);
+    char *line = json ? written_by(escape, json) : NULL;
+    bson_free(json);
+    return line;
 }
 
 char *sl_json_value(const bson_iter_t *value) {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/print.h>
+
 #include "scale.h"
 #include "sections.h"
 #include "terminal.h"
@@ -34,7 +36,7 @@ void sl_put_letters(const sl_screen *screen, const char *text, size_t width, boo
             break;
     }
     int blanks = cut ? 0 : (int)(width - letters);
-    fprintf(screen->out, "%*s%.*s%s%*s", right ? blanks : 0, "", (int)(end - shown), shown,
+    sl_print_to(screen->out, "%*s%.*s%s%*s", right ? blanks : 0, "", (int)(end - shown), shown,
             cut && width > 3 ? "..." : "", right ? 0 : blanks, "");
 }
 
@@ -81,9 +83,9 @@ static void put_words(const sl_screen *screen, const char *text, unsigned indent
             column = 0;
         }
         if (column == 0)
-            fprintf(screen->out, "%*s", (int)indent, "");
+            sl_print_to(screen->out, "%*s", (int)indent, "");
         column += column == 0 ? indent + letters : letters + 1;
-        fprintf(screen->out, "%s%s", column == indent + letters ? "" : " ", word);
+        sl_print_to(screen->out, "%s%s", column == indent + letters ? "" : " ", word);
     }
     fputs("\n", screen->out);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/print.h>
+
 #include "picture.h"
 #include "scale.h"
 #include "terminal.h"
@@ -83,7 +85,7 @@ static void put_bands(const sl_screen *screen, const sl_curves *curves, double e
         size_t letters = sl_letters(curves->bands[i].name);
         if (to < from + letters + 2 || from < column)
             continue;
-        fprintf(screen->out, "%*s|", (int)(from - column), "");
+        sl_print_to(screen->out, "%*s|", (int)(from - column), "");
         sl_put_letters(screen, curves->bands[i].name, letters, false);
         column = from + 1 + letters;
     }
@@ -115,7 +117,7 @@ static void put_lines(const sl_screen *screen, const sl_curves *curves, double e
                                        end * (double)(i + 1) / (double)width);
             fputs(level_of(screen, maximum > 0 ? mean / maximum : 0), screen->out);
         }
-        fprintf(screen->out, "  mean %s\n", sl_value_text(mean_of(curve), curves->unit, text));
+        sl_print_to(screen->out, "  mean %s\n", sl_value_text(mean_of(curve), curves->unit, text));
     }
 }
 
@@ -156,7 +158,7 @@ void sl_terminal_bars(const sl_screen *screen, const sl_bars *bars) {
         fputs(" ", screen->out);
         sl_put_letters(screen, bar->text, sl_letters(bar->text), false);
         if (bar->low >= 0 && bar->high >= 0)
-            fprintf(screen->out, " (%s to %s)", sl_value_text(bar->low, bars->unit, low),
+            sl_print_to(screen->out, " (%s to %s)", sl_value_text(bar->low, bars->unit, low),
                     sl_value_text(bar->high, bars->unit, high));
         fputs("\n", screen->out);
     }
@@ -178,15 +180,15 @@ static void put_strip(const sl_screen *screen, const sl_strips *strips, const sl
         double length = part->value * scale;
         fputs("  ", screen->out);
         sl_put_letters(screen, strips->names[part->name], label, false);
-        fprintf(screen->out, "  %*s", (int)from, "");
+        sl_print_to(screen->out, "  %*s", (int)from, "");
         sl_put_bar(screen, length);
-        fprintf(screen->out, " %s\n", sl_value_text(part->value, strips->unit, text));
+        sl_print_to(screen->out, " %s\n", sl_value_text(part->value, strips->unit, text));
         begun += part->value;
     }
     if (strips->unit != SL_UNIT_SHARE)
-        fprintf(screen->out, "  together %s", sl_value_text(begun, strips->unit, text));
+        sl_print_to(screen->out, "  together %s", sl_value_text(begun, strips->unit, text));
     if (strip->low >= 0 && strip->high >= 0)
-        fprintf(screen->out, " (%s to %s)", sl_value_text(strip->low, strips->unit, low),
+        sl_print_to(screen->out, " (%s to %s)", sl_value_text(strip->low, strips->unit, low),
                 sl_value_text(strip->high, strips->unit, high));
     fputs("\n", screen->out);
 }
@@ -224,7 +226,7 @@ static void put_dense(const sl_screen *screen, const sl_grid *grid, size_t label
         }
         fputs("\n", screen->out);
     }
-    fprintf(screen->out, "  the highest is %s a second\n",
+    sl_print_to(screen->out, "  the highest is %s a second\n",
             sl_value_text(grid->maximum, SL_UNIT_COUNT, text));
 }
 
@@ -244,7 +246,7 @@ static void put_cells(const sl_screen *screen, const sl_grid *grid, size_t label
         for (size_t i = 0; i < grid->column_count; i++) {
             const sl_cell *cell = &grid->cells[row * grid->column_count + i];
             sl_put_letters(screen, cell->text ? cell->text : "-", width - 3, true);
-            fprintf(screen->out, " %s%s",
+            sl_print_to(screen->out, " %s%s",
                     cell->value >= 0 ? level_of(screen, sl_grid_strength(grid, cell->value)) : " ",
                     cell->mark ? (strstr(cell->mark, "recommended") ? ">" : "*") : " ");
         }

@@ -171,13 +171,13 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
     bool piped = false;
     for (size_t i = 0; i < count; i++) {
         sl_error why = {0};
-        if (!add_path(set, paths[i], &piped, &why) && used < sizeof report)
-            used += (size_t)snprintf(report + used, sizeof report - used, "%s%s", used ? "\n" : "",
-                                     why.message);
+        if (!add_path(set, paths[i], &piped, &why))
+            used += sl_print_text(report + used, sizeof report - used, SL_LINES SL_LINES,
+                                  used ? "\n" : "", why.message);
     }
     if (used > 0) {
         sl_source_set_destroy(set);
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s", report);
+        return sl_error_set(error, SL_EXIT_SOURCE, SL_LINES, report);
     }
     for (size_t i = 0; i < set->count; i++)
         set->stored_bytes += set->states[i].source.stored_bytes;

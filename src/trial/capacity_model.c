@@ -18,6 +18,7 @@
 
 #include <shardload/embedded.h>
 #include <shardload/text.h>
+#include <shardload/yaml_limits.h>
 
 #define MODEL_BYTES_MAX ((size_t)1 << 20)
 
@@ -253,6 +254,8 @@ bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_cap
     yaml_parser_t parser;
     sl_capacity_init(model);
     sl_text_printable((sl_text){name, strcspn(name, ".")}, model->name, sizeof model->name);
+    if (!sl_yaml_within_limits((sl_text){text, length}, name, SL_EXIT_USAGE, error))
+        return false;
     if (!yaml_parser_initialize(&parser))
         return sl_error_memory(error, "reading a model");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <shardload/query.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #define CELL 64
@@ -60,7 +61,7 @@ static void print_wrapped(const char *text, FILE *out) {
             fputc('\n', out);
             column = 0;
         }
-        fprintf(out, "%s%s", column > 0 ? " " : "  ", shown);
+        sl_print_to(out, "%s%s", column > 0 ? " " : "  ", shown);
         column += width + 1;
         text += word;
         text += strspn(text, " \n");
@@ -72,7 +73,7 @@ static void print_wrapped(const char *text, FILE *out) {
 static void print_text(const char *text, FILE *out) {
     char shown[1000];
     sl_text_printable(sl_text_of(text), shown, sizeof shown);
-    fprintf(out, "%s\n", shown);
+    sl_print_to(out, "%s\n", shown);
 }
 
 /* ---- the tables ---- */
@@ -143,7 +144,7 @@ static void print_missing(const sl_capacity_model *model, const sl_capacity_resu
     const char *names[SL_CAPACITY_MISSING_MAX];
     size_t count = sl_capacity_missing(model, result, names);
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "%s%s%s", i > 0 ? "; " : "  not in the model: ", names[i],
+        sl_print_to(out, "%s%s%s", i > 0 ? "; " : "  not in the model: ", names[i],
                 i + 1 == count ? "\n" : "");
 }
 
@@ -153,20 +154,20 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
     double said = model->published_hours;
     if (isnan(said) || model->other_data)
         return;
-    fprintf(out, "  published    %s", hours(said, a));
+    sl_print_to(out, "  published    %s", hours(said, a));
     if (model->published_low < model->published_high)
-        fprintf(out, " (%s)", hours_span(&(sl_estimate){said, model->published_low,
+        sl_print_to(out, " (%s)", hours_span(&(sl_estimate){said, model->published_low,
                                                         model->published_high}, b));
     double share = result->hours.value / said;
     bool within = result->hours.low <= said && said <= result->hours.high;
     bool fitted = false;
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++)
         fitted = fitted || model->values[i].origin == SL_ORIGIN_FITTED;
-    fprintf(out, ": the model says %s of it, and %s%s\n", figure(share, plain),
+    sl_print_to(out, ": the model says %s of it, and %s%s\n", figure(share, plain),
             within ? "its range holds it" : "its range does not hold it",
             fitted ? " (to which an input was fitted)" : "");
     if (model->published_note[0]) {
-        fprintf(out, "               ");
+        sl_print_to(out, "               ");
         print_text(model->published_note, out);
     }
 }
@@ -175,15 +176,15 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
 static void print_hosts(const sl_capacity_result *result, FILE *out) {
     char human[SL_HUMAN_ROOM], busy[SL_FIGURE_ROOM], all[SL_FIGURE_ROOM];
     double idle = result->hosts.value - result->busy_hosts;
-    fprintf(out, "  stored       %s on %s machine%s", sl_human_bytes(result->stored_bytes, human),
+    sl_print_to(out, "  stored       %s on %s machine%s", sl_human_bytes(result->stored_bytes, human),
             figure(result->busy_hosts, busy), result->busy_hosts == 1 ? "" : "s");
     if (!isnan(result->host_share))
-        fprintf(out, ", %.0f %% of %s room%s", 100 * result->host_share,
+        sl_print_to(out, ", %.0f %% of %s room%s", 100 * result->host_share,
                 result->busy_hosts == 1 ? "its" : "their",
                 result->host_share > 1 ? ": IT DOES NOT FIT" : "");
-    fprintf(out, "\n");
+    sl_print_to(out, "\n");
     if (idle >= 1)
-        fprintf(out, "  idle         %s of %s machines: there are too few shards for them\n",
+        sl_print_to(out, "  idle         %s of %s machines: there are too few shards for them\n",
                 figure(idle, busy), figure(result->hosts.value, all));
 }
 
@@ -191,27 +192,27 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
                          FILE *out) {
     char a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM], low[SL_FIGURE_ROOM],
         high[SL_FIGURE_ROOM], hourly[SL_FIGURE_ROOM];
-    fprintf(out, "  loading      %s (%s), %s documents/s\n", hours(result->load_hours.value, a),
+    sl_print_to(out, "  loading      %s (%s), %s documents/s\n", hours(result->load_hours.value, a),
             hours_span(&result->load_hours, b), figure(floor(result->rate + 0.5), plain));
     if (isnan(result->index_hours.value))
-        fprintf(out, "  indexes      not in the model: index-rate is not given\n");
+        sl_print_to(out, "  indexes      not in the model: index-rate is not given\n");
     else if (result->index_hours.value > 0)
-        fprintf(out, "  indexes      %s (%s)%s\n", hours(result->index_hours.value, a),
+        sl_print_to(out, "  indexes      %s (%s)%s\n", hours(result->index_hours.value, a),
                 hours_span(&result->index_hours, b),
                 result->index_hours.value > result->load_hours.value ? "  <- bottleneck" : "");
     if (result->index_hours.value > 0)
-        fprintf(out, "  together     %s (%s)\n", hours(result->hours.value, a),
+        sl_print_to(out, "  together     %s (%s)\n", hours(result->hours.value, a),
                 hours_span(&result->hours, b));
     print_hosts(result, out);
     if (!isnan(result->cost.value))
-        fprintf(out, "  cost         %s (%s to %s) at %s an hour\n", figure(result->cost.value, plain),
+        sl_print_to(out, "  cost         %s (%s to %s) at %s an hour\n", figure(result->cost.value, plain),
                 figure(result->cost.low, low), figure(result->cost.high, high),
                 figure(result->cost_per_hour, hourly));
     print_published(model, result, out);
 }
 
 bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result, FILE *out) {
-    fprintf(out, "%s: ", model->name[0] ? model->name : "model");
+    sl_print_to(out, "%s: ", model->name[0] ? model->name : "model");
     print_text(model->title, out);
     if (model->about[0])
         print_wrapped(model->about, out);

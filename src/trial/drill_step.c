@@ -132,7 +132,7 @@ static bool ask_all(sl_drill *drill, sl_drill_step *step, sl_error *error) {
                                 "asked");
         double start = sl_seconds_since(drill->start);
         if (!sl_query_execute(drill->connection, query, &options, run)) {
-            sl_log_error("%s", run->error.message);
+            sl_log_error(SL_LINES, run->error.message);
             drill->failed = true;
             drill->checked = drill->checked || checked;
             continue;
@@ -183,7 +183,7 @@ sl_exit sl_drill_run_step(sl_drill *drill, double share, const char *collection,
         return code;
     drill->rejects = drill->rejects || code == SL_EXIT_REJECTS;
     if (!ask_all(drill, step, &error)) {
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
         return error.code;
     }
     if (sl_drill_sampled(drill))

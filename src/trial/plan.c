@@ -8,6 +8,7 @@
 #include <shardload/clock.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
+#include <shardload/print.h>
 #include <shardload/run_record.h>
 
 #include "plan_print.h"
@@ -66,13 +67,13 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         fflush(stdout);
         sl_plan_record(preview, known ? &prediction : NULL, known ? rates.from : NULL, &record);
         if (preview->refusal.code)
-            sl_log_error("a load would refuse: %s", preview->refusal.message);
+            sl_log_error("a load would refuse: " SL_LINES, preview->refusal.message);
         sl_record_tail(&record, preview->refusal.code);
         ok = write_report(load, &record, &error);
     }
     sl_exit code = !ok ? error.code : preview->refusal.code;
     if (!ok)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     sl_preview_destroy(preview);
     bson_destroy(&record);
     return code;
@@ -100,7 +101,7 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
          sl_capacity_compute_sweep(&model, &sweep, &error) &&
          (sl_capacity_print(&model, &result, stdout) || sl_error_memory(&error, "printing"));
     if (ok && sweep.count > 0) {
-        printf("\n");
+        sl_print("\n");
         ok = sl_capacity_print_sweep(&sweep, stdout) || sl_error_memory(&error, "printing");
     }
     if (ok) {
@@ -112,7 +113,7 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
         ok = write_report(load, &record, &error);
     }
     if (!ok)
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     sl_preview_destroy(preview);
     free(sweep.results);
     bson_destroy(&record);

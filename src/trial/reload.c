@@ -44,7 +44,7 @@ static void on_second_signal(void *context) {
     sl_drill *drill = context;
     sl_error error = {0};
     if (!sl_litter_remove_at_once(&error))
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* else the load has said so */
         sl_log_warning("stopped at once");
 }
@@ -142,7 +142,7 @@ static bool begin(sl_drill *drill, sl_error *error) {
 /* ---- the drills ---- */
 
 static sl_exit report_error(const sl_error *error) {
-    sl_log_error("%s", error->message);
+    sl_log_error(SL_LINES, error->message);
     return error->code;
 }
 

@@ -19,6 +19,7 @@
 #include <shardload/log.h>
 #include <shardload/private_file.h>
 #include <shardload/report.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 /* ---- interrupts ---- */
@@ -32,7 +33,7 @@ static void on_second_signal(void *context) {
     sl_error error = {0};
     (void)context;
     if (!sl_litter_remove_at_once(&error))
-        sl_log_error("%s", error.message);
+        sl_log_error(SL_LINES, error.message);
     sl_log_warning("stopped at once");
 }
 
@@ -211,12 +212,12 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
         ok = sl_private_file_replace(path, yaml, strlen(yaml), error) ||
              sl_error_prefix(error, "--save");
         if (ok)
-            printf("\nsaved in %s, for: shardload load --config %s ...\n"
+            sl_print("\nsaved in %s, for: shardload load --config %s ...\n"
                    "or, to begin with these threads and batches and go on to others where that is "
                    "faster: shardload load --config %s -j auto --batch-size auto ...\n",
                    path, path, path);
     } else {
-        printf("\nfor a file that `shardload load --config FILE` takes (--save writes it):\n\n%s",
+        sl_print("\nfor a file that `shardload load --config FILE` takes (--save writes it):\n\n" SL_LINES,
                yaml);
     }
     fflush(stdout);
@@ -284,7 +285,7 @@ static bool tell(sl_tune *tune, bool ok, sl_error *error) {
 /* Of several things that went wrong the first decides the exit code. */
 static void report_error(const sl_error *error, sl_exit *code) {
     if (error->code)
-        sl_log_error("%s", error->message);
+        sl_log_error(SL_LINES, error->message);
     if (*code == SL_EXIT_OK)
         *code = error->code;
 }

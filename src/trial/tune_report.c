@@ -9,6 +9,7 @@
 
 #include <shardload/clock.h>
 #include <shardload/run_record.h>
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
@@ -138,7 +139,7 @@ char *sl_tune_yaml(const sl_tune *tune) {
     time_t now = time(NULL);
     struct tm local;
     strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
-    fprintf(out, "# Recommended by shardload tune on %s for %s.%s: %s documents/s in %zu trial%s\n",
+    sl_print_to(out, "# Recommended by shardload tune on %s for %s.%s: %s documents/s in %zu trial%s\n",
             stamp, tune->config->load->database, tune->config->load->collection,
             sl_human_count((uint64_t)cell->rate, rate), cell->trials,
             cell->trials == 1 ? "" : "s");
@@ -147,7 +148,7 @@ char *sl_tune_yaml(const sl_tune *tune) {
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++) {
         const char *value = sl_tune_value(tune, tune->search.recommended, d);
         if (*value)
-            fprintf(out, "%s: %s\n", sl_tune_option(d), value);
+            sl_print_to(out, "%s: %s\n", sl_tune_option(d), value);
     }
     return fclose(out) == 0 ? text : NULL;
 }

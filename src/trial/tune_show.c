@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/print.h>
 #include <shardload/text.h>
 
 #define TOLD_APART 0.05 /* noise above this is worth a word */
@@ -75,7 +76,7 @@ static void show_map(const sl_tune *tune) {
             show_cell(tune, table, sl_tune_cell(tune, at));
         }
     }
-    printf("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
+    sl_print("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
            ". not tried, x failed, - sample too small)\n\n");
     sl_table_print(table, stdout, 2);
     sl_table_destroy(table);
@@ -117,7 +118,7 @@ static void show_layouts(const sl_tune *tune) {
         kinds++;
     }
     if (kinds > 1) {
-        printf("\n");
+        sl_print("\n");
         sl_table_print(table, stdout, 2);
     }
     free(shown);
@@ -162,11 +163,11 @@ static void show_settings(const sl_tune *tune) {
             sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, a),
                           sl_human_count((uint64_t)cell->high, b));
         }
-        printf("\nwhat each setting gave, the fastest first (median, and what its own trials lie "
+        sl_print("\nwhat each setting gave, the fastest first (median, and what its own trials lie "
                "between)\n\n");
         sl_table_print(table, stdout, 2);
         if (count > SETTINGS_SHOWN)
-            printf("  and %zu more, all of them in tune.json\n", count - SETTINGS_SHOWN);
+            sl_print("  and %zu more, all of them in tune.json\n", count - SETTINGS_SHOWN);
     }
     free(tried);
     sl_table_destroy(table);
@@ -177,28 +178,28 @@ static void show_recommendation(const sl_tune *tune) {
     const sl_search_cell *best = &search->cells[search->best];
     const sl_search_cell *chosen = &search->cells[search->recommended];
     char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
-    printf("\nrecommended: %s\n", sl_tune_describe(tune, chosen->at, text, sizeof text));
-    printf("  %s documents/s; by %zu trial%s between %s and %s (90 %%)\n",
+    sl_print("\nrecommended: %s\n", sl_tune_describe(tune, chosen->at, text, sizeof text));
+    sl_print("  %s documents/s; by %zu trial%s between %s and %s (90 %%)\n",
            sl_human_count((uint64_t)chosen->rate, rate), chosen->trials,
            chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
            sl_human_count((uint64_t)chosen->high, high));
     if (chosen != best)
-        printf("  the fastest, %s, had %s; by all trials together it is not expected to be more than "
+        sl_print("  the fastest, %s, had %s; by all trials together it is not expected to be more than "
                "2 %% faster, and it is dearer\n",
                sl_tune_describe(tune, best->at, text, sizeof text),
                sl_human_count((uint64_t)best->rate, rate));
     if (search->noise > TOLD_APART && search->noise_measured)
-        printf(
+        sl_print(
             "  trials of one setting differ by %.0f %% (standard deviation): the machines are busy "
             "with something else, or the trials too short\n",
             100 * search->noise);
     else if (search->noise > TOLD_APART)
-        printf("  trials of one setting seem to differ by some %.0f %%; too few were repeated to "
+        sl_print("  trials of one setting seem to differ by some %.0f %%; too few were repeated to "
                "measure that\n",
                100 * search->noise);
     if (chosen->trials < 2)
-        printf("  it was tried once only: take it for a first guess\n");
-    printf("  %zu trials; all settings %u times would have been %zu\n", search->trials,
+        sl_print("  it was tried once only: take it for a first guess\n");
+    sl_print("  %zu trials; all settings %u times would have been %zu\n", search->trials,
            tune->plan.repeats, search->grid_trials);
 }
 
@@ -263,7 +264,7 @@ void sl_tune_show_storage(const sl_tune *tune) {
                 sl_table_cell(table, "%.1f", median);
         }
     }
-    printf("\nwhat the sample takes with each compressor, by one load each (- not known)\n\n");
+    sl_print("\nwhat the sample takes with each compressor, by one load each (- not known)\n\n");
     sl_table_print(table, stdout, 2);
     fflush(stdout);
     sl_table_destroy(table);

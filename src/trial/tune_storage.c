@@ -14,7 +14,7 @@ static void flush(sl_tune *tune) {
     sl_error error;
     bson_t *command = BCON_NEW("fsync", BCON_INT32(1));
     if (!sl_connection_command(tune->connection, "admin", command, NULL, NULL, &error))
-        sl_log_warning("the storage figures may be those of an earlier moment: %s", error.message);
+        sl_log_warning("the storage figures may be those of an earlier moment: " SL_LINES, error.message);
     bson_destroy(command);
 }
 
@@ -43,7 +43,7 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
     sl_error error = {0};
     bool open = sl_suite_open(name, &suite, &error);
     if (!open)
-        sl_log_warning("%s", error.message);
+        sl_log_warning(SL_LINES, error.message);
     for (size_t i = 0; open && i < suite->count && !sl_interrupt_requested(); i++) {
         const sl_query_options options = {
             .database = tune->config->load->database, .collection = tune->scratch,
@@ -59,7 +59,7 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
         if (answered)
             BSON_APPEND_DOUBLE(&item, "medianMilliseconds", run.sample.median);
         else
-            sl_log_warning("with %s, query %s is not timed: %s", storage->compressor,
+            sl_log_warning("with %s, query %s is not timed: " SL_LINES, storage->compressor,
                            suite->queries[i].name, run.error.message);
         bson_append_document_end(&storage->queries, &item);
         sl_query_run_clear(&run);
@@ -82,7 +82,7 @@ static bool measure(sl_tune *tune, const size_t *at, const char *compressor) {
     bson_init(&storage->queries);
     tune->storage_count++;
     if (!read_sizes(tune, storage, &error))
-        sl_log_warning("what %s stores is not known: %s", compressor, error.message);
+        sl_log_warning("what %s stores is not known: " SL_LINES, compressor, error.message);
     for (size_t s = 0; s < tune->config->suite_count; s++)
         run_suite(tune, tune->config->suites[s], storage, &index);
     return true;
@@ -104,7 +104,7 @@ void sl_tune_compare_storage(sl_tune *tune) {
         }
         sl_log_info("what %s stores", compressors->items[i]);
         if (!measure(tune, at, compressors->items[i]) && !tune->interrupted) {
-            sl_log_warning("what %s stores is not compared: %s", compressors->items[i],
+            sl_log_warning("what %s stores is not compared: " SL_LINES, compressors->items[i],
                            tune->failure.message);
             tune->failure = (sl_error){0};
         }

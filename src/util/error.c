@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <shardload/print.h>
+
 bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
     if (!error)
         return false;
@@ -13,7 +15,7 @@ bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
     error->no_resume = false;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
+    sl_print_text_v(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -25,9 +27,8 @@ bool sl_error_prefix(sl_error *error, const char *format, ...) {
     memcpy(old, error->message, sizeof old);
     va_list arguments;
     va_start(arguments, format);
-    int written = vsnprintf(error->message, sizeof error->message, format, arguments);
+    size_t used = sl_print_text_v(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    size_t used = written < 0 ? 0 : (size_t)written;
     if (used + 3 < sizeof error->message) {
         size_t room = sizeof error->message - used - 3; /* of the old message, the beginning */
         size_t length = strlen(old) < room ? strlen(old) : room;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <shardload/print.h>
 #include <shardload/private_file.h>
 
 /* Lines from before there was a file; they go into it first. */
@@ -78,23 +79,12 @@ void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *cont
     pthread_mutex_unlock(&logger.lock);
 }
 
-/* Names of files and parts of records get into messages: nothing in them may act on a terminal. */
-void sl_log_tame(char *text) {
-    for (unsigned char *p = (unsigned char *)text; *p; p++) {
-        if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0) /* U+0080 to U+009F are controls as well */
-            *p++ = '?', *p = '?';
-        else if ((*p < 0x20 && *p != '\n') || *p == 0x7F)
-            *p = '?';
-    }
-}
-
 void sl_log(sl_log_level level, const char *format, ...) {
     char text[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    sl_print_text_v(text, sizeof text, format, arguments);
     va_end(arguments);
-    sl_log_tame(text);
 
     char line[2200];
     pthread_mutex_lock(&logger.lock);

@@ -65,11 +65,20 @@ bool sl_text_to_count(sl_text text, uint64_t *count) {
 
 bool sl_text_to_bytes(sl_text text, uint64_t *bytes) {
     static const scale units[] = {
-        {"", 1},           {"b", 1},
-        {"k", 1ull << 10}, {"kib", 1ull << 10}, {"kb", 1000ull},
-        {"m", 1ull << 20}, {"mib", 1ull << 20}, {"mb", 1000000ull},
-        {"g", 1ull << 30}, {"gib", 1ull << 30}, {"gb", 1000000000ull},
-        {"t", 1ull << 40}, {"tib", 1ull << 40}, {"tb", 1000000000000ull},
+        {"", 1},
+        {"b", 1},
+        {"k", 1ull << 10},
+        {"kib", 1ull << 10},
+        {"kb", 1000ull},
+        {"m", 1ull << 20},
+        {"mib", 1ull << 20},
+        {"mb", 1000000ull},
+        {"g", 1ull << 30},
+        {"gib", 1ull << 30},
+        {"gb", 1000000000ull},
+        {"t", 1ull << 40},
+        {"tib", 1ull << 40},
+        {"tb", 1000000000000ull},
     };
     return to_units(text, units, sizeof units / sizeof units[0], bytes);
 }
@@ -146,47 +155,74 @@ bad:
     return false;
 }
 
-size_t sl_text_printable(sl_text text, char *out, size_t room) {
+/* Code points that act on a terminal or change the order of the text around them, beyond C0 and
+ * DEL: C1 controls, marks, embeddings, overrides and isolates of the bidirectional algorithm, the
+ * line and paragraph separators. */
+static bool acts_on_readers(uint32_t code) {
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x80, 0x9F}, {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x206F}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    }
+    return false;
+}
+
+/* The bytes of the well-formed sequence of two or more bytes at `at`, and its code point; 0 when
+ * there is none. */
+static size_t sequence_at(sl_text text, size_t at, uint32_t *code) {
+    const unsigned char *p = (const unsigned char *)text.bytes + at;
+    size_t length = p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
+    if (p[0] < 0xC2 || length > text.length - at || !sl_utf8_valid(text.bytes + at, length, NULL))
+        return 0;
+    *code = p[0] & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++)
+        *code = *code << 6 | (p[i] & 0x3Fu);
+    return length;
+}
+
+size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM]) {
     static const char hex[] = "0123456789abcdef";
+    const unsigned char *p = (const unsigned char *)text.bytes + *at;
+    uint32_t code = *p;
+    size_t length = *p < 0x80 ? 1 : sequence_at(text, *at, &code);
+    bool plain = length > 0 && code >= 0x20 && code != 0x7F && !acts_on_readers(code);
+    if (length == 0)
+        length = 1;
+    *at += length;
+    if (plain) {
+        memcpy(out, p, length);
+        return length;
+    }
+    for (size_t i = 0; i < length; i++) {
+        out[4 * i] = '\\';
+        out[4 * i + 1] = 'x';
+        out[4 * i + 2] = hex[p[i] >> 4];
+        out[4 * i + 3] = hex[p[i] & 15];
+    }
+    return 4 * length;
+}
+
+size_t sl_text_printable(sl_text text, char *out, size_t room) {
     if (room == 0)
         return 0;
     size_t used = 0;
-    size_t cut = 0; /* the last place where "..." would still fit */
-    size_t i = 0;
-    while (i < text.length) {
+    size_t cut = 0; /* the last position where "..." would still fit */
+    for (size_t i = 0; i < text.length;) {
+        char piece[SL_ESCAPED_ROOM];
         if (used + 4 <= room)
             cut = used;
-        unsigned char byte = (unsigned char)text.bytes[i];
-        size_t take = 1;
-        bool plain = byte >= 0x20 && byte < 0x7F;
-        bool control = byte == 0xC2 && i + 1 < text.length && (unsigned char)text.bytes[i + 1] < 0xA0;
-        if (byte >= 0xC2 && !control) { /* a well-formed sequence is copied whole */
-            for (take = 2; take <= 4 && i + take <= text.length; take++) {
-                if (sl_utf8_valid(text.bytes + i, take, NULL)) {
-                    plain = true;
-                    break;
-                }
-            }
-            if (!plain)
-                take = 1;
-        }
-        size_t need = plain ? take : 4;
-        if (used + need >= room) {
+        size_t length = sl_text_next_printable(text, &i, piece);
+        if (used + length >= room) {
             used = cut;
             for (int dots = 0; dots < 3 && used + 1 < room; dots++)
                 out[used++] = '.';
             break;
         }
-        if (plain) {
-            memcpy(out + used, text.bytes + i, take);
-        } else {
-            out[used] = '\\';
-            out[used + 1] = 'x';
-            out[used + 2] = hex[byte >> 4];
-            out[used + 3] = hex[byte & 15];
-        }
-        used += need;
-        i += take;
+        memcpy(out + used, piece, length);
+        used += length;
     }
     out[used] = '\0';
     return used;
@@ -234,9 +270,9 @@ char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]) {
 }
 
 /* The beginnings of the names of query options whose value is a secret. */
-static const char *const secret_options[] = {
-    "tlsCertificateKeyFilePassword", "sslClientCertificateKeyPassword", "authMechanismProperties",
-    "password"};
+static const char *const secret_options[] = {"tlsCertificateKeyFilePassword",
+                                             "sslClientCertificateKeyPassword",
+                                             "authMechanismProperties", "password"};
 
 static bool is_secret_option(const char *name) {
     for (size_t i = 0; i < sizeof secret_options / sizeof secret_options[0]; i++) {
@@ -244,6 +280,41 @@ static bool is_secret_option(const char *name) {
             return true;
     }
     return false;
+}
+
+/* Is it "host[:port][,host[:port]...]", as far as the first slash or question mark? What follows a
+ * colon and is no port may be a password whose "@" was left out. */
+static bool names_hosts_only(const char *text) {
+    for (;;) {
+        if (*text == '[') { /* an IPv6 address has colons of its own */
+            text += strspn(text + 1, "0123456789abcdefABCDEF:.%") + 1;
+            if (*text++ != ']')
+                return false;
+        }
+        text += strcspn(text, ":,/?");
+        if (*text == ':') {
+            size_t digits = strspn(text + 1, "0123456789");
+            text += 1 + digits;
+            if (digits == 0 || digits > 5)
+                return false;
+        }
+        if (*text != ',')
+            return *text == '\0' || *text == '/' || *text == '?';
+        text++;
+    }
+}
+
+/* The length of "name://" at the beginning of a text, or 0. */
+static size_t scheme_length(const char *text) {
+    size_t length = 0;
+    while (isalnum((unsigned char)text[length]) || (length > 0 && text[length] && strchr("+-.", text[length])))
+        length++;
+    return length > 0 && strncmp(text + length, "://", 3) == 0 ? length + 3 : 0;
+}
+
+bool sl_is_connection_string(const char *text) {
+    return scheme_length(text) > 0 || strncasecmp(text, "mongodb:", 8) == 0 ||
+           strncasecmp(text, "mongodb+srv:", 12) == 0;
 }
 
 char *sl_redact_uri(const char *uri) {
@@ -257,6 +328,10 @@ char *sl_redact_uri(const char *uri) {
     const char *at = strrchr(rest, '@');
     size_t used = (size_t)(rest - uri);
     memcpy(copy, uri, used);
+    if (!at && !names_hosts_only(rest)) {
+        strcpy(copy + used, "***");
+        return copy;
+    }
     if (at) {
         memcpy(copy + used, "***", 3);
         used += 3;

@@ -7,8 +7,10 @@ import re
 import socket
 import subprocess
 import sys
+import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
 import support  # noqa: E402
 from support import HEADER, ROW  # noqa: E402
 
@@ -335,6 +337,75 @@ class NoServer(ErrorCase):
                 outcome = self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
                                      self.good)
                 self.assertNotIn(SECRET, outcome.text)
+
+    def test_the_password_is_not_shown_without_the_at_sign(self):
+        for uri in (f"mongodb://somebody:{SECRET}", f"mongodb://somebody:{SECRET}#127.0.0.1:1/",
+                    f"mongodb://somebody:{SECRET}%40127.0.0.1:1/", f"mongodb:somebody:{SECRET}@h",
+                    f"mongodb:/somebody:{SECRET}@h/", f"somebody:{SECRET}"):
+            with self.subTest(uri.replace(SECRET, "...")):
+                outcome = self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
+                                     "--work-dir", "w3", self.good)
+                self.assertNotIn(SECRET, outcome.text)
+        for path, content in support.every_text_in(self.scratch):
+            self.assertNotIn(SECRET.encode(), content, path)
+
+    def test_a_uri_in_the_wrong_place_is_not_shown(self):
+        """As a source, a command, the value or the name of an option, or a key of --config."""
+        uris = (f"mongodb://somebody:{SECRET}@h/", f"MONGODB://somebody:{SECRET}@h/",
+                f"mongodb+srv://somebody:{SECRET}@h/", f"postgres://somebody:{SECRET}@h/",
+                f"mongodb:somebody:{SECRET}@h")
+        for uri in uris:
+            config = self.file("c.yaml", f'"{uri}": 1\n')
+            for words in (["load", "--sink", "null", uri], ["load", "--sink", "null", "--", uri],
+                          ["load", "--sink", "null", self.good, uri], [uri], [uri, self.good],
+                          ["load", "--sink", "null", "-d", uri, self.good],
+                          ["load", "--sink", "null", "--threads", uri, self.good],
+                          ["load", "--sink", "null", "--config", config, self.good],
+                          ["load", "--sink", "null", "--config", uri, self.good],
+                          ["load", "--" + uri, self.good], ["inspect", uri], ["report", uri],
+                          ["load", "--sink", "null", "--ur", uri, self.good]):
+                with self.subTest([str(word).replace(SECRET, "...") for word in words]):
+                    self.assertNotIn(SECRET, self.fails(support.EXIT_USAGE, *words).text)
+            with self.subTest("shardquery"):
+                for words in (["run", uri], ["compare", uri, uri], [uri]):
+                    outcome = self.run_program("shardquery", *words)
+                    self.assertEqual(outcome.code, support.EXIT_USAGE)
+                    self.assertNotIn(SECRET, outcome.text)
+
+    def test_credentials_without_a_scheme_are_no_source(self):
+        outcome = self.fails(support.EXIT_USAGE, "inspect", f"somebody:{SECRET}@host/db")
+        self.assertNotIn(SECRET, outcome.text)
+        self.assertIn("--uri", outcome.err)
+        name = self.file("a:b@c.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
+        self.shardload("inspect", name, code=0)  # unless it is the name of a file
+
+    def test_plain_without_tls(self):
+        uri = f"mongodb://somebody:{SECRET}@127.0.0.1:{support.free_port()}/?authMechanism=PLAIN"
+        outcome = self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y", self.good)
+        self.assertIn("--plain-without-tls", outcome.err)
+        self.assertNotIn(SECRET, outcome.text)
+
+
+class PinnedPackages(support.Case):
+    def test_another_package_under_the_name_of_the_driver_is_refused(self):
+        """setup.sh installs the wheels that it names by their sums, and says so when it cannot."""
+        shelf = os.path.join(self.scratch, "shelf")
+        os.mkdir(shelf)
+        with zipfile.ZipFile(os.path.join(shelf, "pymongo-4.10.1-py3-none-any.whl"), "w") as wheel:
+            wheel.writestr("pymongo/__init__.py", "version = '4.10.1'\n")
+            wheel.writestr("pymongo-4.10.1.dist-info/METADATA",
+                           "Metadata-Version: 2.1\nName: pymongo\nVersion: 4.10.1\n")
+            wheel.writestr("pymongo-4.10.1.dist-info/WHEEL",
+                           "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr("pymongo-4.10.1.dist-info/RECORD", "")
+        environment = dict(os.environ, SHARDLOAD_CACHE=os.path.join(self.scratch, "cache"),
+                           PIP_NO_INDEX="1", PIP_FIND_LINKS=shelf)
+        done = subprocess.run(
+            ["bash", "-euc", '. "$0"; python_with_driver', os.path.join(HERE, "../../tools/setup.sh")],
+            env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, "HASHES|hash")
+        self.assertIn("tools/python-driver.txt", done.stderr)
 
 
 if __name__ == "__main__":

@@ -30,10 +30,10 @@ HEADERS = {
     "hash": "util", "head": "format", "histogram": "util",
     "interrupt": "load", "isd": "format", "json": "report", "load": "load",
     "log": "util", "lookup": "report", "md5": "util", "options": "cli", "plan": "trial", "preview": "load",
-    "private_file": "util", "process": "util", "query": "query", "reload": "trial",
+    "print": "util",    "private_file": "util", "process": "util", "query": "query", "reload": "trial",
     "report": "report", "run_record": "report", "schema": "format", "search": "trial",
     "source": "source", "text": "util", "tune": "trial",
-    "simd": "format", "ycsb": "format",
+    "simd": "format", "yaml_limits": "util", "ycsb": "format",
 }
 
 # The only places that speak to the driver (BSON as data is no driver).

@@ -112,10 +112,47 @@ static void compression_is_said_in_one_place(void **state) {
     }
 }
 
+/* If this broke, a password would cross the network for everybody to read. */
+static void plain_needs_tls(void **state) {
+    (void)state;
+    static const char *const refused[] = {
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN",
+        "--uri mongodb://a:b@h/?w=1&AUTHMECHANISM=plain",
+        "--uri mongodb://a:b@h/?authMechanism=%50LAIN;w=1",
+        "--uri mongodb://a@h/?authMechanism=PLAIN&tls=false -p b",
+        "--uri mongodb+srv://a:b@h/?tls=false&authMechanism=PLAIN",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true&ssl=false",
+    };
+    static const char *const taken[] = {
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true",
+        "--uri mongodb://a:b@h/?ssl=true&authMechanism=PLAIN",
+        "--uri mongodb+srv://a:b@h/?authMechanism=PLAIN",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN --tls",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=false --tls",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN --tlsCAFile ca.pem",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN --plain-without-tls",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN --authenticationMechanism SCRAM-SHA-256",
+        "--uri mongodb://a:b@h/?authMechanism=SCRAM-SHA-256",
+        "--uri mongodb://a:b@h/PLAIN?appName=authMechanism=PLAINER",
+    };
+    sl_error error;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_null(string_of(refused[i], &error));
+        assert_int_equal(error.code, SL_EXIT_USAGE);
+        assert_non_null(strstr(error.message, "--plain-without-tls"));
+    }
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        char *uri = string_of(taken[i], &error);
+        assert_non_null(uri);
+        sl_secret_free(uri);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_become_parts_of_the_string),
         cmocka_unit_test(a_password_needs_somebody),
+        cmocka_unit_test(plain_needs_tls),
         cmocka_unit_test(compression_is_said_in_one_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
+#include <shardload/error.h>
 #include <shardload/histogram.h>
 #include <shardload/text.h>
 
@@ -90,11 +94,80 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
     /* U+009B begins a command as ESC [ does; U+00A0 is but a blank. */
     sl_text_printable(sl_text_of("\xC2\x9B" "31m\xC2\xA0"), out, sizeof out);
     assert_string_equal(out, "\\xc2\\x9b31m\xC2\xA0");
+    /* Direction marks, overrides and isolates, and the separators; their neighbours are plain. */
+    static const char *const acting[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xA8",
+                                         "\xE2\x80\xA9", "\xE2\x80\xAA", "\xE2\x80\xAE", "\xE2\x81\xA6",
+                                         "\xE2\x81\xA9", "\xC2\x80",     "\x7F",         "\n"};
+    for (size_t i = 0; i < sizeof acting / sizeof acting[0]; i++) {
+        sl_text_printable(sl_text_of(acting[i]), out, sizeof out);
+        assert_int_equal(strlen(out), 4 * strlen(acting[i]));
+        assert_null(strpbrk(out, acting[i]));
+    }
+    static const char plain[] = "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xE2\x81\xA5 "
+                                "\xE2\x81\xB0 \xF0\x9F\x9A\x97";
+    sl_text_printable(sl_text_of(plain), out, sizeof out);
+    assert_string_equal(out, plain);
     char small[8];
     sl_text_printable(sl_text_of("abcdefghijk"), small, sizeof small);
     assert_string_equal(small, "abcd...");
     sl_text_printable(sl_text_of("abcdefg"), small, sizeof small);
     assert_string_equal(small, "abcdefg");
+}
+
+/* What printf and the printer make of the same arguments. */
+#define ASSERT_AS_PRINTF(...)                                                                      \
+    do {                                                                                           \
+        char expected[300], found[300];                                                            \
+        int length = snprintf(expected, sizeof expected, __VA_ARGS__);                             \
+        assert_int_equal(sl_print_text(found, sizeof found, __VA_ARGS__), length);                 \
+        assert_string_equal(found, expected);                                                      \
+    } while (0)
+
+static void formats_are_those_of_printf(void **state) {
+    (void)state;
+    ASSERT_AS_PRINTF("nothing but text\n100 %%\n");
+    ASSERT_AS_PRINTF("%d %5d|%-5d|%05d %+d %i", -1, 42, 42, 42, 42, INT32_MIN);
+    ASSERT_AS_PRINTF("%u %x %#x %02X %o", 7u, 255u, 255u, 10u, 8u);
+    ASSERT_AS_PRINTF("%ld %lld %zu %lu %llu %zd", -3L, INT64_MIN + 0LL, SIZE_MAX, 5ul, UINT64_MAX + 0ull,
+                     (ssize_t)-1);
+    ASSERT_AS_PRINTF("%" PRId64 " %" PRIu64 " %" PRIu32, INT64_MAX, UINT64_MAX, UINT32_MAX);
+    ASSERT_AS_PRINTF("%.1f %8.3f|%-8.2f|%g %.6g %e %.*f %+.1f", 1.25, 3.14159, 2.5, 1e40, 123456789.0,
+                     1e-9, 2, 1.005, 3.0);
+    ASSERT_AS_PRINTF("%s|%10s|%-10s|%.3s|%.*s|%*s|%c", "abc", "abc", "abc", "abcdef", 2, "xyz", 6, "q",
+                     'c');
+    ASSERT_AS_PRINTF("%*s%.*s%*s", 0, "", 3, "abcdef", 4, "");
+}
+
+static void inserted_texts_are_harmless(void **state) {
+    (void)state;
+    char out[100];
+    sl_print_text(out, sizeof out, "%s:\n%s", "a\nb\x1B[2J", "\xE2\x80\xAEzyx");
+    assert_string_equal(out, "a\\x0ab\\x1b[2J:\n\\xe2\\x80\\xaezyx");
+    sl_print_text(out, sizeof out, "%c%.2s", '\x07', "\xC3\xA9\xC3"); /* cut within a character */
+    assert_string_equal(out, "\\x07\xC3\xA9");
+    sl_print_text(out, sizeof out, "%.1s", "\xC3\xA9");
+    assert_string_equal(out, "\\xc3");
+    sl_print_text(out, sizeof out, "<" SL_LINES ">", "two\nlines\r\x9B");
+    assert_string_equal(out, "<two\nlines\\x0d\\x9b>");
+    /* A width counts characters, as a table needs it. */
+    sl_print_text(out, sizeof out, "%-4s|%4s|", "\xC5\xBB", "\xC5\xBBuk");
+    assert_string_equal(out, "\xC5\xBB   | \xC5\xBBuk|");
+    /* What does not fit is cut between characters, and nothing comes after the cut. */
+    char small[6];
+    assert_int_equal(sl_print_text(small, sizeof small, "abc%s%s", "\xE2\x82\xAC", "d"), 3);
+    assert_string_equal(small, "abc");
+    assert_int_equal(sl_print_text(small, sizeof small, "ab%s", "\n"), 2);
+    assert_int_equal(sl_print_text(small, sizeof small, "a long literal"), 5);
+    assert_int_equal(sl_print_text(small, 0, "x"), 0);
+}
+
+static void errors_hold_no_foreign_line_ends(void **state) {
+    (void)state;
+    sl_error error = {0};
+    sl_error_set(&error, SL_EXIT_SOURCE, "%s:\nadvice", "a\nb");
+    assert_string_equal(error.message, "a\\x0ab:\nadvice");
+    sl_error_prefix(&error, "%s", "c\td");
+    assert_string_equal(error.message, "c\\x09d: a\\x0ab:\nadvice");
 }
 
 static void figures_read_well(void **state) {
@@ -118,6 +191,26 @@ static void passwords_do_not_survive_redaction(void **state) {
         {"mongodb://ann:secret@a,b/?ssl=true", "mongodb://***@a,b/?ssl=true"},
         {"mongodb://ann:se@cret@a/", "mongodb://***@a/"},     /* not escaped, as people do */
         {"mongodb://ann:se/cret@a/", "mongodb://***@a/"},
+        /* The "@" forgotten, or written in another way. */
+        {"mongodb://ann:secret", "mongodb://***"},
+        {"mongodb://ann:secret/db", "mongodb://***"},
+        {"mongodb://ann:se/cret", "mongodb://***"},
+        {"mongodb://ann:secret%40host:27017/", "mongodb://***"},
+        {"mongodb://ann:secret#host:27017/", "mongodb://***"},
+        {"mongodb://ann:secret:host:27017/", "mongodb://***"},
+        {"mongodb://a:27017,ann:secret,b/", "mongodb://***"},
+        {"mongodb://ann:1secret/", "mongodb://***"},
+        {"mongodb://ann:/secret", "mongodb://***"},
+        {"mongodb:ann:secret", "***"},
+        {"mongodb:/ann:secret/", "***"},
+        {"ann:secret", "***"},
+        {"mongodb+srv://ann:secret.example.org/", "mongodb+srv://***"},
+        {"https://ann:secret@a/", "https://***@a/"},
+        {"MONGODB://ann:secret@a/", "MONGODB://***@a/"},
+        {"mongodb://a:1,[::1]:27017,b/d?w=1", "mongodb://a:1,[::1]:27017,b/d?w=1"},
+        {"mongodb://%2Ftmp%2Fmongodb.sock", "mongodb://%2Ftmp%2Fmongodb.sock"},
+        {"localhost:27017", "localhost:27017"},
+        {"mongodb:///", "mongodb:///"},
         {"ann:secret@a", "***@a"},                              /* the scheme forgotten */
         {"mongodb://a/?tlsCertificateKeyFilePassword=abc&x=1",
          "mongodb://a/?tlsCertificateKeyFilePassword=***&x=1"},
@@ -134,6 +227,18 @@ static void passwords_do_not_survive_redaction(void **state) {
         assert_string_equal(shown, rows[i].shown);
         free(shown);
     }
+}
+
+static void connection_strings_are_known_by_their_beginning(void **state) {
+    (void)state;
+    static const char *const are[] = {"mongodb://h", "mongodb+srv://h/", "MongoDB://h", "mongodb:ann:b@h",
+                                      "mongodb:/ann:b", "postgres://a:b@h", "s3://bucket"};
+    static const char *const are_not[] = {"", "mongodb", "a/b://c", "./mongodb:x", "://x", "data.csv",
+                                          "C:data", "x:y@z"};
+    for (size_t i = 0; i < sizeof are / sizeof are[0]; i++)
+        assert_true(sl_is_connection_string(are[i]));
+    for (size_t i = 0; i < sizeof are_not / sizeof are_not[0]; i++)
+        assert_false(sl_is_connection_string(are_not[i]));
 }
 
 static void quantiles_are_near_the_truth(void **state) {
@@ -164,8 +269,12 @@ int main(void) {
         cmocka_unit_test(times_as_people_write_them),
         cmocka_unit_test(utf8_is_judged_as_the_standard_does),
         cmocka_unit_test(printable_text_is_safe_on_a_terminal),
+        cmocka_unit_test(formats_are_those_of_printf),
+        cmocka_unit_test(inserted_texts_are_harmless),
+        cmocka_unit_test(errors_hold_no_foreign_line_ends),
         cmocka_unit_test(figures_read_well),
         cmocka_unit_test(passwords_do_not_survive_redaction),
+        cmocka_unit_test(connection_strings_are_known_by_their_beginning),
         cmocka_unit_test(quantiles_are_near_the_truth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pass over the events of a YAML text. The parser looks ahead by no more than a line of 1,024
+ * characters, so a text that nests too deeply ends the pass before it is slow. */
+#include <shardload/yaml_limits.h>
+
+#include <yaml.h>
+
+static bool refuse(const char *file, const yaml_mark_t *mark, const char *what, sl_exit code,
+                   sl_error *error) {
+    return sl_error_set(error, code, "%s:%zu: %s; simplify the file, or check that it is the right one",
+                        file, mark->line + 1, what);
+}
+
+bool sl_yaml_within_limits(sl_text text, const char *file, sl_exit code, sl_error *error) {
+    if (text.length > SL_YAML_BYTES_MAX)
+        return sl_error_set(error, code, "%s: larger than %d MiB; is it the right file?", file,
+                            SL_YAML_BYTES_MAX >> 20);
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return sl_error_memory(error, "reading YAML");
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.bytes, text.length);
+    yaml_event_t event;
+    unsigned depth = 0, anchors = 0;
+    bool ok = true;
+    for (bool more = true; more && ok && yaml_parser_parse(&parser, &event);) {
+        const yaml_char_t *anchor = NULL;
+        more = event.type != YAML_STREAM_END_EVENT && event.type != YAML_NO_EVENT;
+        if (event.type == YAML_SEQUENCE_START_EVENT) {
+            anchor = event.data.sequence_start.anchor;
+            depth++;
+        } else if (event.type == YAML_MAPPING_START_EVENT) {
+            anchor = event.data.mapping_start.anchor;
+            depth++;
+        } else if (event.type == YAML_SCALAR_EVENT) {
+            anchor = event.data.scalar.anchor;
+        } else if (event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT) {
+            depth--;
+        }
+        anchors += anchor != NULL;
+        if (depth > SL_YAML_DEPTH_MAX)
+            ok = refuse(file, &event.start_mark, "more than 64 lists and mappings within each other",
+                        code, error);
+        else if (anchors > SL_YAML_ANCHORS_MAX)
+            ok = refuse(file, &event.start_mark, "more than 1,000 anchors", code, error);
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return ok;
+}
