@@ -26,8 +26,8 @@ typedef struct sl_error {
 } sl_error;
 
 /* Sets `error` (may be NULL) from a printf format; texts that it inserts are made safe to show, so
- * that line ends in the message are those of the format only (print.h; insert the message of another
- * error with SL_LINES). Always returns false, so that a failing function can say `return
+ * that line ends in the message are those of the format only (print.h; insert the message of
+ * another error with SL_LINES). Always returns false, so that a failing function can say `return
  * sl_error_set(error, SL_EXIT_SOURCE, "...")`. */
 bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON: BSON documents as relaxed Extended JSON, and back. Control characters, marks of text
- * direction and line separators are written as \uXXXX, so that the text is harmless on a terminal. Errors are of class
- * SL_EXIT_USAGE when a file cannot be opened or written, SL_EXIT_SOURCE when its text is wrong. */
+ * direction and line separators are written as \uXXXX, so that the text is harmless on a terminal.
+ * Errors are of class SL_EXIT_USAGE when a file cannot be opened or written, SL_EXIT_SOURCE when
+ * its text is wrong. */
 #ifndef SHARDLOAD_JSON_H
 #define SHARDLOAD_JSON_H
 
@@ -17,8 +18,8 @@
  * missing memory. */
 char *sl_json_text(const bson_t *document, sl_error *error);
 
-/* The document as libbson writes it, on one line. Free the result with free(). NULL when it cannot be
- * written. */
+/* The document as libbson writes it, on one line. Free the result with free(). NULL when it cannot
+ * be written. */
 char *sl_json_line(const bson_t *document);
 
 /* One value as relaxed Extended JSON on one line, in the same spelling. Free the result with

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log: lines for people on standard error and, with a time, in the work directory's log file.
- * Any thread may call these. Texts that a format inserts are made safe to show (print.h; a file may be
- * called anything): insert the message of an error with SL_LINES.
- * Lines never contain credentials: callers redact URIs first. */
+ * Any thread may call these. Texts that a format inserts are made safe to show (print.h; a file may
+ * be called anything): insert the message of an error with SL_LINES. Lines never contain
+ * credentials: callers redact URIs first. */
 #ifndef SHARDLOAD_LOG_H
 #define SHARDLOAD_LOG_H
 

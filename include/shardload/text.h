@@ -50,10 +50,10 @@ bool sl_utf8_valid(const char *bytes, size_t length, size_t *where);
 #define SL_ESCAPED_ROOM 16
 size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM]);
 
-/* Copies at most `room`-1 bytes of a text made safe by sl_text_next_printable, so that the result is
- * harmless on a terminal and in a tab-separated file. Always NUL-ends. Returns the number of bytes
- * written before the NUL. Ends in "..." when the text was cut. To print or log foreign text, print.h
- * is simpler. */
+/* Copies at most `room`-1 bytes of a text made safe by sl_text_next_printable, so that the result
+ * is harmless on a terminal and in a tab-separated file. Always NUL-ends. Returns the number of
+ * bytes written before the NUL. Ends in "..." when the text was cut. To print or log foreign text,
+ * print.h is simpler. */
 size_t sl_text_printable(sl_text text, char *out, size_t room);
 
 /* "85.2 MB", "1.3 GB" (powers of 1000) into `out`; returns out. */
@@ -64,13 +64,13 @@ char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]);
 /* "0.8 s", "42 s", "3 min 20 s", "4 h 05 min". */
 char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]);
 
-/* Does the text begin as a connection string does: with "name://" of any name, or with "mongodb:" in
- * any case? It may hold a password, and is shown only as sl_redact_uri makes it. */
+/* Does the text begin as a connection string does: with "name://" of any name, or with "mongodb:"
+ * in any case? It may hold a password, and is shown only as sl_redact_uri makes it. */
 bool sl_is_connection_string(const char *text);
 
 /* Copies a connection string with what is between "://" and the last "@" replaced by "***", and the
- * values of password-like query options as well. Without "@", all behind "://" is replaced unless it
- * begins with hosts and ports only. Returns a malloc'd string, NULL without memory. */
+ * values of password-like query options as well. Without "@", all behind "://" is replaced unless
+ * it begins with hosts and ports only. Returns a malloc'd string, NULL without memory. */
 char *sl_redact_uri(const char *uri);
 
 /* Overwrites a text that may hold a password, then frees it; NULL is fine. */

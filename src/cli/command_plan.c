@@ -52,9 +52,10 @@ static void refuse_beside_model(void *context, const char *name, const char *val
         of_source = of_source || strcmp(name, of_sources[i]) == 0;
     if (of_source && at->sources)
         return;
-    sl_print_text(problem, sizeof problem, of_source
-             ? "--%s is for sources, and none is named beside the --model"
-             : "--%s has no meaning for a --model; --set gives it what it needs", name);
+    sl_print_text(problem, sizeof problem,
+                  of_source ? "--%s is for sources, and none is named beside the --model"
+                            : "--%s has no meaning for a --model; --set gives it what it needs",
+                  name);
     sl_option_problem(at->error, problem);
 }
 
@@ -65,8 +66,10 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
     size_t length = equals ? (size_t)(equals - text) : strlen(text);
     config->sweep = sl_capacity_find(text, length);
     config->sweep_values = values;
-    sl_print_text(problem, sizeof problem, "--sweep %.100s: not NAME=VALUE,VALUE,... with a name of the "
-             "model, like shards=1,2,4,8", text);
+    sl_print_text(problem, sizeof problem,
+                  "--sweep %.100s: not NAME=VALUE,VALUE,... with a name of the "
+                  "model, like shards=1,2,4,8",
+                  text);
     bool good = equals && config->sweep != SL_CAPACITY_INPUTS;
     for (const char *at = equals; good && *at; ) {
         size_t digits = strcspn(++at, ",");
@@ -76,8 +79,8 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
             const sl_capacity_input_row *row = &sl_capacity_inputs[config->sweep];
             double value = values[config->sweep_count++];
             if (value < row->minimum || value > row->maximum) {
-                sl_print_text(problem, sizeof problem, "--sweep %s: %g is not within %g to %g", row->name,
-                         value, row->minimum, row->maximum);
+                sl_print_text(problem, sizeof problem, "--sweep %s: %g is not within %g to %g",
+                              row->name, value, row->minimum, row->maximum);
                 good = false;
             }
         }

@@ -79,14 +79,14 @@ static void check_answers(const bson_t *answers, const sl_suite *suite, sl_error
         sl_text_printable(sl_text_of(bson_iter_key(&one)), shown, sizeof shown);
         if (asked)
             sl_print_text(problem, sizeof problem,
-                     "--answers: what it has for %s is not an array of "
-                     "documents",
-                     shown);
+                          "--answers: what it has for %s is not an array of "
+                          "documents",
+                          shown);
         else
             sl_print_text(problem, sizeof problem,
-                     "--answers: the suite %.60s has no query %s; leave it "
-                     "out of the file, or name another suite",
-                     suite->name, shown);
+                          "--answers: the suite %.60s has no query %s; leave it "
+                          "out of the file, or name another suite",
+                          suite->name, shown);
         sl_option_problem(error, problem);
     }
     if (suite && suite->count > 0 && known == 0 && wrong == 0)

@@ -124,7 +124,7 @@ static void set_up_values(sl_tune_config *config, const sl_options *options, sl_
         if (!room) {
             char problem[120];
             sl_print_text(problem, sizeof problem, "--%s: more than %d values", rows[r].option,
-                     SL_TUNE_VALUES_MAX);
+                          SL_TUNE_VALUES_MAX);
             sl_option_problem(error, problem);
         }
         bool fixed = !fixing[d] || (sl_option_given(options, fixing[d]) &&

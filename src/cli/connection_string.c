@@ -233,12 +233,14 @@ static bool check_plain(const sl_options *options, const parts *p, sl_error *err
                sl_option_flag(options, "tlsAllowInvalidHostnames");
     for (size_t i = 0; i < sizeof tls_options / sizeof tls_options[0]; i++)
         tls = tls || sl_option_string(options, tls_options[i]);
-    if (!uri_has(p, "authMechanism", "PLAIN") || tls || sl_option_flag(options, "plain-without-tls") ||
+    if (!uri_has(p, "authMechanism", "PLAIN") || tls ||
+        sl_option_flag(options, "plain-without-tls") ||
         sl_option_string(options, "authenticationMechanism"))
         return true;
-    return sl_error_set(error, SL_EXIT_USAGE,
-                        "authMechanism=PLAIN in --uri would send the password unencrypted: add --tls, "
-                        "or --plain-without-tls if the network itself is safe");
+    return sl_error_set(
+        error, SL_EXIT_USAGE,
+        "authMechanism=PLAIN in --uri would send the password unencrypted: add --tls, "
+        "or --plain-without-tls if the network itself is safe");
 }
 
 static void put_together(writer *w, const sl_options *options, const parts *p, const char *password,

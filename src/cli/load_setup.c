@@ -94,8 +94,8 @@ static char *read_text(const char *path, sl_error *error) {
     if (!file || ferror(file) || used > SCHEMA_BYTES_MAX) {
         char problem[400];
         sl_print_text(problem, sizeof problem, "--schema %.300s: %s", path,
-                 used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
-                                         : "cannot be read");
+                      used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
+                                              : "cannot be read");
         sl_option_problem(error, problem);
     }
     if (file)

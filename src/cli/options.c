@@ -47,7 +47,9 @@ static const char *shown_name(const char *name, size_t length, char out[SL_NAME_
     if (secret)
         length = scheme ? (size_t)(scheme - name) : 0;
     snprintf(out, SL_NAME_ROOM, "%.*s%s", length < 80 ? (int)length : 80, name,
-             secret ? "***" : length > 80 ? "..." : "");
+             secret        ? "***"
+             : length > 80 ? "..."
+                           : "");
     return out;
 }
 
@@ -132,8 +134,10 @@ static void take(sl_options *options, size_t index, const char *text, sl_option_
     sl_option_value *into = &options->values[index];
     const char *shown = row->secret ? "***" : text;
     if (!row->secret && sl_is_connection_string(text) && strchr(text, '@')) {
-        complain(options, "%s: its value looks like a connection string with a password; give it "
-                          "with --uri", where);
+        complain(options,
+                 "%s: its value looks like a connection string with a password; give it "
+                 "with --uri",
+                 where);
         return;
     }
     switch (row->kind) {
@@ -240,9 +244,9 @@ static bool read_config(sl_options *options, const char *path, sl_text *text) {
     bool ok = bytes && !ferror(file) && length <= CONFIG_BYTES_MAX;
     if (!ok)
         complain(options, "--config %s: %s", shown_name(path, strlen(path), shown),
-                 !bytes             ? "out of memory"
-                 : ferror(file)     ? strerror(errno)
-                                    : "larger than 1 MiB: this is no configuration");
+                 !bytes         ? "out of memory"
+                 : ferror(file) ? strerror(errno)
+                                : "larger than 1 MiB: this is no configuration");
     fclose(file);
     *text = (sl_text){bytes, length};
     if (!ok)
@@ -346,8 +350,8 @@ static void scrub(char *text, sl_option_secrecy secret) {
     free(shown);
 }
 
-/* An argument that is a connection string, or credentials without a scheme (user:password@host) that
- * are not the name of a file. */
+/* An argument that is a connection string, or credentials without a scheme (user:password@host)
+ * that are not the name of a file. */
 static bool holds_credentials(const char *word) {
     const char *colon = strchr(word, ':');
     return sl_is_connection_string(word) ||
@@ -369,8 +373,10 @@ static void read_words(sl_options *options, int count, char **words, given *out,
         char *word = words[i];
         if ((only_arguments || word[0] != '-') && holds_credentials(word)) {
             scrub(word, SL_CREDENTIALS);
-            complain(options, "%s: this looks like a connection string, not like a source; give it "
-                              "with --uri", word);
+            complain(options,
+                     "%s: this looks like a connection string, not like a source; give it "
+                     "with --uri",
+                     word);
             continue;
         }
         if (only_arguments || word[0] != '-' || word[1] == '\0') {
@@ -401,8 +407,8 @@ static void read_words(sl_options *options, int count, char **words, given *out,
                 const char *near = nearest_name(program, word + 2, length);
                 char shown[SL_NAME_ROOM];
                 complain(options, "%s: there is no such option%s%s%s",
-                         shown_name(word, length + 2, shown),
-                         near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+                         shown_name(word, length + 2, shown), near ? "; did you mean --" : "",
+                         near ? near : "", near ? "?" : "");
                 continue;
             }
         } else {
@@ -481,8 +487,8 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
         char shown[SL_NAME_ROOM];
         sl_error_set(error, SL_EXIT_USAGE, "%s%s%s; `%s --help` lists the commands",
                      verb ? "there is no command \"" : "which command?",
-                     verb ? shown_name(verb, strlen(verb), shown) : "",
-                     verb ? "\"" : "", program->name);
+                     verb ? shown_name(verb, strlen(verb), shown) : "", verb ? "\"" : "",
+                     program->name);
         return SL_OPTIONS_FAILED;
     }
     for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {

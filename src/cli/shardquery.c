@@ -142,7 +142,7 @@ static bool open_answers(session *s, sl_error *error) {
             bson_t expected;
             if (selected(s->options, query) && !expected_answer(s, query, &expected))
                 sl_print_to(stderr, "shardquery: %s has no answer for %s; it will not be checked\n",
-                        path, query->name);
+                            path, query->name);
         }
     }
     return true;
@@ -217,10 +217,10 @@ static void print_heading(const session *s, const sl_suite *suite, const sl_quer
     const sl_server *server = sl_connection_server(s->connection);
     char count[SL_HUMAN_ROOM];
     sl_print("%s on %s.%s, %s documents, %s %s, %u run%s after %u to warm up\n\n", suite->name,
-           options->database, options->collection,
-           outcome->documents_known ? sl_human_count(outcome->documents, count) : "?",
-           sl_deployment_name(server->deployment), server->version, options->repeat,
-           options->repeat == 1 ? "" : "s", options->warm_up);
+             options->database, options->collection,
+             outcome->documents_known ? sl_human_count(outcome->documents, count) : "?",
+             sl_deployment_name(server->deployment), server->version, options->repeat,
+             options->repeat == 1 ? "" : "s", options->warm_up);
 }
 
 static bool count_documents(session *s, const sl_query_options *options, sl_query_outcome *outcome,
@@ -339,10 +339,10 @@ static int list(const sl_options *options) {
         if (!sl_suite_parse(file->text, file->length, file->name, &suite, &error))
             return fail(&error);
         sl_print("%s%s\n    %s\n\n", file == sl_embedded_queries ? "" : "\n", suite->name,
-               suite->description ? suite->description : "");
+                 suite->description ? suite->description : "");
         for (size_t i = 0; i < suite->count; i++)
             sl_print("  %s\n    %s\n", suite->queries[i].name,
-                   suite->queries[i].description ? suite->queries[i].description : "");
+                     suite->queries[i].description ? suite->queries[i].description : "");
         sl_suite_destroy(suite);
     }
     return SL_EXIT_OK;

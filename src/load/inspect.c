@@ -65,8 +65,8 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
     char record[200];
     sl_text_printable(reject->record, record, sizeof record);
     sl_print("  reject: line %u, byte %llu%s%s: %s\n          %s\n", reject->line + 1,
-           (unsigned long long)reject->offset, reject->column ? ", " : "",
-           reject->column ? reject->column : "", reject->reason, record);
+             (unsigned long long)reject->offset, reject->column ? ", " : "",
+             reject->column ? reject->column : "", reject->reason, record);
 }
 
 static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
@@ -78,20 +78,20 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
     if (source->kind == SL_SOURCE_MADE_UP) {
         uint64_t records = source->stored_bytes / SL_MADE_UP_BYTES;
         sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
-               sl_human_bytes((double)records * per_document, b));
+                 sl_human_bytes((double)records * per_document, b));
         return;
     }
     sl_print("  a document has %.0f bytes on average, a record %.0f bytes of text\n", per_document,
-           (double)sample_bytes / (double)counts->records);
+             (double)sample_bytes / (double)counts->records);
     if (source->kind == SL_SOURCE_PIPE || sample_stored == 0)
         return;
     bool whole = sample_stored >= source->stored_bytes;
     double scale = whole ? 1 : (double)source->stored_bytes / (double)sample_stored;
     sl_print("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
-           sl_human_count((uint64_t)((double)counts->documents * scale), a),
-           sl_human_bytes((double)sample_bytes * scale, b),
-           sl_human_bytes((double)look->bson_bytes * scale, c),
-           whole ? "" : " (judged by its beginning)");
+             sl_human_count((uint64_t)((double)counts->documents * scale), a),
+             sl_human_bytes((double)sample_bytes * scale, b),
+             sl_human_bytes((double)look->bson_bytes * scale, c),
+             whole ? "" : " (judged by its beginning)");
 }
 
 /* How a file is stored, where that is worth a word. */
@@ -155,9 +155,9 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
         sl_print("%s\n", text);
     else
         sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
-               storage_of(facts));
+                 storage_of(facts));
     sl_print("  %s: %s\n", source->format->name,
-           source->format->describe(source->dialect, text, sizeof text));
+             source->format->describe(source->dialect, text, sizeof text));
     sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,
                     .documents_limit = UINT32_MAX, .full = on_full, .reject = on_reject,
                     .context = look};
@@ -169,7 +169,7 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     on_full(&sink, 0);
     if (look->rejects_shown > REJECTS_SHOWN)
         sl_print("  ... and %u more rejects in the first block\n",
-               look->rejects_shown - REJECTS_SHOWN);
+                 look->rejects_shown - REJECTS_SHOWN);
     print_estimates(facts, &counts, look, block.text.length, stored);
     if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(load, index, error))
         return false;

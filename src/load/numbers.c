@@ -58,9 +58,9 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
     for (size_t i = 0; i < count; i++) {
         bool whole = entries[i].state == SL_SOURCE_LOADED;
         if ((whole || entries[i].part_loaded) && loaded++ < 5)
-            used += sl_print_text(refused + used, sizeof refused - used, "\n  %s%s%s",
-                                  entries[i].name, whole ? ", on " : ", this part of it",
-                                  whole ? entries[i].when : "");
+            used +=
+                sl_print_text(refused + used, sizeof refused - used, "\n  %s%s%s", entries[i].name,
+                              whole ? ", on " : ", this part of it", whole ? entries[i].when : "");
     }
     if (loaded == 0)
         return true;
@@ -74,7 +74,8 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
             target->database, target->collection, target->database, target->collection, loaded,
             refused, more, sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES "\n"
+                        "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
+                        "\n"
                         "--again sends them once more (documents that are there stay as they "
                         "are)%s",
                         loaded, loaded == 1 ? "has" : "have", target->database, target->collection,
@@ -211,17 +212,18 @@ static bool refuse_unknown(const sl_load *load, const sl_registry_entry *entries
     size_t used = 0, news = 0;
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state == SL_SOURCE_NEW && news++ < 5)
-            used += sl_print_text(unknown + used, sizeof unknown - used, "\n  %s",
-                                  entries[i].name);
+            used += sl_print_text(unknown + used, sizeof unknown - used, "\n  %s", entries[i].name);
         else if (entries[i].state == SL_SOURCE_STARTED)
             sl_log_warning("%s: a load of it into %s.%s began and has not finished",
                            entries[i].name, load->target.database, load->target.collection);
     }
     return news == 0 ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "%zu of the sources %s never been loaded into %s.%s (or changed since):" SL_LINES SL_LINES,
-                        news, news == 1 ? "has" : "have", load->target.database,
-                        load->target.collection, unknown, news > 5 ? "\n  ..." : "");
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "%zu of the sources %s never been loaded into %s.%s (or changed since):" SL_LINES
+                   SL_LINES,
+               news, news == 1 ? "has" : "have", load->target.database, load->target.collection,
+               unknown, news > 5 ? "\n  ..." : "");
 }
 
 bool sl_sources_number_as_loaded(sl_load *load, sl_error *error) {

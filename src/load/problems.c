@@ -108,8 +108,8 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
     }
     pthread_mutex_lock(&problems->lock);
     if (problems->table)
-        sl_print_to(problems->table, "%s\t%s\t%s\t%s\t%s\n", names[problem->finding], place, offset, id,
-                detail);
+        sl_print_to(problems->table, "%s\t%s\t%s\t%s\t%s\n", names[problem->finding], place, offset,
+                    id, detail);
     if (problems->told++ < problems->shown_max) {
         sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? unit : "", offset,
                        problem->placed ? ", " : "", id, names[problem->finding],

@@ -59,7 +59,8 @@ bool sl_route_confirm(sl_load *load, bool *confirmed, sl_error *error) {
     *confirmed = false;
     *error = why;
     if (!load->doubted)
-        sl_log_warning(SL_LINES "; what is sent now counts when it is known that it is in its place",
+        sl_log_warning(SL_LINES
+                       "; what is sent now counts when it is known that it is in its place",
                        why.message);
     load->doubted = true;
     return true;

@@ -155,11 +155,12 @@ static bool check_kinds(sl_load *load, sl_error *error) {
         if (!first)
             first = source;
     }
-    return !mixed || sl_error_set(error, SL_EXIT_SOURCE,
-                                  "these sources hold different kinds of records:" SL_LINES "\nLoad each "
-                                  "kind into a collection of its own: name the files, or pick "
-                                  "those of a folder with --include",
-                                  list);
+    return !mixed ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "these sources hold different kinds of records:" SL_LINES "\nLoad each "
+                        "kind into a collection of its own: name the files, or pick "
+                        "those of a folder with --include",
+                        list);
 }
 
 /* The sources of records that are made up: as many as it takes to have a place for each. */

@@ -221,13 +221,13 @@ static void note(FILE *out, const entry *old, const entry *new) {
         sl_print_to(out, "%s: the pipelines are not the same.\n", new->label);
     if (old->documents != new->documents)
         sl_print_to(out, "%s: the collections had %" PRId64 " and %" PRId64 " documents.\n",
-                new->label, old->documents, new->documents);
+                    new->label, old->documents, new->documents);
     if (old->count > SL_RATIO_TIMINGS_MAX || new->count > SL_RATIO_TIMINGS_MAX)
         sl_print_to(out, "%s: more than %d timings cannot be compared.\n", new->label,
-                SL_RATIO_TIMINGS_MAX);
+                    SL_RATIO_TIMINGS_MAX);
     else if (old->count < 4 || new->count < 4)
         sl_print_to(out, "%s: %zu and %zu timings are too few to tell anything; repeat 5 times.\n",
-                new->label, old->count, new->count);
+                    new->label, old->count, new->count);
 }
 
 bool sl_report_compare(const bson_t *old_report, const bson_t *new_report, FILE *out,

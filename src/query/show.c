@@ -40,14 +40,14 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows) {
         bool shared =
             bson_iter_init_find(&split, run->explained, "split") && bson_iter_bool(&split);
         sl_print("  the pipeline is %s\n",
-               shared ? "split: shards do their part, one merges" : "not split over shards");
+                 shared ? "split: shards do their part, one merges" : "not split over shards");
     }
     if (run->answer != SL_ANSWER_NONE) {
         if (rows > 0 && !sl_table_print_documents(run->documents, rows, stdout, 2))
             sl_print("  (no memory to show the documents)\n");
         sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
-               run->document_count == 1 ? "" : "s",
-               rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
+                 run->document_count == 1 ? "" : "s",
+                 rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
     }
     sl_print("\n");
 }

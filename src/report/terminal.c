@@ -37,7 +37,7 @@ void sl_put_letters(const sl_screen *screen, const char *text, size_t width, boo
     }
     int blanks = cut ? 0 : (int)(width - letters);
     sl_print_to(screen->out, "%*s%.*s%s%*s", right ? blanks : 0, "", (int)(end - shown), shown,
-            cut && width > 3 ? "..." : "", right ? 0 : blanks, "");
+                cut && width > 3 ? "..." : "", right ? 0 : blanks, "");
 }
 
 void sl_put_repeated(const sl_screen *screen, const char *text, size_t count) {

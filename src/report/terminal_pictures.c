@@ -159,7 +159,7 @@ void sl_terminal_bars(const sl_screen *screen, const sl_bars *bars) {
         sl_put_letters(screen, bar->text, sl_letters(bar->text), false);
         if (bar->low >= 0 && bar->high >= 0)
             sl_print_to(screen->out, " (%s to %s)", sl_value_text(bar->low, bars->unit, low),
-                    sl_value_text(bar->high, bars->unit, high));
+                        sl_value_text(bar->high, bars->unit, high));
         fputs("\n", screen->out);
     }
 }
@@ -189,7 +189,7 @@ static void put_strip(const sl_screen *screen, const sl_strips *strips, const sl
         sl_print_to(screen->out, "  together %s", sl_value_text(begun, strips->unit, text));
     if (strip->low >= 0 && strip->high >= 0)
         sl_print_to(screen->out, " (%s to %s)", sl_value_text(strip->low, strips->unit, low),
-                sl_value_text(strip->high, strips->unit, high));
+                    sl_value_text(strip->high, strips->unit, high));
     fputs("\n", screen->out);
 }
 
@@ -227,7 +227,7 @@ static void put_dense(const sl_screen *screen, const sl_grid *grid, size_t label
         fputs("\n", screen->out);
     }
     sl_print_to(screen->out, "  the highest is %s a second\n",
-            sl_value_text(grid->maximum, SL_UNIT_COUNT, text));
+                sl_value_text(grid->maximum, SL_UNIT_COUNT, text));
 }
 
 static void put_cells(const sl_screen *screen, const sl_grid *grid, size_t label) {
@@ -247,8 +247,9 @@ static void put_cells(const sl_screen *screen, const sl_grid *grid, size_t label
             const sl_cell *cell = &grid->cells[row * grid->column_count + i];
             sl_put_letters(screen, cell->text ? cell->text : "-", width - 3, true);
             sl_print_to(screen->out, " %s%s",
-                    cell->value >= 0 ? level_of(screen, sl_grid_strength(grid, cell->value)) : " ",
-                    cell->mark ? (strstr(cell->mark, "recommended") ? ">" : "*") : " ");
+                        cell->value >= 0 ? level_of(screen, sl_grid_strength(grid, cell->value))
+                                         : " ",
+                        cell->mark ? (strstr(cell->mark, "recommended") ? ">" : "*") : " ");
         }
         fputs("\n", screen->out);
     }

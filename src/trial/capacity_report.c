@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <shardload/query.h>
 #include <shardload/print.h>
+#include <shardload/query.h>
 #include <shardload/text.h>
 
 #define CELL 64
@@ -145,7 +145,7 @@ static void print_missing(const sl_capacity_model *model, const sl_capacity_resu
     size_t count = sl_capacity_missing(model, result, names);
     for (size_t i = 0; i < count; i++)
         sl_print_to(out, "%s%s%s", i > 0 ? "; " : "  not in the model: ", names[i],
-                i + 1 == count ? "\n" : "");
+                    i + 1 == count ? "\n" : "");
 }
 
 static void print_published(const sl_capacity_model *model, const sl_capacity_result *result,
@@ -156,16 +156,17 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
         return;
     sl_print_to(out, "  published    %s", hours(said, a));
     if (model->published_low < model->published_high)
-        sl_print_to(out, " (%s)", hours_span(&(sl_estimate){said, model->published_low,
-                                                        model->published_high}, b));
+        sl_print_to(
+            out, " (%s)",
+            hours_span(&(sl_estimate){said, model->published_low, model->published_high}, b));
     double share = result->hours.value / said;
     bool within = result->hours.low <= said && said <= result->hours.high;
     bool fitted = false;
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++)
         fitted = fitted || model->values[i].origin == SL_ORIGIN_FITTED;
     sl_print_to(out, ": the model says %s of it, and %s%s\n", figure(share, plain),
-            within ? "its range holds it" : "its range does not hold it",
-            fitted ? " (to which an input was fitted)" : "");
+                within ? "its range holds it" : "its range does not hold it",
+                fitted ? " (to which an input was fitted)" : "");
     if (model->published_note[0]) {
         sl_print_to(out, "               ");
         print_text(model->published_note, out);
@@ -176,16 +177,17 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
 static void print_hosts(const sl_capacity_result *result, FILE *out) {
     char human[SL_HUMAN_ROOM], busy[SL_FIGURE_ROOM], all[SL_FIGURE_ROOM];
     double idle = result->hosts.value - result->busy_hosts;
-    sl_print_to(out, "  stored       %s on %s machine%s", sl_human_bytes(result->stored_bytes, human),
-            figure(result->busy_hosts, busy), result->busy_hosts == 1 ? "" : "s");
+    sl_print_to(out, "  stored       %s on %s machine%s",
+                sl_human_bytes(result->stored_bytes, human), figure(result->busy_hosts, busy),
+                result->busy_hosts == 1 ? "" : "s");
     if (!isnan(result->host_share))
         sl_print_to(out, ", %.0f %% of %s room%s", 100 * result->host_share,
-                result->busy_hosts == 1 ? "its" : "their",
-                result->host_share > 1 ? ": IT DOES NOT FIT" : "");
+                    result->busy_hosts == 1 ? "its" : "their",
+                    result->host_share > 1 ? ": IT DOES NOT FIT" : "");
     sl_print_to(out, "\n");
     if (idle >= 1)
         sl_print_to(out, "  idle         %s of %s machines: there are too few shards for them\n",
-                figure(idle, busy), figure(result->hosts.value, all));
+                    figure(idle, busy), figure(result->hosts.value, all));
 }
 
 static void print_result(const sl_capacity_model *model, const sl_capacity_result *result,
@@ -193,21 +195,21 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
     char a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM], low[SL_FIGURE_ROOM],
         high[SL_FIGURE_ROOM], hourly[SL_FIGURE_ROOM];
     sl_print_to(out, "  loading      %s (%s), %s documents/s\n", hours(result->load_hours.value, a),
-            hours_span(&result->load_hours, b), figure(floor(result->rate + 0.5), plain));
+                hours_span(&result->load_hours, b), figure(floor(result->rate + 0.5), plain));
     if (isnan(result->index_hours.value))
         sl_print_to(out, "  indexes      not in the model: index-rate is not given\n");
     else if (result->index_hours.value > 0)
         sl_print_to(out, "  indexes      %s (%s)%s\n", hours(result->index_hours.value, a),
-                hours_span(&result->index_hours, b),
-                result->index_hours.value > result->load_hours.value ? "  <- bottleneck" : "");
+                    hours_span(&result->index_hours, b),
+                    result->index_hours.value > result->load_hours.value ? "  <- bottleneck" : "");
     if (result->index_hours.value > 0)
         sl_print_to(out, "  together     %s (%s)\n", hours(result->hours.value, a),
-                hours_span(&result->hours, b));
+                    hours_span(&result->hours, b));
     print_hosts(result, out);
     if (!isnan(result->cost.value))
-        sl_print_to(out, "  cost         %s (%s to %s) at %s an hour\n", figure(result->cost.value, plain),
-                figure(result->cost.low, low), figure(result->cost.high, high),
-                figure(result->cost_per_hour, hourly));
+        sl_print_to(out, "  cost         %s (%s to %s) at %s an hour\n",
+                    figure(result->cost.value, plain), figure(result->cost.low, low),
+                    figure(result->cost.high, high), figure(result->cost_per_hour, hourly));
     print_published(model, result, out);
 }
 

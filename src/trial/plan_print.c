@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include <shardload/document_id.h>
-#include <shardload/query.h>
 #include <shardload/print.h>
+#include <shardload/query.h>
 #include <shardload/text.h>
 
 #define SOURCES_SHOWN 20
@@ -84,8 +84,8 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
     if (preview->source_count > 1)
         add_row(table, "together", "", stored, preview->made_up, false, &preview->all);
     sl_print_to(out, "%zu source%s; looked at %s of about %s blocks of 1 MiB",
-            preview->source_count, preview->source_count == 1 ? "" : "s",
-            sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));
+                preview->source_count, preview->source_count == 1 ? "" : "s",
+                sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));
     if (looked_at < preview->source_count)
         sl_print_to(out, ", in %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
@@ -109,27 +109,28 @@ static const char *layout_text(sl_preview_layout layout) {
 void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out) {
     if (!preview->connection) {
         sl_print_to(out, "\nno cluster named: laid out for %u empty shard%s\n", preview->shards,
-                preview->shards == 1 ? "" : "s");
+                    preview->shards == 1 ? "" : "s");
         return;
     }
     const sl_server *server = sl_connection_server(preview->connection);
     sl_print_to(out, "\n%s: %s, server %s\n", sl_connection_display_uri(preview->connection),
-            sl_deployment_name(server->deployment), server->version);
+                sl_deployment_name(server->deployment), server->version);
     sl_print_to(out, "  %s.%s %s\n", config->database, config->collection,
-            preview->exists ? "exists and is loaded into as it is"
-            : config->drop  ? "is dropped, if it is there, and made anew"
-                            : "is made");
+                preview->exists ? "exists and is loaded into as it is"
+                : config->drop  ? "is dropped, if it is there, and made anew"
+                                : "is made");
     if (preview->balancer[0])
-        sl_print_to(out, "  the balancer is %s%s\n",
-                strcmp(preview->balancer, "full") == 0 ? "on" : "off",
-                strcmp(preview->balancer, "full") == 0 ? "; the load stops it and puts it back" : "");
+        sl_print_to(
+            out, "  the balancer is %s%s\n", strcmp(preview->balancer, "full") == 0 ? "on" : "off",
+            strcmp(preview->balancer, "full") == 0 ? "; the load stops it and puts it back" : "");
 }
 
 /* One row per source: which shard its ids belong to, from its first stripe to its last. */
 static void draw_ranges(const sl_preview *preview, FILE *out) {
     size_t range = 0;
-    sl_print_to(out, "\n  ids of each source, in order; a character is 4 of its 256 stripes and names the "
-                 "shard\n");
+    sl_print_to(
+        out, "\n  ids of each source, in order; a character is 4 of its 256 stripes and names the "
+             "shard\n");
     for (size_t i = 0; i < preview->source_count && i < SOURCES_SHOWN; i++) {
         char bar[RANGES_BAR + 1] = "";
         uint32_t number = preview->sources[i].number;
@@ -162,8 +163,8 @@ static void draw_shares(const sl_preview *preview, FILE *out) {
             sl_text_printable(sl_text_of(preview->topology->shards[i].name), name + 2,
                               sizeof name - 2);
         sl_print_to(out, "  %-14s %15s %10s %6.1f %%  %s\n", name,
-                count(share * preview->all.documents.value, human),
-                sl_human_bytes(share * preview->all.bson_bytes.value, bytes), 100 * share, bar);
+                    count(share * preview->all.documents.value, human),
+                    sl_human_bytes(share * preview->all.bson_bytes.value, bytes), 100 * share, bar);
     }
     if (preview->shards > SHARDS_SHOWN)
         sl_print_to(out, "  ... and %u more\n", preview->shards - SHARDS_SHOWN);
@@ -177,13 +178,14 @@ void sl_plan_print_layout(const sl_preview *preview, FILE *out) {
     sl_print_to(out, "  %s\n", layout_text(preview->layout));
     if (preview->layout == SL_LAYOUT_RANGES) {
         sl_print_to(out, "  %zu ranges: %zu split%s and %zu move%s%s\n", preview->range_count,
-                preview->steps.splits, preview->steps.splits == 1 ? "" : "s", preview->steps.moves,
-                preview->steps.moves == 1 ? "" : "s",
-                preview->connection && !preview->home_known
-                    ? " (about: the database is new, and the server picks its first shard)" : "");
+                    preview->steps.splits, preview->steps.splits == 1 ? "" : "s",
+                    preview->steps.moves, preview->steps.moves == 1 ? "" : "s",
+                    preview->connection && !preview->home_known
+                        ? " (about: the database is new, and the server picks its first shard)"
+                        : "");
         if (preview->steps.occupied > 0)
             sl_print_to(out, "  %zu of them hold documents on another shard and stay there (=)\n",
-                    preview->steps.occupied);
+                        preview->steps.occupied);
         draw_ranges(preview, out);
     }
     if (preview->shards > 1)
@@ -195,9 +197,11 @@ void sl_plan_print_layout(const sl_preview *preview, FILE *out) {
 void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE *out) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
     if (!prediction) {
-        sl_print_to(out, "\nHow long it takes cannot be told without knowing how fast this cluster is. "
-                     "`shardload tune`\nfinds out, with a sample of these sources; then --from its "
-                     "report. So does --from the run.json\nof any load, or --rate DOCUMENTS_PER_SECOND.\n");
+        sl_print_to(
+            out,
+            "\nHow long it takes cannot be told without knowing how fast this cluster is. "
+            "`shardload tune`\nfinds out, with a sample of these sources; then --from its "
+            "report. So does --from the run.json\nof any load, or --rate DOCUMENTS_PER_SECOND.\n");
         return;
     }
     sl_print_to(out, "\ntime, by %s\n", from);
@@ -205,15 +209,15 @@ void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE
         const sl_estimate *seconds = &prediction->phases[i].seconds;
         if (isnan(seconds->value))
             sl_print_to(out, "  %-10s cannot be told: %s\n", prediction->phases[i].name,
-                    prediction->phases[i].why);
+                        prediction->phases[i].why);
         else
             sl_print_to(out, "  %-10s %14s  (%s to %s)\n", prediction->phases[i].name,
-                    sl_human_seconds(seconds->value, a), sl_human_seconds(seconds->low, b),
-                    sl_human_seconds(seconds->high, c));
+                        sl_human_seconds(seconds->value, a), sl_human_seconds(seconds->low, b),
+                        sl_human_seconds(seconds->high, c));
     }
     sl_print_to(out, "  %-10s %14s  (%s to %s)%s\n", "together",
-            sl_human_seconds(prediction->seconds.value, a),
-            sl_human_seconds(prediction->seconds.low, b),
-            sl_human_seconds(prediction->seconds.high, c),
-            prediction->complete ? "" : ", without what cannot be told");
+                sl_human_seconds(prediction->seconds.value, a),
+                sl_human_seconds(prediction->seconds.low, b),
+                sl_human_seconds(prediction->seconds.high, c),
+                prediction->complete ? "" : ", without what cannot be told");
 }

@@ -17,9 +17,9 @@
 #include <shardload/interrupt.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
+#include <shardload/print.h>
 #include <shardload/private_file.h>
 #include <shardload/report.h>
-#include <shardload/print.h>
 #include <shardload/text.h>
 
 /* ---- interrupts ---- */
@@ -212,13 +212,15 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
         ok = sl_private_file_replace(path, yaml, strlen(yaml), error) ||
              sl_error_prefix(error, "--save");
         if (ok)
-            sl_print("\nsaved in %s, for: shardload load --config %s ...\n"
-                   "or, to begin with these threads and batches and go on to others where that is "
-                   "faster: shardload load --config %s -j auto --batch-size auto ...\n",
-                   path, path, path);
+            sl_print(
+                "\nsaved in %s, for: shardload load --config %s ...\n"
+                "or, to begin with these threads and batches and go on to others where that is "
+                "faster: shardload load --config %s -j auto --batch-size auto ...\n",
+                path, path, path);
     } else {
-        sl_print("\nfor a file that `shardload load --config FILE` takes (--save writes it):\n\n" SL_LINES,
-               yaml);
+        sl_print("\nfor a file that `shardload load --config FILE` takes (--save writes "
+                 "it):\n\n" SL_LINES,
+                 yaml);
     }
     fflush(stdout);
     free(yaml);

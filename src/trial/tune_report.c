@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include <shardload/clock.h>
-#include <shardload/run_record.h>
 #include <shardload/print.h>
+#include <shardload/run_record.h>
 #include <shardload/text.h>
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
@@ -139,10 +139,10 @@ char *sl_tune_yaml(const sl_tune *tune) {
     time_t now = time(NULL);
     struct tm local;
     strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
-    sl_print_to(out, "# Recommended by shardload tune on %s for %s.%s: %s documents/s in %zu trial%s\n",
-            stamp, tune->config->load->database, tune->config->load->collection,
-            sl_human_count((uint64_t)cell->rate, rate), cell->trials,
-            cell->trials == 1 ? "" : "s");
+    sl_print_to(
+        out, "# Recommended by shardload tune on %s for %s.%s: %s documents/s in %zu trial%s\n",
+        stamp, tune->config->load->database, tune->config->load->collection,
+        sl_human_count((uint64_t)cell->rate, rate), cell->trials, cell->trials == 1 ? "" : "s");
     fputs("# They stay as they are; to begin with them and go on to others where these are faster, add\n"
           "# to the command line: --threads auto --batch-size auto\n", out);
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++) {

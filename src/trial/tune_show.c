@@ -77,7 +77,7 @@ static void show_map(const sl_tune *tune) {
         }
     }
     sl_print("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
-           ". not tried, x failed, - sample too small)\n\n");
+             ". not tried, x failed, - sample too small)\n\n");
     sl_table_print(table, stdout, 2);
     sl_table_destroy(table);
 }
@@ -164,7 +164,7 @@ static void show_settings(const sl_tune *tune) {
                           sl_human_count((uint64_t)cell->high, b));
         }
         sl_print("\nwhat each setting gave, the fastest first (median, and what its own trials lie "
-               "between)\n\n");
+                 "between)\n\n");
         sl_table_print(table, stdout, 2);
         if (count > SETTINGS_SHOWN)
             sl_print("  and %zu more, all of them in tune.json\n", count - SETTINGS_SHOWN);
@@ -180,14 +180,15 @@ static void show_recommendation(const sl_tune *tune) {
     char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
     sl_print("\nrecommended: %s\n", sl_tune_describe(tune, chosen->at, text, sizeof text));
     sl_print("  %s documents/s; by %zu trial%s between %s and %s (90 %%)\n",
-           sl_human_count((uint64_t)chosen->rate, rate), chosen->trials,
-           chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
-           sl_human_count((uint64_t)chosen->high, high));
+             sl_human_count((uint64_t)chosen->rate, rate), chosen->trials,
+             chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
+             sl_human_count((uint64_t)chosen->high, high));
     if (chosen != best)
-        sl_print("  the fastest, %s, had %s; by all trials together it is not expected to be more than "
-               "2 %% faster, and it is dearer\n",
-               sl_tune_describe(tune, best->at, text, sizeof text),
-               sl_human_count((uint64_t)best->rate, rate));
+        sl_print(
+            "  the fastest, %s, had %s; by all trials together it is not expected to be more than "
+            "2 %% faster, and it is dearer\n",
+            sl_tune_describe(tune, best->at, text, sizeof text),
+            sl_human_count((uint64_t)best->rate, rate));
     if (search->noise > TOLD_APART && search->noise_measured)
         sl_print(
             "  trials of one setting differ by %.0f %% (standard deviation): the machines are busy "
@@ -195,12 +196,12 @@ static void show_recommendation(const sl_tune *tune) {
             100 * search->noise);
     else if (search->noise > TOLD_APART)
         sl_print("  trials of one setting seem to differ by some %.0f %%; too few were repeated to "
-               "measure that\n",
-               100 * search->noise);
+                 "measure that\n",
+                 100 * search->noise);
     if (chosen->trials < 2)
         sl_print("  it was tried once only: take it for a first guess\n");
     sl_print("  %zu trials; all settings %u times would have been %zu\n", search->trials,
-           tune->plan.repeats, search->grid_trials);
+             tune->plan.repeats, search->grid_trials);
 }
 
 /* The median of the n-th query; not a number when it has none. */

@@ -14,7 +14,8 @@ static void flush(sl_tune *tune) {
     sl_error error;
     bson_t *command = BCON_NEW("fsync", BCON_INT32(1));
     if (!sl_connection_command(tune->connection, "admin", command, NULL, NULL, &error))
-        sl_log_warning("the storage figures may be those of an earlier moment: " SL_LINES, error.message);
+        sl_log_warning("the storage figures may be those of an earlier moment: " SL_LINES,
+                       error.message);
     bson_destroy(command);
 }
 

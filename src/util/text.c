@@ -307,7 +307,8 @@ static bool names_hosts_only(const char *text) {
 /* The length of "name://" at the beginning of a text, or 0. */
 static size_t scheme_length(const char *text) {
     size_t length = 0;
-    while (isalnum((unsigned char)text[length]) || (length > 0 && text[length] && strchr("+-.", text[length])))
+    while (isalnum((unsigned char)text[length]) ||
+           (length > 0 && text[length] && strchr("+-.", text[length])))
         length++;
     return length > 0 && strncmp(text + length, "://", 3) == 0 ? length + 3 : 0;
 }

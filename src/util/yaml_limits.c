@@ -7,8 +7,9 @@
 
 static bool refuse(const char *file, const yaml_mark_t *mark, const char *what, sl_exit code,
                    sl_error *error) {
-    return sl_error_set(error, code, "%s:%zu: %s; simplify the file, or check that it is the right one",
-                        file, mark->line + 1, what);
+    return sl_error_set(error, code,
+                        "%s:%zu: %s; simplify the file, or check that it is the right one", file,
+                        mark->line + 1, what);
 }
 
 bool sl_yaml_within_limits(sl_text text, const char *file, sl_exit code, sl_error *error) {
@@ -38,8 +39,8 @@ bool sl_yaml_within_limits(sl_text text, const char *file, sl_exit code, sl_erro
         }
         anchors += anchor != NULL;
         if (depth > SL_YAML_DEPTH_MAX)
-            ok = refuse(file, &event.start_mark, "more than 64 lists and mappings within each other",
-                        code, error);
+            ok = refuse(file, &event.start_mark,
+                        "more than 64 lists and mappings within each other", code, error);
         else if (anchors > SL_YAML_ANCHORS_MAX)
             ok = refuse(file, &event.start_mark, "more than 1,000 anchors", code, error);
         yaml_event_delete(&event);
