@@ -10,7 +10,9 @@
  * dropped and counted. The last line needs no line end.
  * Quotes (where the dialect has them): a field that begins with " ends with the next " that is not
  * escaped by a backslash or doubled. In it, \" and "" stand for ", \\ for \, and any other
- * backslash for itself. No field holds a line end: an unbalanced quote spoils its own line only.
+ * backslash for itself. No field holds a line end: a quote that is still open at the end of its line
+ * ends the load, since the next line would be read as a record; only where the publisher's data has
+ * stray quotes it is a reject.
  * A quote inside an unquoted field is an ordinary byte. */
 #ifndef SHARDLOAD_DELIMITED_H
 #define SHARDLOAD_DELIMITED_H
@@ -65,6 +67,8 @@ typedef struct sl_column {
 struct sl_dialect {
     char delimiter;
     bool quotes;
+    bool stray_quotes; /* fields are known to begin with quotes that nothing closes: such a line is a
+                          reject. Elsewhere it is taken for a field with line ends in it */
     sl_trim trim;
     bool latin1;
     const char *kind;
@@ -94,9 +98,13 @@ void sl_delimited_plan_destroy(sl_plan *plan); /* NULL is fine */
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
                      const sl_text *names, size_t count, sl_dialect **dialect, sl_error *error);
 
+/* What else to do about a quote that stays open. */
+extern const char sl_delimited_quotes_advice[];
+
 /* Ready-made functions for sl_format. A block's text must be shorter than 4 GiB. */
 void sl_delimited_dialect_destroy(sl_dialect *dialect);
 const char *sl_delimited_record_kind(const sl_dialect *dialect);
+bool sl_delimited_check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room);
 sl_text sl_delimited_header(const sl_dialect *dialect);
 bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,

@@ -57,6 +57,8 @@ typedef struct sl_reject {
     uint32_t line;      /* lines of the block before the record */
     const char *column; /* the column's published name, or NULL when the whole record is at fault */
     char reason[600];   /* in words, for people */
+    bool misread;       /* the lines behind this one would be misread as records: the load must end.
+                           Not counted as a record; parse then returns false */
     sl_text record;     /* without its line end; valid during the call only */
 } sl_reject;
 
@@ -114,6 +116,10 @@ typedef struct sl_format {
      * source) when this is not the format's. */
     bool (*sniff)(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error);
+    /* Looks through the same bytes, once they are recognised, for what would be misread as records:
+     * line ends in quotes, lines that end in CR alone. False with error (SL_EXIT_SOURCE; with line
+     * and byte, without the source's name). May be NULL. */
+    bool (*check_head)(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
     void (*dialect_destroy)(sl_dialect *dialect); /* NULL is fine */
 
     /* What kind of record the dialect holds ("test results", "test items"): sources of different
@@ -125,8 +131,8 @@ typedef struct sl_format {
     /* The bytes of the header line with its line end; length 0 when there is none. */
     sl_text (*header)(const sl_dialect *dialect);
 
-    /* Parses a block. Thread safe. Adds to `counts`. False when the sink said stop: documents
-     * before that point have been counted. */
+    /* Parses a block. Thread safe. Adds to `counts`. False when the sink said stop or a line would
+     * be misread: documents before that point have been counted. */
     bool (*parse)(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                   sl_sink *sink, sl_parse_counts *counts);
 

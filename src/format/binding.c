@@ -337,6 +337,12 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
     return out;
 }
 
+bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_error *error) {
+    sl_lines lines = {d->delimiter, d->quotes && !d->stray_quotes, d->column_count,
+                      sl_delimited_quotes_advice};
+    return sl_lines_check(head, whole, &lines, error);
+}
+
 sl_text sl_delimited_header(const sl_dialect *dialect) {
     return (sl_text){dialect->header, dialect->header_length};
 }

@@ -32,7 +32,7 @@ bool sl_delimited_take_line(sl_parser *parser, sl_record *record) {
         return true;
     case SL_LINE_BAD:
         sl_record_reject(parser, record, &reject);
-        return true;
+        return !reject.misread;
     }
     return true;
 }

@@ -81,6 +81,10 @@ static bool check_table(sl_text head, bool whole, const sl_first_line *first, co
     }
     if (2 * fitting >= lines)
         return true;
+    sl_lines rule = {first->delimiter, first->delimiter != '|' && first->delimiter != '\t',
+                     first->fields, sl_delimited_quotes_advice};
+    if (!sl_lines_check(head, whole, &rule, NULL)) /* a table, whose line ends will be refused */
+        return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "this is not delimited text: `%s` would be a header of %zu columns, but "
                         "only %zu of the next %zu lines have as many fields",
@@ -121,6 +125,7 @@ const sl_format sl_format_delimited = {
     .plan_create = plan_create,
     .plan_destroy = sl_delimited_plan_destroy,
     .sniff = sniff,
+    .check_head = sl_delimited_check_head,
     .dialect_destroy = sl_delimited_dialect_destroy,
     .record_kind = sl_delimited_record_kind,
     .describe = sl_delimited_describe,

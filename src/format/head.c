@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The beginning of a delimited source: its first line, its delimiter, the names in its header. */
+#include <shardload/convert.h>
 #include <shardload/head.h>
 
 #include <stdio.h>
@@ -108,4 +109,119 @@ size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limi
             return count;
         at = end + 1;
     }
+}
+
+/* ---- line ends ---- */
+
+sl_quotes sl_line_quotes(sl_text line, char delimiter, bool escapes, size_t *open) {
+    for (size_t at = 0;; at++) {
+        if (at < line.length && line.bytes[at] == '"') {
+            *open = at++;
+            while (at < line.length) {
+                bool more = at + 1 < line.length;
+                bool pair = more && ((escapes && line.bytes[at] == '\\') ||
+                                     (line.bytes[at] == '"' && line.bytes[at + 1] == '"'));
+                if (line.bytes[at] == '"' && !pair)
+                    break;
+                at += pair ? 2 : 1;
+            }
+            if (at >= line.length)
+                return SL_QUOTES_OPEN;
+            if (++at < line.length && line.bytes[at] != delimiter)
+                return SL_QUOTES_STRANGE;
+        }
+        while (at < line.length && line.bytes[at] != delimiter)
+            at++;
+        if (at >= line.length)
+            return SL_QUOTES_CLOSED;
+    }
+}
+
+bool sl_line_goes_on(sl_text line, char delimiter, size_t *open) {
+    size_t with = 0, without = 0;
+    sl_quotes escaped = sl_line_quotes(line, delimiter, true, &with);
+    sl_quotes plain = sl_line_quotes(line, delimiter, false, &without);
+    *open = escaped == SL_QUOTES_OPEN ? with : without;
+    return escaped != SL_QUOTES_CLOSED && plain != SL_QUOTES_CLOSED &&
+           (escaped == SL_QUOTES_OPEN || plain == SL_QUOTES_OPEN);
+}
+
+static bool is_blank(sl_text text) {
+    while (text.length > 0 && *text.bytes == ' ')
+        text.bytes++, text.length--;
+    return text.length == 0;
+}
+
+/* The first CR of a line, from `at` on, that is not in quotes; or the line's length. */
+static size_t lone_return(sl_text line, size_t at) {
+    for (bool quoted = false; at < line.length; at++) {
+        quoted ^= line.bytes[at] == '"';
+        if (line.bytes[at] == '\r' && !quoted)
+            break;
+    }
+    return at;
+}
+
+/* Is the line several records with CRs between them: the first piece has as many fields as there are
+ * columns, and so has each other one that is not blank? */
+static bool holds_records(sl_text line, const sl_lines *lines) {
+    size_t from = 0;
+    for (size_t at = lone_return(line, 0); from < line.length; at = lone_return(line, from)) {
+        sl_text piece = {line.bytes + from, at - from};
+        if (from == 0 && at == line.length)
+            return false;
+        if ((from == 0 || !is_blank(piece)) &&
+            sl_header_split(piece, lines->delimiter, NULL, 0) != lines->columns)
+            return false;
+        from = at + 1;
+    }
+    return true;
+}
+
+static bool refuse_returns(size_t line, size_t byte, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "line %zu, byte %zu: a carriage return (CR) where no line feed (LF) follows; "
+                        "if it ends a record, convert the file first: tr '\\r' '\\n' < FILE > NEW",
+                        line, byte);
+}
+
+/* The next complete line at *at, without its line end; moves *at behind it. False at the end. */
+static bool next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
+    if (*at >= head.length)
+        return false;
+    const char *begin = head.bytes + *at;
+    const char *end = memchr(begin, '\n', head.length - *at);
+    *line = (sl_text){begin, end ? (size_t)(end - begin) : head.length - *at};
+    *at += line->length + 1;
+    if (line->length > 0 && begin[line->length - 1] == '\r')
+        line->length--;
+    return end || whole;
+}
+
+bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *error) {
+    size_t at = head.length >= 3 && memcmp(head.bytes, byte_order_mark, 3) == 0 ? 3 : 0;
+    sl_text line;
+    for (size_t number = 1, begin = at; next_line(head, whole, &at, &line); number++, begin = at) {
+        size_t open;
+        if (lines->quotes && sl_line_goes_on(line, lines->delimiter, &open)) {
+            char quoted[SL_QUOTED_ROOM];
+            return sl_error_set(error, SL_EXIT_SOURCE, "line %zu, byte %zu: " SL_LINE_GOES_ON "%s",
+                                number, begin + open,
+                                sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
+                                lines->advice);
+        }
+        if (memchr(line.bytes, '\r', line.length) && holds_records(line, lines))
+            return refuse_returns(number, begin + lone_return(line, 0), error);
+    }
+    return true;
+}
+
+bool sl_first_line_end_check(sl_text head, bool whole, sl_error *error) {
+    sl_text line;
+    size_t at = 0;
+    bool complete = next_line(head, whole, &at, &line);
+    if (!complete && line.length == 0)
+        return true;
+    size_t found = lone_return(line, 0);
+    return found == line.length || refuse_returns(1, found, error);
 }

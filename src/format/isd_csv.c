@@ -93,6 +93,10 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
         count =
             length > ROW_BYTES_MAX ? SIZE_MAX : sl_isd_csv_split(line, length, r.cells, r.scratch);
     const column *refused = NULL;
+    size_t open;
+    if (count == SIZE_MAX &&
+        sl_line_quotes((sl_text){line, length}, ',', false, &open) == SL_QUOTES_OPEN)
+        return sl_isd_refuse_open_quote(p, line, length, open);
     if (length > ROW_BYTES_MAX)
         sl_isd_refuse(p, line, length, NULL, "%zu bytes are too many for a row", length);
     else if (count == SIZE_MAX)
@@ -233,6 +237,11 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
+static bool check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error) {
+    sl_lines lines = {',', true, dialect->column_count, ""};
+    return sl_lines_check(head, whole, &lines, error);
+}
+
 static const char *record_kind(const sl_dialect *dialect) {
     (void)dialect;
     return "weather observations";
@@ -254,6 +263,7 @@ const sl_format sl_format_isd_csv = {
     .plan_create = sl_isd_plan_create,
     .plan_destroy = sl_isd_plan_destroy,
     .sniff = sniff,
+    .check_head = check_head,
     .dialect_destroy = dialect_destroy,
     .record_kind = record_kind,
     .describe = describe,

@@ -2,7 +2,9 @@
 /* What ISD and ISD-Lite have in common: records are lines, without a header. */
 #include "isd_plan.h"
 
+#include <shardload/convert.h>
 #include <shardload/document_id.h>
+#include <shardload/head.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,6 +61,18 @@ void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const
     va_end(values);
     parser->counts.rejects++;
     parser->sink->reject(parser->sink, &reject);
+}
+
+bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t length, size_t open) {
+    sl_reject reject = {.offset = offset_of(parser, line),
+                        .line = (uint32_t)(parser->counts.lines - 1),
+                        .record = {line, length},
+                        .misread = true};
+    char quoted[SL_QUOTED_ROOM];
+    snprintf(reject.reason, sizeof reject.reason, SL_LINE_GOES_ON,
+             sl_quoted((sl_text){line + open, length - open}, quoted));
+    parser->sink->reject(parser->sink, &reject);
+    return false;
 }
 
 bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_text line),

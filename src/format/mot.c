@@ -175,6 +175,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     if (!bound)
         return false;
     sl_dialect *d = *dialect;
+    d->stray_quotes = true; /* inch marks; no field of this data holds a line end */
     guess_letter(d, schema, first.line);
     if (d->trim == SL_TRIM_NOTHING && strcmp(d->letter, "A") == 0)
         d->trim = SL_TRIM_END;
@@ -187,6 +188,7 @@ const sl_format sl_format_mot = {
     .plan_create = plan_create,
     .plan_destroy = sl_delimited_plan_destroy,
     .sniff = sniff,
+    .check_head = sl_delimited_check_head,
     .dialect_destroy = sl_delimited_dialect_destroy,
     .record_kind = sl_delimited_record_kind,
     .describe = sl_delimited_describe,

@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 
+const char sl_delimited_quotes_advice[] =
+    ", or, where the quote is data, give a --schema that says `quotes: false`";
+
 static bool is_blank(const char *text, uint32_t start, uint32_t end) {
     while (start < end && text[start] == ' ')
         start++;
@@ -38,6 +41,12 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     if (count < d->column_count || (count > d->column_count && d->spill == SIZE_MAX))
         return bad_count(parser, record, count, reject);
     size_t extra = count - d->column_count;
+    if (extra > 0 && memchr(text + record->start, '\r', record->end - record->start)) {
+        snprintf(reject->reason, sizeof reject->reason,
+                 "too many fields: %zu instead of %zu, and a carriage return (CR) between them: does "
+                 "it end a record?", count, d->column_count);
+        return SL_LINE_BAD;
+    }
     record->repaired = extra > 0;
     uint32_t at = record->start;
     for (size_t f = 0; f < d->column_count; f++) {
@@ -62,6 +71,21 @@ static uint32_t closing_quote(const char *text, uint32_t open, uint32_t end) {
     return end;
 }
 
+/* Does a quoted field of the line go on in the next one? */
+static bool goes_on(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
+    const sl_dialect *d = parser->dialect;
+    sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
+    size_t open;
+    char quoted[SL_QUOTED_ROOM];
+    if (d->stray_quotes || !sl_line_goes_on(line, d->delimiter, &open))
+        return false;
+    reject->misread = true;
+    snprintf(reject->reason, sizeof reject->reason, SL_LINE_GOES_ON "%s",
+             sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
+             sl_delimited_quotes_advice);
+    return true;
+}
+
 static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
@@ -76,6 +100,8 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
             at = after + 1;
             char quoted[SL_QUOTED_ROOM];
             if (after == record->end) {
+                if (goes_on(parser, record, reject))
+                    return SL_LINE_BAD;
                 reject->column = column;
                 snprintf(reject->reason, sizeof reject->reason,
                          "the quote that opens this field is never closed: %s",
@@ -83,6 +109,8 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
                 return SL_LINE_BAD;
             }
             if (at < record->end && text[at] != d->delimiter) {
+                if (goes_on(parser, record, reject))
+                    return SL_LINE_BAD;
                 reject->column = column;
                 snprintf(reject->reason, sizeof reject->reason,
                          "after the quote that closes this field comes %s, not a delimiter",
@@ -279,8 +307,7 @@ void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *rej
     reject->line = record->line;
     reject->record =
         (sl_text){parser->block->text.bytes + record->start, record->end - record->start};
-    parser->counts.records++;
-    parser->counts.rejects++;
+    parser->counts.rejects += !reject->misread;
     parser->sink->reject(parser->sink, reject);
 }
 

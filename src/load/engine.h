@@ -302,6 +302,15 @@ static inline bool sl_load_made_up(const sl_load *load) {
     return sl_source_set_at(load->set, 0)->kind == SL_SOURCE_MADE_UP;
 }
 
+/* misread.c; errors are of class SL_EXIT_SOURCE. */
+
+/* Are the line ends of a source of any format those that are read? The error does not name it. */
+bool sl_misread_check_text(sl_text head, bool whole, sl_error *error);
+/* Sets the error for a reject of which the parser says that what follows would be misread. Returns
+ * false. Any thread. */
+bool sl_misread_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,
+                      sl_error *error);
+
 /* members.c: how the text of a block is written; *dialect NULL when it is none of the load's. Any
  * thread. Valid until sl_sources_done_with, which is called once for each block. */
 bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,

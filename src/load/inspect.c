@@ -22,6 +22,9 @@ typedef struct sl_look {
     uint8_t *bytes; /* `room` of them, and SL_SLACK more */
     size_t room;
     uint64_t bson_bytes;
+    const sl_load *load;
+    const sl_source_block *block;
+    sl_error *error;
 } sl_look;
 
 static void show_documents(sl_look *look, const uint8_t *end) {
@@ -60,7 +63,9 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_look *look = sink->context;
-    if (look->rejects_shown++ >= REJECTS_SHOWN)
+    if (reject->misread)
+        sl_misread_error(look->load, look->block, reject, look->error);
+    if (reject->misread || look->rejects_shown++ >= REJECTS_SHOWN)
         return;
     char record[200];
     sl_text_printable(reject->record, record, sizeof record);
@@ -72,6 +77,8 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
 static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
                             const sl_look *look, size_t sample_bytes, uint64_t sample_stored) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    if (counts->records == 0)
+        sl_print("  no records in its first block\n");
     if (counts->documents == 0 || sample_bytes == 0)
         return;
     double per_document = (double)look->bson_bytes / (double)counts->documents;
@@ -165,8 +172,13 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
                      .id_base = sl_document_id(source->number, block.offset) &
                                 ~(int64_t)(SL_BLOCK_BYTES - 1)};
     sl_parse_counts counts = {0};
+    look->load = load;
+    look->block = &block;
+    look->error = error;
     source->format->parse(sl_sources_plan_of(load, source), source->dialect, &view, &sink, &counts);
     on_full(&sink, 0);
+    if (error->code)
+        return false;
     if (look->rejects_shown > REJECTS_SHOWN)
         sl_print("  ... and %u more rejects in the first block\n",
                  look->rejects_shown - REJECTS_SHOWN);

@@ -44,6 +44,8 @@ typedef struct measuring {
     uint8_t *bytes;
     size_t room;
     uint64_t bson_bytes;
+    const sl_source_block *block; /* at hand */
+    sl_error misread;
     sample *samples; /* of the source at hand; BLOCKS_MOST */
 } measuring;
 
@@ -80,8 +82,9 @@ static bool on_full(sl_sink *sink, size_t need) {
 }
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
-    (void)sink;
-    (void)reject;
+    measuring *m = sink->context;
+    if (reject->misread)
+        sl_misread_error(m->load, m->block, reject, &m->misread);
 }
 
 static bool measure_block(measuring *m, const sl_source_block *block, sample *into,
@@ -98,14 +101,19 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
         return true;
     }
     m->bson_bytes = 0;
+    m->block = block;
     sl_sink sink = {.cursor = m->bytes, .limit = m->bytes + m->room, .documents_limit = UINT32_MAX,
                     .full = on_full, .reject = on_reject, .context = m};
     sl_block view = {.text = block->text, .offset = block->offset,
                      .id_base = sl_document_id(source->number, block->offset) &
                                 ~(int64_t)(SL_BLOCK_BYTES - 1)};
     if (!source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &sink, &counts) ||
-        !on_full(&sink, 0))
-        return sl_error_memory(error, "looking at the sources");
+        !on_full(&sink, 0)) {
+        if (!m->misread.code)
+            return sl_error_memory(error, "looking at the sources");
+        *error = m->misread;
+        return false;
+    }
     sl_sources_done_with(load, block);
     into->figures[RECORDS] = (double)counts.records;
     into->figures[DOCUMENTS] = (double)counts.documents;

@@ -27,7 +27,7 @@ typedef struct sl_member {
 /* Sniffs an entry by its first block. It is not loaded when it is not of the source's format or holds
  * another kind of record. */
 static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_block *block,
-                  sl_dialect **result) {
+                  sl_dialect **result, sl_error *error) {
     const sl_format *format = source->format;
     sl_error why = {0};
     sl_dialect *dialect = NULL;
@@ -35,10 +35,15 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     bool whole = head.length <= SL_SNIFF_BYTES;
     if (!whole)
         head.length = SL_SNIFF_BYTES;
+    const char *path = sl_source_set_at(load->set, block->source)->shown;
+    if (!sl_misread_check_text(head, whole, error))
+        return sl_error_prefix(error, "%s: %s", path, block->member);
     if (!format->sniff(sl_sources_plan_of(load, source), block->member, head, whole, &dialect,
                        &why)) {
-        if (why.code != SL_EXIT_SOURCE) /* no memory: that says nothing of the member */
+        if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the member */
+            *error = why;
             return false;
+        }
         sl_others_add(load, block->source, block->member, why.message);
     } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
         char reason[200];
@@ -47,6 +52,10 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
         sl_others_add(load, block->source, block->member, reason);
         format->dialect_destroy(dialect);
         dialect = NULL;
+    }
+    if (dialect && format->check_head && !format->check_head(dialect, head, whole, error)) {
+        format->dialect_destroy(dialect);
+        return sl_error_prefix(error, "%s: %s", path, block->member);
     }
     *result = dialect;
     return true;
@@ -69,13 +78,15 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
     const sl_member *known;
     if (block->member_start) {
         sl_member *made = calloc(1, sizeof *made);
-        if (!made || !sniff(load, source, block, &made->dialect)) {
+        if (!made)
+            sl_error_memory(error, "reading an archive");
+        if (!made || !sniff(load, source, block, &made->dialect, error)) {
             free(made);
             pthread_mutex_lock(&load->members_lock);
             load->members_failed = true; /* nobody must wait for this member any more */
             pthread_cond_broadcast(&load->members_known);
             pthread_mutex_unlock(&load->members_lock);
-            return sl_error_memory(error, "reading an archive");
+            return false;
         }
         made->number = block->member_number;
         made->first = block->sequence;
@@ -92,8 +103,8 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
             pthread_cond_wait(&load->members_known, &load->members_lock);
         pthread_mutex_unlock(&load->members_lock);
     }
-    if (!known)
-        return sl_error_memory(error, "reading an archive");
+    if (!known) /* the thread that failed reports why */
+        return false;
     *dialect = known->dialect;
     return true;
 }

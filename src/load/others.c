@@ -47,7 +47,7 @@ void sl_others_add(sl_load *load, size_t source, const char *entry, const char *
     uint64_t number = ++others->count;
     keep(others, source, entry, reason);
     pthread_mutex_unlock(&others->lock);
-    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: not loaded: %s",
+    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: not loaded: " SL_LINES,
            sl_source_set_at(load->set, source)->shown, entry ? ": " : "", entry ? entry : "",
            reason);
     if (number == SHOWN_MAX)
@@ -67,7 +67,7 @@ bool sl_others_check(sl_load *load, sl_error *error) {
                                  one->entry ? ": " : "", one->entry ? one->entry : "");
     }
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%llu file%s or archive entr%s not loaded:%s%s\n--skip-other accepts that; "
+                        "%llu file%s or archive entr%s not loaded:" SL_LINES SL_LINES "\n--skip-other accepts that; "
                         "--include picks files, or entries of the archives named, by name",
                         (unsigned long long)others->count, others->count == 1 ? "" : "s",
                         others->count == 1 ? "y is" : "ies are", list,

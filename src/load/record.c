@@ -353,6 +353,8 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
             record_shards(load);
         sl_run_record_log_phases(load->record);
     }
+    if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load))
+        sl_log_warning("no records: the sources hold nothing but headers and blank lines");
     if (began && !holds) {
         sl_log_error("the account does not add up: %llu records were read, but they are not all "
                      "inserted, already there, rejected or counted as not acknowledged; do not trust "

@@ -45,6 +45,10 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
+    if (!sl_misread_check_text(text, whole, error)) {
+        *damaged = true;
+        return sl_error_prefix(error, "%s", path);
+    }
     char reasons[900] = "";
     size_t used = 0;
     bool any = strcmp(load->config->format, "auto") == 0;
@@ -58,7 +62,10 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
         sl_error why = {0};
         if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
-            return true;
+            *damaged = true; /* what is recognised is never left out */
+            return !format->check_head ||
+                   format->check_head(source->dialect, text, whole, error) ||
+                   sl_error_prefix(error, "%s", path);
         }
         if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the source */
             *error = why;

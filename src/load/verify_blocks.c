@@ -94,7 +94,9 @@ static bool on_full(sl_sink *sink, size_t need) {
 }
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
-    (void)sink, (void)reject; /* counted; the load has told of it */
+    sl_checker *checker = sink->context;
+    if (reject->misread) /* others are counted; the load has reported them */
+        sl_misread_error(checker->load, checker->block, reject, &checker->error);
 }
 
 static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {

@@ -74,7 +74,9 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_worker *worker = sink->context;
-    if (!sl_reject_list_add(&worker->account->rejects, reject))
+    if (reject->misread)
+        sl_misread_error(worker->load, worker->block, reject, &worker->error);
+    else if (!sl_reject_list_add(&worker->account->rejects, reject))
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
@@ -105,6 +107,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block, const s
     if (!account)
         return false;
     worker->account = account;
+    worker->block = block;
     bool ok = true;
     if (dialect && block->text.length > 0) {
         worker->target = target_of(worker, account->first_id);

@@ -25,6 +25,7 @@ typedef struct sl_worker {
     sl_sink sink;
     sl_batch *target; /* what it is parsed into: the batch of its shard, or the scratch */
     sl_block_account *account;
+    const sl_source_block *block;
     int64_t stage_since;
 } sl_worker;
 

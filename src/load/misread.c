@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that would be misread as records: line ends within quotes, lines that end in CR alone. It ends
+ * a load, an inspection or a verification: before anything is sent where the head of a source shows
+ * it, and else when it is met. */
+#include "engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <shardload/head.h>
+
+#define COUNTED_BYTES_MAX ((uint64_t)1 << 30) /* so far a line number is worth reading for */
+
+bool sl_misread_check_text(sl_text head, bool whole, sl_error *error) {
+    return sl_first_line_end_check(head, whole, error);
+}
+
+/* Line ends in the first `bytes` of a plain file; false when it cannot be read as far. */
+static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
+    char buffer[65536];
+    FILE *file = fopen(path, "r");
+    *lines = 0;
+    while (file && bytes > 0) {
+        size_t got = fread(buffer, 1, bytes < sizeof buffer ? bytes : sizeof buffer, file);
+        for (const char *at = buffer; got > 0 && (at = memchr(at, '\n', (size_t)(buffer + got - at)));
+             at++)
+            ++*lines;
+        if (got == 0)
+            break;
+        bytes -= got;
+    }
+    if (file)
+        fclose(file);
+    return file && bytes == 0;
+}
+
+bool sl_misread_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,
+                      sl_error *error) {
+    const sl_source *source = sl_source_set_at(load->set, block->source);
+    char line[40] = "";
+    uint64_t before = 0;
+    bool known = block->sequence == 0 || block->member_start ||
+                 (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
+                  count_lines(source->path, block->offset, &before));
+    if (known)
+        snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
+                        block->member ? ": " : "", block->member ? block->member : "", line,
+                        reject->offset, reject->reason);
+}

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Line ends that would be misread: in quotes (which are not read yet), and CR alone. Such a file is
+refused, wherever the line end is; a line behind it that looks like a good record must never be
+loaded with exit 0."""
+import gzip
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+MIB = 1 << 20
+HEADER = "a,b,c\n"
+# The second line is a good record by itself.
+SPLIT = '1,"x\n7,8,9\ny",2\n'
+ISD_HEADER = "STATION,DATE,WND,TMP,NAME\n"
+
+
+class LineEndCase(support.Case):
+    def refused(self, *words, code=support.EXIT_SOURCE, **more):
+        outcome = self.shardload(*words, code=code, limit=60, **more)
+        return outcome.err
+
+    def load(self, path, *more, **other):
+        return self.refused("load", "--sink", "null", "--progress", "none", *more, path, **other)
+
+
+class QuotedLineEnds(LineEndCase):
+    def test_in_the_head_nothing_is_sent(self):
+        path = self.file("q.csv", HEADER + "1,2,3\n" + SPLIT + "4,5,6\n")
+        dump = self.scratch / "dump.bson"
+        err = self.refused("load", "--sink", f"bson:{dump}", "--progress", "none", path)
+        self.assertRegex(err, r"q\.csv: line 3, byte 14: a quoted field is still open")
+        self.assertIn("quotes: false", err)
+        self.assertFalse(dump.exists() and dump.read_bytes())
+        self.assertIn("line 3, byte 14", self.refused("inspect", path))
+
+    def test_every_kind_of_source_and_place(self):
+        """Plain, compressed, piped, in an archive and in a folder; in the header, and at once."""
+        text = HEADER + SPLIT
+        self.load(self.zipped("q.csv.gz", text))
+        self.load("-", stdin=text.encode())
+        for name, content in (("header", 'a,"b\nb",c\n1,2,3\n'), ("all", HEADER + SPLIT * 50),
+                              ("semicolons", text.replace(",", ";")),
+                              ("CRLF", text.replace("\n", "\r\n")),
+                              ("quote alone", 'a,b\n1,"\nx"\n'), ("doubled", 'a,b\n1,"x""\n7,8\n"\n'),
+                              ("escaped", 'a,b\n1,"x\\"\n7,8\n"\n1,2\n1,2\n1,"c\\""\n'),
+                              ("backslash as data", 'a,b,c\n"c:\\","x\n7,8,9\n"\n'),
+                              ("end of text", 'a,b\n1,"x')):
+            with self.subTest(name):
+                folder = self.scratch / name
+                folder.mkdir()
+                (folder / "q.csv").write_text(content, newline="")
+                self.assertIn("still open", self.load(folder / "q.csv"))
+                self.assertIn("still open", self.load(folder))
+
+    def test_isd_tables(self):
+        row = '01001099999,2016-01-01T00:00:00,"010,1,N,0030,1","+0010,1","A\n{}"\n'
+        err = self.load(self.file("i.csv", ISD_HEADER + row.format("B")))
+        self.assertIn("line 2", err)
+
+    def test_at_every_position_around_the_border_of_a_block(self):
+        row = "10,20,30\n"
+        for at in range(-len(SPLIT) - 1, 3):
+            start = MIB + at  # of the record with the quotes
+            rows, rest = divmod(start - len(HEADER), len(row))
+            filler = HEADER + row * (rows - 1) + "1" * rest + row
+            text = filler + SPLIT + row * 200000
+            self.assertEqual(len(filler), start)
+            path = self.file("q.csv", text)
+            for threads in ("1", "4"):
+                with self.subTest(at=at, threads=threads):
+                    err = self.load(path, "-j", threads)
+                    self.assertIn(f"line {rows + 2}, byte {start}: a quoted field", err)
+            with self.subTest(at=at, source="pipe"):
+                self.assertIn(f"byte {start}: a quoted field", self.load("-", stdin=text.encode()))
+
+    def test_in_a_later_block_of_gzip_and_for_inspect(self):
+        row = "10,20,30\n"
+        text = HEADER + row * 300000 + SPLIT + row * 100000
+        packed = self.file("q.csv.gz", gzip.compress(text.encode(), 1))
+        self.assertIn(f"byte {len(HEADER) + 2700000}: a quoted field", self.load(packed))
+        path = self.file("q.csv", HEADER + row * 10000 + SPLIT)
+        self.assertIn("line 10002", self.refused("inspect", path))
+        self.assertIn("line 10002", self.refused("plan", path))
+
+    def test_quotes_that_are_closed_or_data(self):
+        """What was read before is read still."""
+        for name, text, code in (
+                ("closed", 'a,b\n1,"x"\n"2","y""z"\n3,"say \\"hi\\""\n', 0),
+                ("a trailing backslash", 'a,b\n1,2\n3,"c:\\"\n', 1),
+                ("text behind a quote", 'a,b\n1,"A" COUPE\n2,3\n', 1),
+                ("within a field", 'a,b\n1,5" disk\n2,3\n', 0), ("tabs", 'a\tb\n1\t"x\n2\t3\n', 0)):
+            with self.subTest(name):
+                self.load(self.file("q.csv", text), code=code)
+        schema = self.file("s.yaml", "name: s\nquotes: false\ncolumns:\n- {name: a}\n- {name: b}\n")
+        documents, _ = self.dump("--format", "delimited", "--schema", schema,
+                                 self.file("inch.csv", 'a,b\n1,"5 inch\n2,3\n'))
+        self.assertEqual(len(documents), 2)
+
+    def test_mot_data_has_stray_quotes(self):
+        """Which cost their own line, as a reject."""
+        header = support.HEADER.replace("|", ",")
+        row = support.ROW.replace("|", ",")
+        text = "\n".join([header, row.format(id=1), row.format(id=2).replace("FIESTA", '"5'),
+                          row.format(id=3), ""])
+        documents, _ = self.dump("--format", "mot", self.file("m.csv", text), code=1)
+        self.assertEqual(len(documents), 2)
+
+
+class CarriageReturns(LineEndCase):
+    def test_as_line_ends(self):
+        header, row = support.HEADER, support.ROW.format(id=1)
+        lite = "2016 01 01 00    12    34  9999   180    50     8     0     0"
+        for name, text in (("delimited", "a,b\r1,2\r3,4\r"), ("one column", "name\rx\ry\r"),
+                           ("header only, CR", "a,b\r1,2"), ("after LF", "a,b\n1,2\r3,4\r5,6\r"),
+                           ("mixed", "a,b\n1,2\n3,4\r5,6\n7,8\n"), ("CR CR LF", "a,b\r\r\n1,2\r\r\n"),
+                           ("CR CR LF later", "a,b\r\n1,2\r\r\n3,4\r\n"),
+                           ("mot", f"{header}\r{row}\r{row}\r"), ("mot, LF", f"{header}\n{row}\r{row}\n"),
+                           ("isd-lite", f"{lite}\r{lite}\r"),
+                           ("isd", "0099010010999992014010100004+70930-008670FM-12+0009ENJA V0200301N00301"
+                            "00600199001CN0100001N9+00101-00101099991\r" * 3)):
+            with self.subTest(name):
+                folder = self.scratch / name
+                folder.mkdir()
+                (folder / "f.csv").write_text(text, newline="")
+                for words in ([folder / "f.csv"], [folder]):
+                    err = self.load(*words)
+                    self.assertIn("carriage return", err)
+                    self.assertIn("tr '\\r' '\\n'", err)
+                self.refused("inspect", folder / "f.csv")
+
+    def test_extra_pipes_of_a_model_hold_no_record(self):
+        """Behind the head: a record more in the same line is not taken for a long model."""
+        row = support.ROW.format(id=1)
+        text = support.HEADER + "\n" + (row + "\n") * 2000 + row + "\r" + row + "\n"
+        documents, work = self.dump("--format", "mot", self.file("m.txt", text), code=1)
+        self.assertEqual(len(documents), 2000)
+        self.assertIn("carriage return", (work / "rejects.tsv").read_text("utf-8"))
+
+    def test_mixed_line_ends_that_are_read(self):
+        documents, _ = self.dump(self.file("m.csv", "a,b\r\n1,2\n3,4\r\n\n5,x\ry\n7,8"))
+        self.assertEqual(len(documents), 4)
+
+    def test_a_header_alone(self):
+        for text in ("a,b\n", "a,b\r\n", "a,b", "a,b\n\n", support.HEADER + "\n"):
+            with self.subTest(text=text):
+                path = self.file("h.csv", text)
+                self.assertIn("no records", self.load(path, code=0))
+                self.assertIn("no records", self.shardload("inspect", path).out)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
