@@ -338,7 +338,7 @@ static int list(const sl_options *options) {
         sl_suite *suite;
         if (!sl_suite_parse(file->text, file->length, file->name, &suite, &error))
             return fail(&error);
-        sl_print("%s%s\n    %s\n\n", file == sl_embedded_queries ? "" : "\n", suite->name,
+        sl_print(SL_LINES "%s\n    %s\n\n", file == sl_embedded_queries ? "" : "\n", suite->name,
                  suite->description ? suite->description : "");
         for (size_t i = 0; i < suite->count; i++)
             sl_print("  %s\n    %s\n", suite->queries[i].name,

@@ -125,7 +125,7 @@ bool sl_table_print(const sl_table *table, FILE *out, unsigned indent) {
         print_cell(out, table, i, table->columns[i].title);
     sl_print_to(out, "%*s", (int)indent, "");
     for (size_t i = 0; i < table->column_count; i++)
-        sl_print_to(out, "%.*s%s", (int)table->columns[i].width, rule,
+        sl_print_to(out, "%.*s" SL_LINES, (int)table->columns[i].width, rule,
                     i + 1 == table->column_count ? "\n" : "  ");
     for (size_t i = 0; i < table->cell_count; i++) {
         if (i % table->column_count == 0)

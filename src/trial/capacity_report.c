@@ -144,7 +144,7 @@ static void print_missing(const sl_capacity_model *model, const sl_capacity_resu
     const char *names[SL_CAPACITY_MISSING_MAX];
     size_t count = sl_capacity_missing(model, result, names);
     for (size_t i = 0; i < count; i++)
-        sl_print_to(out, "%s%s%s", i > 0 ? "; " : "  not in the model: ", names[i],
+        sl_print_to(out, "%s%s" SL_LINES, i > 0 ? "; " : "  not in the model: ", names[i],
                     i + 1 == count ? "\n" : "");
 }
 

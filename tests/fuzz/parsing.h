@@ -31,6 +31,7 @@ typedef struct outcome {
     uint64_t documents_hash;
     uint64_t rejects;
     uint64_t lines_before; /* the present block */
+    bool misread;          /* the last of them ended the parsing */
     bool exact;            /* one document at a time, in as much room as was asked for */
     uint8_t *batch;
 } outcome;
@@ -87,7 +88,8 @@ static inline bool take(sl_sink *sink, size_t need) {
 static inline void refuse(sl_sink *sink, const sl_reject *reject) {
     outcome *o = sink->context;
     uint64_t line = o->lines_before + reject->line;
-    o->rejects++;
+    o->rejects += !reject->misread;
+    o->misread = reject->misread;
     require(reject->reason[0] != '\0', "a reject has a reason");
     require(memchr(reject->reason, '\0', sizeof reject->reason) != NULL, "a reason ends");
     mix(&o->hash, reject->reason, strlen(reject->reason));
@@ -120,8 +122,11 @@ static inline uint64_t parse_cut(const sl_format *format, const sl_plan *plan,
         memset(copy + (end - at), every ? '"' : '9', SL_SLACK); /* what is there must not matter */
         sl_block block = {{copy, end - at}, at, sl_document_id(1, 0)};
         o.lines_before = counts.lines;
-        require(format->parse(plan, dialect, &block, &sink, &counts), "nobody said stop");
+        require(format->parse(plan, dialect, &block, &sink, &counts) == !o.misread,
+                "only a line that would be misread stops the parser");
         free(copy);
+        if (o.misread)
+            break;
     }
     take(&sink, 0);
     free(o.batch);

@@ -40,6 +40,7 @@ typedef struct parsed {
     size_t reject_count;
     sl_parse_counts counts;
     bool stopped;
+    bool misread; /* by rejects[reject_count], which is not counted */
     uint32_t stop_after; /* documents; 0 never stops */
     char json[4096];
 } parsed;
@@ -70,7 +71,10 @@ static bool keep_documents(sl_sink *sink, size_t need) {
 static void keep_reject(sl_sink *sink, const sl_reject *reject) {
     parsed *p = sink->context;
     assert_true(p->reject_count < KEPT_REJECTS);
-    kept_reject *kept = &p->rejects[p->reject_count++];
+    assert_false(p->misread); /* nothing comes behind that */
+    kept_reject *kept = &p->rejects[p->reject_count];
+    p->misread = reject->misread;
+    p->reject_count += !reject->misread;
     kept->offset = reject->offset;
     kept->line = reject->line;
     snprintf(kept->column, sizeof kept->column, "%s", reject->column ? reject->column : "");
