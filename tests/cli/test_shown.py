@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control characters, marks of text direction and line ends out of names, data and configuration
+never reach a terminal, the log or a report raw. One test for each kind of text that is printed."""
+import io
+import json
+import os
+import pathlib
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+from shown import ACTING, FORGED, HOSTILE, ShownCase  # noqa: E402
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+QUOTED = json.dumps(HOSTILE)  # for YAML and JSON
+
+
+class Shown(ShownCase, support.Case):
+    def load(self, *words, **more):
+        number = next(self._counter)
+        return self.show("load", "--sink", "null", "--work-dir", self.scratch / f"work-{number}",
+                         "--progress", "plain", "--html", self.scratch / f"w{number}-page.html",
+                         *words, **more)
+
+    # Names
+
+    def test_names_of_files_and_folders(self):
+        folder = self.scratch / HOSTILE.replace("/", "")
+        folder.mkdir()
+        path = folder / (HOSTILE + ".csv")
+        path.write_text("a,b\n1,2\n3\n")
+        self.load(path)
+        self.load(folder)
+        self.load(path, path)
+        self.show("inspect", path)
+        self.show("plan", path)
+        (folder / "binary").write_bytes(b"\x00\x01" + ACTING.encode() + b"\n")
+        self.load(folder)
+        for words in (["load", "--sink", "null"], ["inspect"], ["report"], ["plan"]):
+            self.show(*words, HOSTILE)
+
+    def test_names_of_archive_entries(self):
+        path = self.scratch / "a.tar"
+        with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+            for name, text in ((HOSTILE + "1.csv", "a,b\n1,2\n3\n"), (HOSTILE + "2.txt", "\x00?")):
+                entry = tarfile.TarInfo(name)
+                entry.size = len(text)
+                archive.addfile(entry, io.BytesIO(text.encode()))
+        self.load(path)
+        self.show("inspect", path, expect=False)
+
+    def test_headers_and_fields(self):
+        header = f"a{ACTING.replace(chr(13), '')},b\n"
+        path = self.file("f.csv", header + f"1,2\n3\n4,x{ACTING.replace(chr(13), '')}\n")
+        self.load(path, expect=False)
+        self.show("inspect", path)
+        self.show("inspect", self.file("g.csv", ACTING.replace(chr(13), "") + "\nx\n"))
+        schema = self.file("s.yaml", f"name: s\ncolumns:\n- {{name: {QUOTED}, type: int}}\n- {{name: b}}\n")
+        self.load("--format", "delimited", "--schema", schema,
+                  self.file("t.csv", f"1,2\n{ACTING.replace(chr(13), '')},3\n"))
+        self.load("--format", "mot", self.file(
+            "m.txt", support.HEADER + "\n" + support.ROW.format(id="\x1b[2J\u202e") + "\n"))
+        self.load(self.file("q.csv", f'a,b\n1,"\x1b[2J\u202e\n2,3\n'))
+
+    # Configuration
+
+    def test_schemas(self):
+        good = self.file("f.csv", "a,b\n1,2\n")
+        for text in (f"name: {QUOTED}\ncolumns:\n- {{name: a}}\n- {{name: {QUOTED}, required: true}}\n",
+                     f"{QUOTED}: 1\n", f"name: s\nkind: {QUOTED}\ncolumns: {QUOTED}\n",
+                     f"name: s\ncolumns:\n- {{name: a, type: {QUOTED}}}\n", HOSTILE,
+                     f"name: s\ndelimiter: {QUOTED}\ncolumns: []\n"):
+            self.load("--format", "delimited", "--schema", self.file("s.yaml", text), good,
+                      expect=text is not HOSTILE)
+        self.load("--format", "delimited", "--schema", self.scratch / HOSTILE, good)
+        kind = f"name: s\nkind: {QUOTED}\ncolumns: [{{name: a}}, {{name: b}}]\n"
+        self.load("--format", "delimited", "--schema", self.file("k.yaml", kind), good)
+        self.load("--format", "isd", "--schema", self.file("n.yaml", f"{QUOTED}: {QUOTED}\n"), good)
+
+    def test_options_and_configuration_files(self):
+        good = self.file("f.csv", "a,b\n1,2\n")
+        for words in (["--" + HOSTILE], ["--threads", HOSTILE], ["--db", HOSTILE], ["--index", HOSTILE],
+                      ["--format", HOSTILE], ["--include", HOSTILE], ["--config", HOSTILE],
+                      ["--max-rejects", HOSTILE], ["--shard-key", json.dumps({HOSTILE: 2})]):
+            self.load(*words, good, expect=words[0] != "--include")
+        for text in (f"{QUOTED}: 1\n", f"threads: {QUOTED}\n", f"include: {{{QUOTED}: 1}}\n"):
+            self.load("--config", self.file("c.yaml", text), good, expect="include" not in text)
+        self.show(HOSTILE)
+        self.load(good, environment=support.clean_environment(SHARDLOAD_THREADS=HOSTILE))
+
+    def test_capacity_models(self):
+        for text in (f"{QUOTED}: 1\n", f"title: {QUOTED}\nabout: {QUOTED}\nvalues: {{{QUOTED}: 1}}\n",
+                     f"values: {{documents: {QUOTED}}}\n"):
+            self.show("plan", "--model", self.file("m.yaml", text), expect=text[0] == "t")
+        self.show("plan", "--model", self.scratch / HOSTILE)
+        self.show("plan", "--model", HOSTILE)
+        base = (TREE / "models/isd-one-server.yaml").read_text()
+        title = [line for line in base.splitlines() if line.startswith("title:")][0]
+        self.show("plan", "--model", self.file("t.yaml", base.replace(title, f"title: {QUOTED}")))
+
+    def test_suites(self):
+        suite = "name: {0}\ndescription: {0}\nqueries:\n- name: {0}\n  description: {0}\n  pipeline: |\n    [{1}]\n"
+        words = ["run", "--uri", "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100", "-d", "x",
+                 "-c", "y"]
+        for text in (suite.format(QUOTED, ""), suite.format(QUOTED, QUOTED), f"{QUOTED}: 1\n", HOSTILE,
+                     f"name: s\nqueries:\n- {{name: q, {QUOTED}: 1}}\n",
+                     f"name: s\nqueries:\n- name: q\n  pipeline: |\n    [\x41{ACTING[:4]}]\n"):
+            self.show(*words, self.file("s.yaml", text), program="shardquery", expect=False)
+        self.show(*words, self.scratch / HOSTILE, program="shardquery")
+        self.show(HOSTILE, program="shardquery")
+
+    # Records of earlier runs
+
+    def test_reports_of_doctored_records(self):
+        good = self.file("f.csv", "a,b\n1,2\n3\n")
+        self.shardload("load", "--sink", "null", "--work-dir", "w", good, code=1)
+
+        def doctored(value):
+            if isinstance(value, dict):
+                return {key: doctored(one) for key, one in value.items()}
+            if isinstance(value, list):
+                return [doctored(one) for one in value]
+            return value + HOSTILE if isinstance(value, str) else value
+
+        record = json.loads((self.scratch / "w/run.json").read_text())
+        keep = {key: record[key] for key in ("program", "command") if key in record}
+        path = self.file("bad.json", json.dumps(doctored(record) | keep))
+        self.show("report", path)
+        self.show("report", path, path)
+        self.show("report", "--html", "-", path)
+        self.show("report", "--html", self.scratch / "page.html", path)
+        self.show("plan", "--from", path, good, expect=False)
+        self.show("compare", path, path, program="shardquery", expect=False)
+        timing = {"suite": HOSTILE, "name": HOSTILE, "pipeline": [], "timingsMs": [1.0, 2.0, 3.0, 4.0]}
+        path = self.file("q.json", json.dumps({"program": "shardquery", "queries": [timing]}))
+        self.show("compare", path, path, program="shardquery")
+
+
+class Forged(support.Case):
+    def test_a_line_of_a_log_is_one_line(self):
+        path = self.scratch / ("x\n2026-01-01T00:00:00.000Z info " + FORGED + ".csv")
+        path.write_text("a,b\n1,2\n3\n")
+        self.shardload("load", "--sink", "null", "--work-dir", "w", path, code=1)
+        for line in (self.scratch / "w/shardload.log").read_text().splitlines():
+            self.assertNotRegex(line, "^2026-01-01T00:00:00.000Z info " + FORGED)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes from a server is shown as harmlessly as what comes from files: names of collections,
+indexes, fields and sources in the registry, and the server's own messages."""
+import json
+import os
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
+import proxy  # noqa: E402
+import support  # noqa: E402
+from shown import HOSTILE, ShownCase  # noqa: E402
+from support import bson  # noqa: E402
+
+QUOTED = json.dumps(HOSTILE)
+
+
+class Denying(proxy.Proxy):
+    """Answers one command with an error of its own words."""
+
+    def __init__(self, target, name, code=13):
+        self.name, self.code, self.asked = name, code, set()
+        super().__init__(target)
+        self.change = self.deny
+
+    def action_for(self, message):
+        if proxy.command_of(message)[0] == self.name:
+            self.asked.add(struct.unpack_from("<i", message, 4)[0])
+        return super().action_for(message)
+
+    def deny(self, message):
+        if struct.unpack_from("<i", message, 8)[0] not in self.asked:
+            return message
+        answer = bson.encode({"ok": 0.0, "code": self.code, "errmsg": HOSTILE})
+        return struct.pack("<i", 21 + len(answer)) + message[4:21] + answer
+
+
+class Shown(ShownCase, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def words(self, *more, collection="t"):
+        work = self.scratch / f"work-{next(self._counter)}"
+        return ["load", *self.target(collection), "--work-dir", work, "--progress", "plain", *more]
+
+    def source(self, name="f.csv", text="a,b\n1,2\n3,4\n"):
+        return self.file(name, text)
+
+    def test_names_of_collections_and_indexes(self):
+        path = self.source()
+        self.show(*self.words("--index", json.dumps({HOSTILE.replace("\x00", ""): 1}), path,
+                              collection=HOSTILE), codes=(0,))
+        self.show(*self.words(path, collection=HOSTILE), codes=(3,))  # loaded before
+        for words in (["plan", *self.target(HOSTILE), path],
+                      ["verify", *self.target(HOSTILE), "--content", path]):
+            self.show(*words)
+        self.database[HOSTILE].delete_one({})
+        self.show("verify", *self.target(HOSTILE), "--content", "--work-dir", self.scratch / "v", path)
+
+    def test_names_in_the_registry(self):
+        path = self.source(HOSTILE + ".csv")
+        self.show(*self.words(path), codes=(0,))
+        self.show(*self.words(path), codes=(3,))
+        self.database["t"].drop()
+        self.show(*self.words(path), codes=(3,))
+        self.show("verify", *self.target(), self.source(HOSTILE + "2.csv", "a,b\n9,9\n"))
+
+    def test_rejects_of_the_server(self):
+        self.database["t"].create_index("a", name=HOSTILE, unique=True)
+        text = "a,b\n" + f"x\x1b[2J\u202e,1\nx\x1b[2J\u202e,2\n"
+        self.show(*self.words(self.source(text=text)), codes=(1,))
+        self.database.create_collection("v", validator={HOSTILE: {"$exists": True}})
+        self.show(*self.words(self.source(HOSTILE + ".csv"), collection="v"))
+
+    def test_messages_of_the_server(self):
+        port = int(self.uri.split("//")[1].split("/")[0].split(":")[1])
+        for name in ("listCollections", "create", "insert", "find", "aggregate", "buildInfo"):
+            with self.subTest(name):
+                server = Denying((support.HOST, port), name)
+                self.addCleanup(server.close)
+                words = ["--uri", f"mongodb://{support.HOST}:{server.port}/", "-d", self.database_name,
+                         "-c", f"m{name}"]
+                self.show("load", *words, "--work-dir", self.scratch / f"m-{name}", "--index",
+                          '{"a": 1}', "--retry-for", "1s", self.source(), expect=False)
+                suite = self.file("s.yaml", f"name: {QUOTED}\nqueries:\n- name: {QUOTED}\n  pipeline: |\n    []\n")
+                self.show("run", *words, suite, program="shardquery", expect=False)
+        self.assertGreater(self.shown, 3)
+
+    def test_queries(self):
+        self.database["t"].insert_many([{"_id": i, "k" + HOSTILE: HOSTILE} for i in range(3)])
+        self.database["t"].create_index("k" + HOSTILE, name=HOSTILE)
+        stages = json.dumps([{"$match": {"k" + HOSTILE: HOSTILE}}])
+        suite = self.file("s.yaml", f"name: {QUOTED}\nqueries:\n- name: {QUOTED}\n  description: {QUOTED}\n"
+                                    f"  pipeline: |\n    {stages}\n")
+        answers = self.file("answers.json", json.dumps({"answers": {HOSTILE: [{"x" + HOSTILE: 1}]}}))
+        report = self.scratch / "q.json"
+        for more in ([], ["--explain"], ["--answers", answers], ["--report", report]):
+            self.show("run", *self.target(), *more, suite, program="shardquery")
+        self.show("compare", report, report, program="shardquery")
+        broken = self.file("b.yaml", f"name: b\nqueries:\n- name: b\n  pipeline: |\n    "
+                                     f"[{{{json.dumps('$' + HOSTILE)}: 1}}]\n")
+        self.show("run", *self.target(), broken, program="shardquery")
+
+
+class Sharded(Shown):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def test_names_of_collections_and_indexes(self):
+        self.show(*self.words("--shard-key", '{"_id": 1}', self.source(), collection=HOSTILE))
+
+    def test_messages_of_the_server(self):
+        self.skipTest("one server is enough")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
