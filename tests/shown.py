@@ -30,7 +30,7 @@ class ShownCase:
 
     def look(self, text, where, tabs=False):
         self.assertIsNone(wrong_with(text, where, tabs))
-        self.shown += "\\x1b" in text or "\\u001b" in text
+        self.shown += any(mark in text for mark in ("\\x1b", "\\u001b", "\\xe2\\x80\\xae"))
 
     def show(self, *words, program="shardload", codes=(0, 1, 2, 3, 4, 5), expect=True, **more):
         """Runs it; `expect`: hostile text is there, made harmless."""

@@ -45,6 +45,10 @@ bool sl_line_goes_on(sl_text line, char delimiter, size_t *open);
     "a quoted field is still open at the end of its line: %s; line ends within quotes cannot be "  \
     "read: replace them in the file first"
 
+/* Is the line several records with CRs between them: has its first piece as many fields as there are
+ * columns, and each other piece that is not blank as well? */
+bool sl_line_holds_records(sl_text line, char delimiter, size_t columns);
+
 /* What a check of lines needs of the dialect. */
 typedef struct sl_lines {
     char delimiter;

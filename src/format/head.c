@@ -162,16 +162,14 @@ static size_t lone_return(sl_text line, size_t at) {
     return at;
 }
 
-/* Is the line several records with CRs between them: the first piece has as many fields as there are
- * columns, and so has each other one that is not blank? */
-static bool holds_records(sl_text line, const sl_lines *lines) {
+bool sl_line_holds_records(sl_text line, char delimiter, size_t columns) {
     size_t from = 0;
     for (size_t at = lone_return(line, 0); from < line.length; at = lone_return(line, from)) {
         sl_text piece = {line.bytes + from, at - from};
         if (from == 0 && at == line.length)
             return false;
         if ((from == 0 || !is_blank(piece)) &&
-            sl_header_split(piece, lines->delimiter, NULL, 0) != lines->columns)
+            sl_header_split(piece, delimiter, NULL, 0) != columns)
             return false;
         from = at + 1;
     }
@@ -210,14 +208,14 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
                                 sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
                                 lines->advice);
         }
-        if (memchr(line.bytes, '\r', line.length) && holds_records(line, lines))
+        if (memchr(line.bytes, '\r', line.length) && sl_line_holds_records(line, lines->delimiter, lines->columns))
             return refuse_returns(number, begin + lone_return(line, 0), error);
     }
     return true;
 }
 
 bool sl_first_line_end_check(sl_text head, bool whole, sl_error *error) {
-    sl_text line;
+    sl_text line = {head.bytes, 0};
     size_t at = 0;
     bool complete = next_line(head, whole, &at, &line);
     if (!complete && line.length == 0)

@@ -41,10 +41,11 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     if (count < d->column_count || (count > d->column_count && d->spill == SIZE_MAX))
         return bad_count(parser, record, count, reject);
     size_t extra = count - d->column_count;
-    if (extra > 0 && memchr(text + record->start, '\r', record->end - record->start)) {
+    sl_text line = {text + record->start, record->end - record->start};
+    if (extra > 0 && memchr(line.bytes, '\r', line.length) &&
+        sl_line_holds_records(line, d->delimiter, d->column_count)) {
         snprintf(reject->reason, sizeof reject->reason,
-                 "too many fields: %zu instead of %zu, and a carriage return (CR) between them: does "
-                 "it end a record?", count, d->column_count);
+                 "several records in a line, with carriage returns (CR) between them");
         return SL_LINE_BAD;
     }
     record->repaired = extra > 0;

@@ -136,7 +136,7 @@ class CarriageReturns(LineEndCase):
         text = support.HEADER + "\n" + (row + "\n") * 2000 + row + "\r" + row + "\n"
         documents, work = self.dump("--format", "mot", self.file("m.txt", text), code=1)
         self.assertEqual(len(documents), 2000)
-        self.assertIn("carriage return", (work / "rejects.tsv").read_text("utf-8"))
+        self.assertIn("carriage returns", (work / "rejects.tsv").read_text("utf-8"))
 
     def test_mixed_line_ends_that_are_read(self):
         documents, _ = self.dump(self.file("m.csv", "a,b\r\n1,2\n3,4\r\n\n5,x\ry\n7,8"))

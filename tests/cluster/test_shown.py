@@ -76,13 +76,13 @@ class Shown(ShownCase, support.ClusterCase):
         port = int(self.uri.split("//")[1].split("/")[0].split(":")[1])
         for name in ("listCollections", "create", "insert", "find", "aggregate", "buildInfo"):
             with self.subTest(name):
-                server = Denying((support.HOST, port), name)
+                server = Denying(port, name)
                 self.addCleanup(server.close)
                 words = ["--uri", f"mongodb://{support.HOST}:{server.port}/", "-d", self.database_name,
                          "-c", f"m{name}"]
                 self.show("load", *words, "--work-dir", self.scratch / f"m-{name}", "--index",
-                          '{"a": 1}', "--retry-for", "1s", self.source(), expect=False)
-                suite = self.file("s.yaml", f"name: {QUOTED}\nqueries:\n- name: {QUOTED}\n  pipeline: |\n    []\n")
+                          '{"a": 1}', "--retry-timeout", "1", self.source(), expect=False)
+                suite = self.file("s.yaml", "name: s\nqueries:\n- name: q\n  pipeline: |\n    []\n")
                 self.show("run", *words, suite, program="shardquery", expect=False)
         self.assertGreater(self.shown, 3)
 
@@ -90,9 +90,10 @@ class Shown(ShownCase, support.ClusterCase):
         self.database["t"].insert_many([{"_id": i, "k" + HOSTILE: HOSTILE} for i in range(3)])
         self.database["t"].create_index("k" + HOSTILE, name=HOSTILE)
         stages = json.dumps([{"$match": {"k" + HOSTILE: HOSTILE}}])
-        suite = self.file("s.yaml", f"name: {QUOTED}\nqueries:\n- name: {QUOTED}\n  description: {QUOTED}\n"
+        name = "n\u009b7m\u202e\x7f"  # of one line
+        suite = self.file("s.yaml", f"name: s\nqueries:\n- name: {json.dumps(name)}\n  description: {QUOTED}\n"
                                     f"  pipeline: |\n    {stages}\n")
-        answers = self.file("answers.json", json.dumps({"answers": {HOSTILE: [{"x" + HOSTILE: 1}]}}))
+        answers = self.file("answers.json", json.dumps({"answers": {name: [{"x" + HOSTILE: 1}]}}))
         report = self.scratch / "q.json"
         for more in ([], ["--explain"], ["--answers", answers], ["--report", report]):
             self.show("run", *self.target(), *more, suite, program="shardquery")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A quoted line end that is met in the middle of a load ends it: what was sent stays, the source is not
+registered as loaded, a resumed load meets it again, and a verification says the same."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+ROW = "10,20,30\n"
+TEXT = "a,b,c\n" + ROW * 300000 + '1,"x\n7,8,9\ny",2\n' + ROW * 300000
+FIXED = TEXT.replace("x\n7,8,9\ny", "x 7,8,9 y")
+LINE = "line 300002, byte 2700006: a quoted field is still open"
+
+
+class QuotedLineEnds(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_the_load_fails_as_a_whole(self):
+        path = self.file("q.csv", TEXT)
+        outcome, work = self.load(path, "-j", "2", code=support.EXIT_SOURCE)
+        self.assertIn(LINE, outcome.err)
+        self.assertIn(LINE, (work / "shardload.log").read_text())
+        (entry,) = self.database["t.sources"].find({"_id": {"$type": "string"}}) \
+            if self.database["t.sources"].count_documents({"_id": {"$type": "string"}}) == 1 \
+            else [self.database["t.sources"].find_one({"name": {"$exists": True}})]
+        self.assertNotEqual(entry.get("state"), "loaded", entry)
+        outcome = self.shardload("load", *self.target(), "--work-dir", work, "--resume", path,
+                                 code=support.EXIT_SOURCE)
+        self.assertIn(LINE, outcome.err)
+        outcome = self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
+        self.assertIn(LINE, outcome.err)
+        outcome = self.shardload("plan", *self.target(), path, code=None)
+        self.assertNotIn("loaded before", outcome.text)
+        self.load(self.file("q.csv", FIXED), "--drop")
+        self.assertEqual(self.database["t"].count_documents({}), 600001)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
