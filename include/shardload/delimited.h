@@ -10,10 +10,9 @@
  * dropped and counted. The last line needs no line end.
  * Quotes (where the dialect has them): a field that begins with " ends with the next " that is not
  * escaped by a backslash or doubled. In it, \" and "" stand for ", \\ for \, and any other
- * backslash for itself. No field holds a line end: a quote that is still open at the end of its line
- * ends the load, since the next line would be read as a record; only where the publisher's data has
- * stray quotes it is a reject.
- * A quote inside an unquoted field is an ordinary byte. */
+ * backslash for itself. No field holds a line end: a quote that is still open at the end of its
+ * line ends the load, since the next line would be read as a record; only where the publisher's
+ * data has stray quotes it is a reject. A quote inside an unquoted field is an ordinary byte. */
 #ifndef SHARDLOAD_DELIMITED_H
 #define SHARDLOAD_DELIMITED_H
 
@@ -67,8 +66,8 @@ typedef struct sl_column {
 struct sl_dialect {
     char delimiter;
     bool quotes;
-    bool stray_quotes; /* fields are known to begin with quotes that nothing closes: such a line is a
-                          reject. Elsewhere it is taken for a field with line ends in it */
+    bool stray_quotes; /* fields are known to begin with quotes that nothing closes: such a line is
+                          a reject. Elsewhere it is taken for a field with line ends in it */
     sl_trim trim;
     bool latin1;
     const char *kind;

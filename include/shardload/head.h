@@ -27,8 +27,8 @@ bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *fir
 /* The fields of a header line, quoted or not: at most `limit`. Returns how many there are. */
 size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limit);
 
-/* How the quotes of a line stand, if a backslash in quotes escapes the next byte (`escapes`) or is a
- * byte like others. A field is quoted when it begins with a quote; a doubled quote is data. */
+/* How the quotes of a line stand, if a backslash in quotes escapes the next byte (`escapes`) or is
+ * a byte like others. A field is quoted when it begins with a quote; a doubled quote is data. */
 typedef enum sl_quotes {
     SL_QUOTES_CLOSED,  /* every quoted field is closed in front of a delimiter or the line's end */
     SL_QUOTES_OPEN,    /* the last quoted field is still open at the line's end */
@@ -45,8 +45,8 @@ bool sl_line_goes_on(sl_text line, char delimiter, size_t *open);
     "a quoted field is still open at the end of its line: %s; line ends within quotes cannot be "  \
     "read: replace them in the file first"
 
-/* Is the line several records with CRs between them: has its first piece as many fields as there are
- * columns, and each other piece that is not blank as well? */
+/* Is the line several records with CRs between them: has its first piece as many fields as there
+ * are columns, and each other piece that is not blank as well? */
 bool sl_line_holds_records(sl_text line, char delimiter, size_t columns);
 
 /* What a check of lines needs of the dialect. */
@@ -58,12 +58,12 @@ typedef struct sl_lines {
 } sl_lines;
 
 /* Looks through the lines of a head, but for a last one that may be cut: false with error, as
- * sl_format.check_head, when a quoted field goes on in the next line, or a line holds several records
- * that end in CR alone. */
+ * sl_format.check_head, when a quoted field goes on in the next line, or a line holds several
+ * records that end in CR alone. */
 bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *error);
 
-/* The same for any text: false when its first line has a CR, outside of quotes, in front of anything
- * but LF. */
+/* The same for any text: false when its first line has a CR, outside of quotes, in front of
+ * anything but LF. */
 bool sl_first_line_end_check(sl_text head, bool whole, sl_error *error);
 
 #endif

@@ -177,10 +177,11 @@ bool sl_line_holds_records(sl_text line, char delimiter, size_t columns) {
 }
 
 static bool refuse_returns(size_t line, size_t byte, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "line %zu, byte %zu: a carriage return (CR) where no line feed (LF) follows; "
-                        "if it ends a record, convert the file first: tr '\\r' '\\n' < FILE > NEW",
-                        line, byte);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "line %zu, byte %zu: a carriage return (CR) where no line feed (LF) follows; "
+        "if it ends a record, convert the file first: tr '\\r' '\\n' < FILE > NEW",
+        line, byte);
 }
 
 /* The next complete line at *at, without its line end; moves *at behind it. False at the end. */
@@ -208,7 +209,8 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
                                 sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
                                 lines->advice);
         }
-        if (memchr(line.bytes, '\r', line.length) && sl_line_holds_records(line, lines->delimiter, lines->columns))
+        if (memchr(line.bytes, '\r', line.length) &&
+            sl_line_holds_records(line, lines->delimiter, lines->columns))
             return refuse_returns(number, begin + lone_return(line, 0), error);
     }
     return true;

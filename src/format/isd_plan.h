@@ -195,8 +195,8 @@ int64_t sl_isd_line_id(const sl_isd_parser *parser, const char *line);
 /* Counts a blank line, or rejects another one. `column` may be NULL. */
 void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const char *column,
                    const char *reason, ...) __attribute__((format(printf, 5, 6)));
-/* The same for a line that goes on in the next one (head.h), its quote at `open`: the load must end.
- * Returns false. */
+/* The same for a line that goes on in the next one (head.h), its quote at `open`: the load must
+ * end. Returns false. */
 bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t length, size_t open);
 
 /* Do at least half of the first lines look like records? *record is then the first that does; else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that would be misread as records: line ends within quotes, lines that end in CR alone. It ends
- * a load, an inspection or a verification: before anything is sent where the head of a source shows
- * it, and else when it is met. */
+/* Text that would be misread as records: line ends within quotes, lines that end in CR alone. It
+ * ends a load, an inspection or a verification: before anything is sent where the head of a source
+ * shows it, and else when it is met. */
 #include "engine.h"
 
 #include <inttypes.h>
@@ -23,8 +23,8 @@ static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
     *lines = 0;
     while (file && bytes > 0) {
         size_t got = fread(buffer, 1, bytes < sizeof buffer ? bytes : sizeof buffer, file);
-        for (const char *at = buffer; got > 0 && (at = memchr(at, '\n', (size_t)(buffer + got - at)));
-             at++)
+        for (const char *at = buffer;
+             got > 0 && (at = memchr(at, '\n', (size_t)(buffer + got - at))); at++)
             ++*lines;
         if (got == 0)
             break;

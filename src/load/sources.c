@@ -63,8 +63,7 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
         if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
             *damaged = true; /* what is recognised is never left out */
-            return !format->check_head ||
-                   format->check_head(source->dialect, text, whole, error) ||
+            return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
                    sl_error_prefix(error, "%s", path);
         }
         if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the source */
