@@ -264,6 +264,7 @@ typedef struct outcome {
     bytes documents, rejects;
     sl_parse_counts counts;
     char *batch;
+    size_t behind; /* a line that would be misread and ended the parsing; 0: none did */
 } outcome;
 
 static bool on_full(sl_sink *sink, size_t need) {
@@ -283,6 +284,8 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
     add_text(&o->rejects, reject->column ? reject->column : "");
     add_text(&o->rejects, reject->reason);
     add(&o->rejects, reject->record.bytes, reject->record.length);
+    if (reject->misread)
+        o->behind = (size_t)reject->offset + reject->record.length;
 }
 
 /* In blocks of about `step` bytes; 0: one. False when the format does not take the text. */
@@ -318,7 +321,12 @@ static void parse(const layout *one, const char *simd, const bytes *text, size_t
         memcpy(copy, text->at + at, end - at);
         memset(copy + (end - at), step % 2 ? '"' : '9', SL_SLACK); /* must not matter */
         sl_block block = {{copy, end - at}, at, sl_document_id(1, 0)};
-        assert_true(format->parse(plan, dialect, &block, &sink, &o->counts));
+        o->behind = 0;
+        assert_true(format->parse(plan, dialect, &block, &sink, &o->counts) == (o->behind == 0));
+        if (o->behind > 0) { /* the lines behind it are a block of their own */
+            const char *line = memchr(text->at + o->behind, '\n', text->used - o->behind);
+            end = line ? (size_t)(line - text->at) + 1 : text->used;
+        }
         free(copy);
     }
     on_full(&sink, 0);
