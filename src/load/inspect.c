@@ -139,7 +139,7 @@ static void print_others(const sl_load *load, size_t index) {
     for (size_t i = 0; i < others->kept_count; i++) {
         const sl_other *one = &others->kept[i];
         if (one->source == index)
-            printf("  not loaded: %s%s%s\n", one->entry ? one->entry : "", one->entry ? ": " : "",
+            sl_print("  not loaded: %s%s" SL_LINES "\n", one->entry ? one->entry : "", one->entry ? ": " : "",
                    one->reason);
     }
 }
@@ -190,7 +190,7 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
 }
 
 static void show_skipped(const sl_load *load, size_t index) {
-    printf("%s\n", sl_source_set_at(load->set, index)->shown);
+    sl_print("%s\n", sl_source_set_at(load->set, index)->shown);
     print_others(load, index);
 }
 
@@ -211,7 +211,7 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
             show_skipped(&load, i);
     }
     if (load.others.count > load.others.kept_count)
-        printf("... and %llu more files and entries not loaded\n",
+        sl_print("... and %llu more files and entries not loaded\n",
                (unsigned long long)(load.others.count - load.others.kept_count));
     ok = ok && sl_source_set_unchanged(load.set, &error);
     sl_reader_destroy(reader);

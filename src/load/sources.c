@@ -231,12 +231,13 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
         sl_error why = {0};
         bool damaged, empty;
         if (!recognise(load, i, head, &damaged, &empty, &why)) {
-            *error = why;
             ok = why.code == SL_EXIT_SOURCE && !damaged &&
                  !sl_source_set_at(load->set, i)->named;
             if (ok) {
                 leave_out(load, i, empty, why.message);
                 skip(load, i);
+            } else {
+                *error = why;
             }
             continue;
         }
