@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <shardload/json.h>
 #include <shardload/text.h>
@@ -101,8 +102,23 @@ bool sl_check_sink(const char *text, char *problem, size_t room) {
     return false;
 }
 
+/* The databases that belong to the server. It compares names without regard to case. */
+static bool is_of_server(const char *name) {
+    static const char *const names[] = {"admin", "config", "local"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool sl_check_database(const char *text, char *problem, size_t room) {
     size_t length = strlen(text);
+    if (is_of_server(text)) {
+        snprintf(problem, room, "\"%s\" is a database of the server itself, which no data is loaded "
+                 "into; choose another name", text);
+        return false;
+    }
     if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
         return true;
     snprintf(problem, room, "\"%s\" cannot be the name of a database: it has 1 to 63 bytes, none of "

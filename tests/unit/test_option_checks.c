@@ -78,11 +78,29 @@ static void names_of_shards(void **state) {
     }
 }
 
+/* Databases and collections that belong to the server. */
+static void names_of_targets(void **state) {
+    (void)state;
+    static const char *const good[] = {"a", "administration", "configs", "locale", "my_local"};
+    static const char *const bad[] = {"admin", "config", "local", "Admin", "CONFIG", "", "a.b"};
+    char problem[300];
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_true(sl_check_database(good[i], problem, sizeof problem));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(sl_check_database(bad[i], problem, sizeof problem));
+        assert_non_null(strstr(problem, i < 5 ? "a database of the server" : "cannot be the name"));
+    }
+    assert_true(sl_check_collection("systems", problem, sizeof problem));
+    assert_true(sl_check_collection("my.system.x", problem, sizeof problem));
+    assert_false(sl_check_collection("system.users", problem, sizeof problem));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shard_keys),
         cmocka_unit_test(keys_of_indexes),
         cmocka_unit_test(names_of_shards),
+        cmocka_unit_test(names_of_targets),
     };
     return cmocka_run_group_tests_name("option checks", tests, NULL, NULL);
 }
