@@ -54,13 +54,29 @@ typedef struct sl_target {
      */
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server takes it in commands */
+    bool shard_key_given;    /* by the user: an existing collection must have it, or is refused */
+    bool shard_existing;     /* shard it also where it exists and is not sharded */
 } sl_target;
+
+/* What preparing a target means for its sharding. */
+typedef enum sl_sharding_change {
+    SL_SHARDING_NONE,     /* nothing: it is sharded by the key already, or there is no key */
+    SL_SHARDING_NEW,      /* it is created, and sharded by the key */
+    SL_SHARDING_EXISTING, /* it exists unsharded, and is sharded (shard_existing) */
+    SL_SHARDING_LEFT,     /* it exists unsharded, and stays so: the key was not given */
+} sl_sharding_change;
+
+/* Decides what happens to the target's sharding, reading only. SL_EXIT_USAGE where it exists
+ * unsharded and a key was given without shard_existing. A collection that another loader has
+ * created and not sharded yet counts as new. */
+bool sl_decide_sharding(sl_connection *connection, const sl_target *target,
+                        sl_sharding_change *change, sl_error *error);
 
 /* Is the key {_id: 1}? */
 bool sl_key_is_id(const bson_t *key);
 
-/* Makes the target ready: drops if asked, creates if it is not there, shards if wanted and not
- * yet. A collection that exists with another shard key or compressor than asked for, or is not
+/* Makes the target ready: drops if asked, creates if it is not there, shards as sl_decide_sharding
+ * decides. A collection that exists with another shard key or compressor than asked for, or is not
  * clustered when that was asked for, is an error that says both; what was not asked for (no shard
  * key, no compressor, not clustered) is left as it is. Compressors are compared with what the files
  * on each shard really are. `*created` tells whether it is new.
@@ -94,9 +110,9 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
                        sl_error *error);
 
 /* Would sl_prepare_target succeed, as far as can be told without changing anything? `*exists`: the
- * collection is there, and stays. */
+ * collection is there, and stays. `*change`: as sl_decide_sharding; set when there is no error. */
 bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
-                     sl_error *error);
+                     sl_sharding_change *change, sl_error *error);
 
 /* The shard that a new collection begins on: its database's primary. `*known` is false, and the
  * shard the first one, where there is no such database yet. */

@@ -49,6 +49,8 @@ typedef struct sl_load_config {
     const char *compressor;
     bool clustered;
     const bson_t *shard_key;  /* NULL: do not shard */
+    bool shard_key_given;     /* by the user; else it is the default */
+    bool shard_existing;      /* shard a collection that exists and is not sharded */
     const bson_t *const *indexes;
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */

@@ -61,6 +61,7 @@ typedef struct sl_preview {
     sl_topology *topology;     /* NULL without a cluster */
     uint32_t shards;           /* at least 1 */
     bool exists;               /* the collection is there, and stays */
+    sl_sharding_change sharding; /* of the collection, by the load */
     bool home_known;           /* else the database is new, and the server picks its first shard */
     char balancer[8];          /* "full", "off", "" */
     sl_preview_layout layout;

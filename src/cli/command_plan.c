@@ -123,7 +123,8 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     static const char *const of_clusters[] = {
         "db", "collection", "drop", "again", "username", "password", "password-file",
         "authenticationDatabase", "authenticationMechanism", "tls", "tlsCAFile",
-        "tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsAllowInvalidHostnames", NULL};
+        "tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsAllowInvalidHostnames",
+        "shard-existing", NULL};
     sl_plan_config config = {.load = &setup->config,
                              .shards = (uint32_t)sl_option_number(options, "shards"),
                              .blocks = sl_option_number(options, "blocks"),

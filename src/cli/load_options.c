@@ -118,6 +118,10 @@ const sl_option_row sl_load_rows[] = {
      "pre-split so that all shards are busy from the first second; none leaves the collection "
      "unsharded.",
      false, sl_check_shard_key},
+    {"shard-existing", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOADING | PLAN, "Layout",
+     "Shard the collection by --shard-key also where it exists and is not sharded. Without this "
+     "option such a collection stays unsharded, and is refused where --shard-key is given.", false,
+     NULL},
     {"index", 0, SL_OPTION_LIST, "JSON", NULL, NULL, 0, 0, LOADING | PLAN, "Layout",
      "Build this index after the load, like {\"v\": 1}. May be given several times.", false,
      sl_check_key},

@@ -166,6 +166,10 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
         sl_option_problem(error, "--db is missing: which database?");
     if (!config->collection)
         sl_option_problem(error, "--collection is missing: which collection?");
+    if (config->database && config->collection && strcmp(config->database, "shardload") == 0 &&
+        strcmp(config->collection, "balancer") == 0)
+        sl_option_problem(error, "shardload.balancer is where loads keep the state of the balancer: "
+                                 "choose another name");
     if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
         config->uri = setup->uri;
 }
@@ -191,6 +195,8 @@ void sl_set_up_layout(sl_setup *setup, const sl_options *options) {
     if (strcmp(shard_key, "none") != 0)
         setup->shard_key = sl_option_key(shard_key);
     config->shard_key = setup->shard_key;
+    config->shard_key_given = sl_option_given(options, "shard-key");
+    config->shard_existing = sl_option_flag(options, "shard-existing");
     size_t count = sl_option_list_count(options, "index");
     setup->indexes = calloc(count + 1, sizeof *setup->indexes);
     for (size_t i = 0; setup->indexes && i < count; i++) {

@@ -272,11 +272,101 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
     return ok || sl_error_prefix(error, "cannot shard %s", ns);
 }
 
-bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
+/* ---- what happens to the sharding ----
+ *
+ * A collection that exists unsharded is never sharded silently. One that a loader is creating
+ * exists unsharded too, for a moment, or after a crash until the next load. So the loader leaves a
+ * marker in the registry first, and the order is
+ *
+ *     write the marker, create, shard, remove the marker.
+ *
+ * Another loader reads: does it exist, is there a marker, is it sharded? If the collection was
+ * created by a loader, the marker was written before the first read. If it is absent in the second
+ * one, it was removed in between, and the third one finds a sharded collection. A marker beside a
+ * collection that holds documents is not about this collection: loaders send none before they have
+ * sharded it. */
+
+static bool find_marker(sl_connection *connection, const sl_target *target, bool *found,
+                        sl_error *error) {
+    char registry[SL_NAMESPACE_ROOM];
+    bson_t document;
+    bool ok = sl_find_by_id(connection, target->database, sl_target_registry(target, registry),
+                            "creating", &document, found, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+static bool change_marker(sl_connection *connection, const sl_target *target, bool set,
+                          sl_error *error) {
+    char registry[SL_NAMESPACE_ROOM];
+    bson_t *query = BCON_NEW("_id", "creating");
+    bson_t *update = BCON_NEW("$currentDate", "{", "since", BCON_BOOL(true), "}");
+    bool ok = sl_find_and_modify(connection, target->database, sl_target_registry(target, registry),
+                                 query, set ? update : NULL, set, NULL, NULL, error);
+    bson_destroy(update);
+    bson_destroy(query);
+    return ok;
+}
+
+static bool is_empty(sl_connection *connection, const sl_target *target, bool *empty,
                      sl_error *error) {
+    bson_t filter = BSON_INITIALIZER, documents;
+    bson_t *options =
+        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(connection, target->database, target->collection, &filter, options,
+                                 &documents, error);
+    *empty = ok && bson_empty(&documents);
+    bson_destroy(&documents);
+    bson_destroy(options);
+    return ok;
+}
+
+static bool is_being_created(sl_connection *connection, const sl_target *target, bool *is,
+                             sl_error *error) {
+    return find_marker(connection, target, is, error) &&
+           (!*is || is_empty(connection, target, is, error));
+}
+
+static bool decide_existing(sl_connection *connection, const sl_target *target,
+                            sl_sharding_change *change, sl_error *error) {
+    bool created, sharded;
+    *change = SL_SHARDING_NONE;
+    if (!target->shard_key || sl_connection_server(connection)->deployment != SL_SHARDED)
+        return true;
+    if (!is_being_created(connection, target, &created, error) ||
+        !check_key(connection, target, &sharded, error))
+        return false;
+    if (sharded)
+        return true;
+    *change = created                  ? SL_SHARDING_NEW
+              : target->shard_existing ? SL_SHARDING_EXISTING
+                                       : SL_SHARDING_LEFT;
+    if (*change != SL_SHARDING_LEFT || !target->shard_key_given)
+        return true;
+    char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
+    sl_error_set(error, SL_EXIT_USAGE,
+                 "%s.%s exists and is not sharded, and --shard-key %s was given: add "
+                 "--shard-existing to shard it, or leave --shard-key out to load into it as it is",
+                 target->database, target->collection, asked);
+    bson_free(asked);
+    return false;
+}
+
+bool sl_decide_sharding(sl_connection *connection, const sl_target *target,
+                        sl_sharding_change *change, sl_error *error) {
     existing found;
-    bool sharded;
+    *change = target->shard_key ? SL_SHARDING_NEW : SL_SHARDING_NONE;
+    if (target->drop || !target->shard_key)
+        return true;
+    return read_existing(connection, target, &found, error) &&
+           (!found.there || decide_existing(connection, target, change, error));
+}
+
+bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
+                     sl_sharding_change *change, sl_error *error) {
+    existing found;
     *exists = false;
+    *change = target->shard_key ? SL_SHARDING_NEW : SL_SHARDING_NONE;
     if (!check_version(connection, target, error))
         return false;
     if (target->drop)
@@ -285,11 +375,14 @@ bool sl_check_target(sl_connection *connection, const sl_target *target, bool *e
         return false;
     *exists = found.there;
     return !found.there || (check_existing(connection, target, &found, error) &&
-                            (!target->shard_key || check_key(connection, target, &sharded, error)));
+                            decide_existing(connection, target, change, error));
 }
 
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error) {
+    bool shards =
+        target->shard_key && sl_connection_server(connection)->deployment == SL_SHARDED;
+    sl_sharding_change change = shards ? SL_SHARDING_NEW : SL_SHARDING_NONE;
     *created = false;
     /* The database first: who may not shard hears of it while there is something to lose. */
     if (!check_version(connection, target, error) || !create_database(connection, target, error) ||
@@ -299,16 +392,19 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
     if (!read_existing(connection, target, &found, error))
         return false;
     if (!found.there) {
-        if (!create_collection(connection, target, created, error))
+        if ((shards && !change_marker(connection, target, true, error)) ||
+            !create_collection(connection, target, created, error))
             return false;
         if (!*created && !read_existing(connection, target, &found, error))
             return false;
     }
-    if (found.there && !check_existing(connection, target, &found, error))
+    if (found.there && (!check_existing(connection, target, &found, error) ||
+                        !decide_existing(connection, target, &change, error)))
         return false;
-    if (!target->shard_key || sl_connection_server(connection)->deployment != SL_SHARDED)
-        return true;
-    return shard_collection(connection, target, *created, error);
+    bool sharding = change == SL_SHARDING_NEW || change == SL_SHARDING_EXISTING;
+    if (sharding && !shard_collection(connection, target, *created, error))
+        return false;
+    return !shards || change_marker(connection, target, false, error);
 }
 
 /* ---- indexes ---- */

@@ -13,8 +13,8 @@
 /* ---- what the cluster has ---- */
 
 /* Keeps what a load would refuse with, which is no failure here; false for anything else. */
-static bool refused(sl_preview *preview, sl_exit kind, sl_error *error) {
-    if (error->code != kind)
+static bool refused(sl_preview *preview, sl_error *error) {
+    if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE)
         return false;
     if (!preview->refusal.code)
         preview->refusal = *error;
@@ -31,14 +31,20 @@ static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error)
     load->target = (sl_target){.database = config->database, .collection = config->collection,
                                .drop = config->drop, .compressor = config->compressor,
                                .clustered = config->clustered,
-                               .shard_key = sharded ? config->shard_key : NULL};
+                               .shard_key = sharded ? config->shard_key : NULL,
+                               .shard_key_given = config->shard_key_given,
+                               .shard_existing = config->shard_existing};
     if (!sl_topology_read(load->connection, &preview->topology, error) ||
         !sl_balancer_read(load->connection, preview->balancer, error))
         return false;
     load->topology = preview->topology;
     preview->shards = (uint32_t)preview->topology->count;
-    return sl_check_target(load->connection, &load->target, &preview->exists, error) ||
-           refused(preview, SL_EXIT_CLUSTER, error);
+    if (!sl_check_target(load->connection, &load->target, &preview->exists, &preview->sharding,
+                         error))
+        return refused(preview, error);
+    if (preview->sharding == SL_SHARDING_LEFT)
+        load->target.shard_key = NULL;
+    return true;
 }
 
 /* The chunk map as it will be before ranges are placed, and what it means. */

@@ -106,6 +106,25 @@ static const char *layout_text(sl_preview_layout layout) {
     return texts[layout];
 }
 
+/* What a load changes of a collection that exists, and what it adds to any. */
+static void print_changes(const sl_preview *preview, const sl_load_config *config, FILE *out) {
+    static const char *const changes[] = {
+        [SL_SHARDING_NONE] = NULL,
+        [SL_SHARDING_NEW] = NULL,
+        [SL_SHARDING_EXISTING] = "exists unsharded: --shard-existing SHARDS IT by",
+        [SL_SHARDING_LEFT] = "exists unsharded and stays so; --shard-existing would shard it by"};
+    if (preview->exists && !preview->refusal.code && changes[preview->sharding]) {
+        char *key = bson_as_relaxed_extended_json(config->shard_key, NULL);
+        sl_print_to(out, "  it %s %s\n", changes[preview->sharding], key);
+        bson_free(key);
+    }
+    for (size_t i = 0; i < config->index_count; i++) {
+        char *key = bson_as_relaxed_extended_json(config->indexes[i], NULL);
+        sl_print_to(out, "  index %s is built after the load, unless it exists\n", key);
+        bson_free(key);
+    }
+}
+
 void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out) {
     if (!preview->connection) {
         sl_print_to(out, "\nno cluster named: laid out for %u empty shard%s\n", preview->shards,
@@ -114,11 +133,12 @@ void sl_plan_print_target(const sl_preview *preview, const sl_load_config *confi
     }
     const sl_server *server = sl_connection_server(preview->connection);
     sl_print_to(out, "\n%s: %s, server %s\n", sl_connection_display_uri(preview->connection),
-                sl_deployment_name(server->deployment), server->version);
+            sl_deployment_name(server->deployment), server->version);
     sl_print_to(out, "  %s.%s %s\n", config->database, config->collection,
-                preview->exists ? "exists and is loaded into as it is"
-                : config->drop  ? "is dropped, if it is there, and made anew"
-                                : "is made");
+            preview->exists ? "exists: documents are added to it"
+            : config->drop  ? "is dropped, if it is there, and made anew"
+                            : "is made");
+    print_changes(preview, config, out);
     if (preview->balancer[0])
         sl_print_to(
             out, "  the balancer is %s%s\n", strcmp(preview->balancer, "full") == 0 ? "on" : "off",

@@ -82,11 +82,16 @@ static void append_shard(bson_t *item, const sl_preview *preview, uint32_t shard
 
 static void record_layout(const sl_preview *preview, bson_t *record) {
     static const char *const names[] = {"unsharded", "ranges", "hashed", "key", "one"};
+    static const char *const changes[] = {[SL_SHARDING_NONE] = "as it is",
+                                          [SL_SHARDING_NEW] = "new",
+                                          [SL_SHARDING_EXISTING] = "existing",
+                                          [SL_SHARDING_LEFT] = "left"};
     array list = {.count = 0}, shards = {.count = 0};
     bson_t item, section;
     BSON_APPEND_DOCUMENT_BEGIN(record, "layout", &section);
     BSON_APPEND_UTF8(&section, "kind", names[preview->layout]);
     BSON_APPEND_BOOL(&section, "collectionExists", preview->exists);
+    BSON_APPEND_UTF8(&section, "sharding", changes[preview->sharding]);
     INT64(&section, "splits", preview->steps.splits);
     INT64(&section, "moves", preview->steps.moves);
     INT64(&section, "occupied", preview->steps.occupied);

@@ -54,6 +54,19 @@ class WrongOptions(ErrorCase):
     def test_no_source(self):
         self.fails(support.EXIT_USAGE, "load", "--sink", "null")
 
+    def test_databases_of_the_server_are_refused(self):
+        for command in ("load", "plan", "tune", "reload", "verify"):
+            for database in ("admin", "config", "local", "Config"):
+                outcome = self.fails(support.EXIT_USAGE, command, "--uri", "mongodb://127.0.0.1:1/",
+                                     "-d", database, "-c", "x", self.good)
+                self.assertIn(f'"{database}" is a database of the server', outcome.err)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--drop", "-d", "x", "-c", "system.users",
+                             self.good)
+        self.assertIn("system.", outcome.err)
+        outcome = self.fails(support.EXIT_USAGE, "load", "--drop", "-d", "shardload", "-c",
+                             "balancer", self.good)
+        self.assertIn("shardload.balancer", outcome.err)
+
     def test_no_target(self):
         outcome = self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/",
                              self.good)
