@@ -5,7 +5,8 @@
  * empty is cut out of the chunks it lies in and moved. Nothing is done for a range that is in
  * place, whatever chunks it shares, so preparing the same ranges again costs one read. When a step
  * fails, perhaps because the balancer or another loader changed the chunks under it, the map is
- * read again and what is still missing is planned anew. */
+ * read again and what is still missing is planned anew. Where that was the reason, the step is no
+ * longer in the plan: only a step that fails again, right after it has failed, is an error. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,16 +137,38 @@ typedef enum round_outcome { FINISHED, FAILED, STEP_FAILED, STOPPED } round_outc
 /* What is known of each range: once seen empty or occupied, it is not asked for again. */
 enum { UNSEEN, EMPTY, OCCUPIED };
 
+/* The step that failed last, by what is the same in another plan. */
+typedef struct failed_step {
+    unsigned times; /* in a row; 0: the last step did not fail */
+    bool move;
+    int64_t minimum; /* INT64_MIN where it is no 64-bit id */
+    uint32_t shard;
+} failed_step;
+
+static void note_failure(failed_step *failed, const sl_step *step) {
+    failed_step now = {.move = step->move,
+                       .minimum = step->minimum.value_type == BSON_TYPE_INT64
+                                      ? step->minimum.value.v_int64
+                                      : INT64_MIN,
+                       .shard = step->shard};
+    bool again = failed->times > 0 && failed->move == now.move && failed->minimum == now.minimum &&
+                 failed->shard == now.shard;
+    now.times = again ? failed->times + 1 : 1;
+    *failed = now;
+}
+
 /* Runs the plan until a step fails. */
-static round_outcome run_steps(placement *work, const sl_steps *steps, unsigned *failures,
+static round_outcome run_steps(placement *work, const sl_steps *steps, failed_step *failed,
                                int32_t *code, sl_error *error) {
     work->all = work->done + steps->count;
     for (size_t i = 0; i < steps->count; i++) {
         if (!report(work))
             return STOPPED;
-        if (!run_step(work, &steps->items[i], code, error))
+        if (!run_step(work, &steps->items[i], code, error)) {
+            note_failure(failed, &steps->items[i]);
             return STEP_FAILED;
-        *failures = 0;
+        }
+        failed->times = 0;
         work->done++;
     }
     return steps->count == 0 || report(work) ? FINISHED : STOPPED;
@@ -173,7 +196,7 @@ static bool plan_round(const placement *work, const sl_shard_map *map, const sl_
 }
 
 static round_outcome run_round(placement *work, const sl_range *ranges, size_t count,
-                               unsigned char *seen, unsigned *failures, int32_t *code,
+                               unsigned char *seen, failed_step *failed, int32_t *code,
                                sl_error *error) {
     round_outcome outcome = FAILED;
     sl_shard_map *map;
@@ -181,7 +204,7 @@ static round_outcome run_round(placement *work, const sl_range *ranges, size_t c
     if (!sl_shard_map_read(work->connection, work->target, work->topology, &map, error))
         return FAILED;
     if (plan_round(work, map, ranges, count, seen, &steps, error))
-        outcome = run_steps(work, &steps, failures, code, error);
+        outcome = run_steps(work, &steps, failed, code, error);
     free(steps.items);
     sl_shard_map_destroy(map);
     return outcome;
@@ -222,16 +245,16 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
     if (!seen)
         return sl_error_memory(error, "planning the ranges");
     round_outcome outcome;
-    unsigned failures = 0; /* since the last step that succeeded */
+    failed_step failed = {.times = 0};
     for (;;) {
         int32_t code = 0;
-        outcome = run_round(&work, ranges, count, seen, &failures, &code, error);
+        outcome = run_round(&work, ranges, count, seen, &failed, &code, error);
         if (outcome != STEP_FAILED)
             break;
-        /* An error that time does not heal may still come from an outdated map: once more. */
-        if ((failures > 0 && !sl_code_is_transient(code)) || !sl_backoff(failures, report, &work))
+        if ((failed.times > 1 && !sl_code_is_transient(code)) ||
+            !sl_backoff(failed.times - 1, report, &work))
             break;
-        failures++;
+        sl_log_debug("the chunks may have changed: %s", error->message);
     }
     free(seen);
     if (outcome == STOPPED || (outcome == STEP_FAILED && !report(&work)))

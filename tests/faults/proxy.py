@@ -129,6 +129,16 @@ def collection_of(value):
     return value[4:value.index(b"\0", 4)].decode()
 
 
+def unknown_command(name):
+    """A change of requests: commands of this name reach the server as one that it does not know, so
+    that it refuses them and does nothing."""
+    def change(message):
+        if command_of(message)[0] != name:
+            return message
+        return message[:26] + name[:-1].encode() + b"?" + message[26 + len(name):]
+    return change
+
+
 def receive(side, count):
     """Exactly so many bytes, or None when the other end is gone."""
     parts = bytearray()
@@ -182,6 +192,7 @@ class Link:
 
     def requests(self):
         while (message := receive_message(self.client)) is not None:
+            message = self.proxy.change_request(message)
             self.proxy.observe(self, "request", message)
             action = self.proxy.action_for(message)
             if action is None:
@@ -236,6 +247,7 @@ class Proxy:
         self.seen = None                     # a list: every message but greetings is kept
         self.always = None                   # the action for batches that have none of their own
         self.observe = lambda link, kind, message: None   # every request and reply, before it goes on
+        self.change_request = lambda message: message    # of every request, likewise
         self.lock = threading.Lock()
         self.faults, self.links = {}, []     # faults: (kind, number) -> action
         self.counts = {"batch": 0, "command": 0}
