@@ -355,6 +355,12 @@ void sl_registry_close(sl_registry *registry);
 #define SL_DIVISION_ROOM 16
 void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh);
 
+/* From now on sources are started with these options ({<name>: <text>}, copied), which documents
+ * depend on. A source that another loader has begun with others is refused (SL_EXIT_USAGE), with the
+ * option and both values in the error. For loads that are shared: of any other load, documents that
+ * differ meet each other under their _id. */
+void sl_registry_set_options(sl_registry *registry, const bson_t *options);
+
 /* The functions below take any number of entries, whose fingerprints differ, and send them in
  * batches: hundreds of thousands cost seconds. Where one fails, part of the entries may have been
  * done; doing all of them again is fine. */

@@ -11,8 +11,9 @@
  * evenly from the first megabyte on. Within a stripe, ids ascend with the offset.
  *
  * The mapping is one to one, so an id tells which byte of which source a document came from, and
- * the same record of the same source always gets the same id. A source has at most 1 TiB; there
- * are 2^23 source numbers, of which 0 is never used. */
+ * the same record of the same source always gets the same id. A source has at most 1 TiB. Source
+ * numbers are 1 to 2^23 - 2: of the largest 23-bit number, the end of its ids (one past the last)
+ * would be no 64-bit integer. */
 #ifndef SHARDLOAD_DOCUMENT_ID_H
 #define SHARDLOAD_DOCUMENT_ID_H
 
@@ -22,7 +23,7 @@
 #define SL_BLOCK_BYTES ((uint64_t)1 << SL_BLOCK_BITS)
 #define SL_STRIPES 256u
 #define SL_SOURCE_BYTES_MAX ((uint64_t)1 << 40)
-#define SL_SOURCE_NUMBER_MAX ((uint32_t)0x7FFFFF)
+#define SL_SOURCE_NUMBER_MAX ((uint32_t)0x7FFFFE)
 
 /* A record that is made up has no text, and stands on so many bytes of its source: record i of it
  * at offset i * SL_MADE_UP_BYTES. So a block is 4096 of them, and a source 2^32 at most. */

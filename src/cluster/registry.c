@@ -4,7 +4,8 @@
  *
  *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
  *    loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>:
- * <documents, or null until it is finished>}}, layout: {shards, shardNames, pieces, leading}}
+ *    <documents, or null until it is finished>}}, layout: {shards, shardNames, pieces, leading},
+ *    options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number given>}
  *
  * A source's number goes into the ids of its documents, so two sources must never get the same one
@@ -17,7 +18,9 @@
  * the first one's number. The number it drew is lost, which does no harm.
  *
  * No source has two layouts: it is written where none is, which the server does in one step, and
- * read back from there. Nobody takes it away or writes another one.
+ * read back from there. Nobody takes it away or writes another one. The options that documents
+ * depend on are agreed on in the same way by the loaders that share a source; a load that starts all
+ * parts afresh replaces them.
  *
  * A command may be sent twice, when nobody knows whether it was done the first time. The counter
  * then loses numbers; an insert meets its own documents as if they were another loader's; an update
@@ -53,6 +56,7 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
 void sl_registry_close(sl_registry *registry) {
     if (!registry)
         return;
+    bson_destroy(registry->options);
     free(registry->database);
     free(registry->collection);
     free(registry);
@@ -62,6 +66,11 @@ void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t 
     snprintf(registry->division, sizeof registry->division, "%s", division);
     registry->part = part;
     registry->afresh = afresh;
+}
+
+void sl_registry_set_options(sl_registry *registry, const bson_t *options) {
+    bson_destroy(registry->options);
+    registry->options = bson_copy(options);
 }
 
 bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
@@ -146,6 +155,34 @@ static void fill_when(const bson_t *document, const char *field, char when[32]) 
         strftime(when, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+/* Were the other parts of the source begun with the options of this load? A source that is started
+ * afresh has no other parts. */
+static bool same_options(const sl_registry *registry, const bson_t *document,
+                         const sl_registry_entry *entry, sl_error *error) {
+    bson_iter_t iter, was, is;
+    if (!registry->options || (registry->afresh && entry->state == SL_SOURCE_LOADED) ||
+        !bson_iter_init_find(&iter, document, "options") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
+        !bson_iter_init(&is, registry->options))
+        return true;
+    while (bson_iter_next(&is)) {
+        bool known = bson_iter_recurse(&iter, &was) && bson_iter_find(&was, bson_iter_key(&is)) &&
+                     BSON_ITER_HOLDS_UTF8(&was);
+        const char *before = known ? bson_iter_utf8(&was, NULL) : "";
+        if (strcmp(before, bson_iter_utf8(&is, NULL)) == 0)
+            continue;
+        char shown[400], shown_before[200];
+        sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+        sl_text_printable(sl_text_of(before), shown_before, sizeof shown_before);
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: another loader has begun its part with %s%s \"%s\", and this one has "
+                            "\"%s\": all parts of a load need the same options. To begin anew with "
+                            "others, drop the collection",
+                            shown, strcmp(bson_iter_key(&is), "version") == 0 ? "program " : "--",
+                            bson_iter_key(&is), shown_before, bson_iter_utf8(&is, NULL));
+    }
+    return true;
+}
+
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
                  sl_error *error) {
     bson_iter_t iter;
@@ -163,7 +200,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     fill_parts(registry, document, entry);
     fill_layout(document, &entry->layout);
     fill_when(document, "loadedAt", entry->when);
-    return true;
+    return same_options(registry, document, entry, error);
 }
 
 static int by_fingerprint(const void *a, const void *b) {
@@ -219,7 +256,7 @@ bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, s
     bson_append_document_end(&command, &filter);
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
-                "layout", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
+                "layout", BCON_INT32(1), "options", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
                 "singleBatch", BCON_BOOL(true));
     bool ok = sl_registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);

@@ -16,11 +16,15 @@ struct sl_registry {
     char division[SL_DIVISION_ROOM];
     uint32_t part; /* of it; 0: sources are loaded whole */
     bool afresh;
+    bson_t *options; /* of this load; NULL unless they are to be the same for all parts */
 };
 
 /* Runs a command on the registry's database; its errors say which registry. */
 bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
                      sl_error *error);
+
+/* Sets the error that `count` more sources would get no number. Returns false. */
+bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *error);
 
 /* Sets the error that a source which must be there is not. Returns false. */
 bool sl_registry_lost(const sl_registry *registry, sl_error *error);

@@ -10,10 +10,23 @@
 
 #include "registry.h"
 
-/* Draws `count` numbers, the last of which is `*last`. */
+bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "the registry %s.%s has no %zu source number%s left of its %" PRIu32
+                        "; load into another collection",
+                        registry->database, registry->collection, count, count == 1 ? "" : "s",
+                        SL_SOURCE_NUMBER_MAX);
+}
+
+/* Draws `count` numbers, the last of which is `*last`. Looked at before, so that a refusal does not
+ * use numbers up; looked at again after, since another loader may draw at the same time. */
 static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
     bson_t counter;
     bson_iter_t iter;
+    if (!sl_registry_last(registry, last, error))
+        return false;
+    if (count > SL_SOURCE_NUMBER_MAX - *last)
+        return sl_registry_none_left(registry, count, error);
     bson_t *query = BCON_NEW("_id", "counter");
     bson_t *update = BCON_NEW("$inc", "{", "last", BCON_INT64((int64_t)count), "}");
     bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
@@ -24,10 +37,7 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
             bson_iter_init_find(&iter, &counter, "last") ? bson_iter_as_int64(&iter) : INT64_MAX;
         *last = (uint32_t)value;
         ok = (value >= (int64_t)count && value <= SL_SOURCE_NUMBER_MAX) ||
-             sl_error_set(error, SL_EXIT_CLUSTER,
-                          "the registry %s.%s has no %zu source numbers left of its %" PRIu32
-                          "; load into another collection",
-                          registry->database, registry->collection, count, SL_SOURCE_NUMBER_MAX);
+             sl_registry_none_left(registry, count, error);
     }
     bson_destroy(&counter);
     bson_destroy(query);
@@ -71,14 +81,22 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
     }
 }
 
+/* The options that documents depend on, which all parts of a source must share. */
+static void append_own_options(const sl_registry *registry, bson_t *document) {
+    if (registry->options)
+        BSON_APPEND_DOCUMENT(document, "options", registry->options);
+}
+
 /* The same for a source that is there already, where a part may have been finished before. */
 static void append_started_again(const sl_registry *registry, bson_t *document,
                                  const sl_registry_entry *entry) {
     append_started(document, entry);
-    if (registry->afresh && entry->state == SL_SOURCE_LOADED)
+    if (registry->afresh && entry->state == SL_SOURCE_LOADED) {
         append_no_parts(document);
-    else
+        append_own_options(registry, document);
+    } else {
         append_part(registry, document, NULL);
+    }
 }
 
 static void append_part_loaded(const sl_registry *registry, bson_t *document,
@@ -136,6 +154,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
             BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
             BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
             append_started(&document, &entries[i]);
+            append_own_options(registry, &document);
             bson_append_document_end(&documents, &document);
         }
         if (used == 0) {
@@ -191,11 +210,60 @@ static bool update_known(sl_registry *registry, const sl_registry_entry *entries
            (matched == *known || sl_registry_lost(registry, error));
 }
 
+/* Sets a field of each entry where it has none, which the server does in one step: of several
+ * loaders, the first one's stays. */
+static bool set_where_absent(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+                             const char *field, appender *append, sl_error *error) {
+    bson_t command, updates, update, query, absent, change, set;
+    int64_t matched;
+    begin_write(registry, "update", "updates", &command, &updates);
+    for (size_t i = 0; i < count; i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        bson_append_document_begin(&updates, key, -1, &update);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
+        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
+        BSON_APPEND_DOCUMENT_BEGIN(&query, field, &absent);
+        BSON_APPEND_BOOL(&absent, "$exists", false);
+        bson_append_document_end(&query, &absent);
+        bson_append_document_end(&update, &query);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
+        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
+        append(registry, &set, &entries[i]);
+        bson_append_document_end(&change, &set);
+        bson_append_document_end(&update, &change);
+        bson_append_document_end(&updates, &update);
+    }
+    return run_write(registry, &command, &updates, &matched, NULL, error);
+}
+
+static void append_own_options_of(const sl_registry *registry, bson_t *document,
+                                  const sl_registry_entry *entry) {
+    (void)entry;
+    append_own_options(registry, document);
+}
+
+static void append_layout(const sl_registry *registry, bson_t *document,
+                          const sl_registry_entry *entry) {
+    bson_t layout;
+    (void)registry;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "layout", &layout);
+    BSON_APPEND_INT64(&layout, "shards", entry->layout.shards);
+    BSON_APPEND_INT64(&layout, "shardNames", (int64_t)entry->layout.shard_names);
+    BSON_APPEND_INT64(&layout, "pieces", entry->layout.pieces);
+    BSON_APPEND_INT64(&layout, "leading", entry->layout.leading);
+    bson_append_document_end(document, &layout);
+}
+
 static bool start_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error) {
     int64_t known;
     if (!insert_new(registry, entries, count, error) ||
         !update_known(registry, entries, count, append_started_again, &known, error))
+        return false;
+    if (known > 0 && registry->options &&
+        !set_where_absent(registry, entries, count, "options", append_own_options_of, error))
         return false;
     if (known > 0 && !sl_registry_read_batch(registry, entries, count, error))
         return false;
@@ -223,36 +291,11 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
 
 static bool agree_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error) {
-    bson_t command, updates, update, query, absent, change, set, layout;
-    int64_t matched;
-    begin_write(registry, "update", "updates", &command, &updates);
-    for (size_t i = 0; i < count; i++) {
-        const sl_layout *proposed = &entries[i].layout;
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        bson_append_document_begin(&updates, key, -1, &update);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
-        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
-        BSON_APPEND_DOCUMENT_BEGIN(&query, "layout", &absent);
-        BSON_APPEND_BOOL(&absent, "$exists", false);
-        bson_append_document_end(&query, &absent);
-        bson_append_document_end(&update, &query);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
-        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-        BSON_APPEND_DOCUMENT_BEGIN(&set, "layout", &layout);
-        BSON_APPEND_INT64(&layout, "shards", proposed->shards);
-        BSON_APPEND_INT64(&layout, "shardNames", (int64_t)proposed->shard_names);
-        BSON_APPEND_INT64(&layout, "pieces", proposed->pieces);
-        BSON_APPEND_INT64(&layout, "leading", proposed->leading);
-        bson_append_document_end(&set, &layout);
-        bson_append_document_end(&change, &set);
-        bson_append_document_end(&update, &change);
-        bson_append_document_end(&updates, &update);
+    if (!set_where_absent(registry, entries, count, "layout", append_layout, error))
+        return false;
+    for (size_t i = 0; i < count; i++)
         entries[i].layout = (sl_layout){0};
-    }
-    if (!run_write(registry, &command, &updates, &matched, NULL, error) ||
-        !sl_registry_read_batch(registry, entries, count, error))
+    if (!sl_registry_read_batch(registry, entries, count, error))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (entries[i].layout.shards == 0)

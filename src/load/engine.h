@@ -266,6 +266,8 @@ size_t sl_load_range_of(const sl_load *load, int64_t id);
 
 /* resume.c, in the order in which a load calls them. Without a journal they do nothing. */
 
+/* Appends the options that change what documents look like, by the names users give them. */
+void sl_resume_format_options(const sl_load_config *config, bson_t *options);
 /* Opens the journal; with --resume, finds out whether it is about this load. `*finished`: there is
  * nothing left to do. */
 bool sl_resume_open(sl_load *load, bool *finished, sl_error *error);

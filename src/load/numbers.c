@@ -196,8 +196,15 @@ bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error
     if (ok && !load->config->again && !refusal->code)
         refuse_loaded(load, entries, count, refusal);
     for (size_t i = 0; ok && i < count; i++) {
-        if (entries[i].state == SL_SOURCE_NEW && last < SL_SOURCE_NUMBER_MAX)
+        if (entries[i].state != SL_SOURCE_NEW)
+            continue;
+        if (last < SL_SOURCE_NUMBER_MAX)
             entries[i].number = ++last;
+        else if (!refusal->code)
+            sl_error_set(refusal, SL_EXIT_CLUSTER,
+                         "the registry %s.%s.sources has no source numbers left for %zu of the "
+                         "sources; load into another collection",
+                         load->target.database, load->target.collection, count - i);
     }
     if (ok)
         take_numbers(load, entries);

@@ -117,6 +117,13 @@ bool sl_parts_each(sl_load *load, sl_parts_function *function, sl_registry_entry
     char division[SL_DIVISION_ROOM] = "shards";
     if (!load->ours)
         snprintf(division, sizeof division, "%u", load->parts);
+    if (load->parts > 0) {
+        bson_t options = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&options, "version", load->config->program_version);
+        sl_resume_format_options(load->config, &options);
+        sl_registry_set_options(load->registry, &options);
+        bson_destroy(&options);
+    }
     uint32_t part = next_part(load, 0);
     bool ok;
     do {

@@ -80,20 +80,24 @@ static void append_schema(bson_t *options, const char *text) {
     BSON_APPEND_UTF8(options, "schema", hex);
 }
 
+void sl_resume_format_options(const sl_load_config *config, bson_t *options) {
+    const sl_format_options *format = &config->format_options;
+    BSON_APPEND_UTF8(options, "format", config->format);
+    append_schema(options, format->schema_text);
+    BSON_APPEND_UTF8(options, "names", format->long_names ? "long" : "short");
+    BSON_APPEND_UTF8(options, "encoding", format->latin1 ? "latin-1" : "utf-8");
+    BSON_APPEND_UTF8(options, "trim", format->trim ? "yes" : "no");
+    BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
+}
+
 /* The options that change what documents look like or where they go, by the names users give them.
  */
 static void append_options(bson_t *document, const sl_load_config *config) {
-    const sl_format_options *format = &config->format_options;
     bson_t options;
     BSON_APPEND_DOCUMENT_BEGIN(document, "options", &options);
     BSON_APPEND_UTF8(&options, "db", config->database);
     BSON_APPEND_UTF8(&options, "collection", config->collection);
-    BSON_APPEND_UTF8(&options, "format", config->format);
-    append_schema(&options, format->schema_text);
-    BSON_APPEND_UTF8(&options, "names", format->long_names ? "long" : "short");
-    BSON_APPEND_UTF8(&options, "encoding", format->latin1 ? "latin-1" : "utf-8");
-    BSON_APPEND_UTF8(&options, "trim", format->trim ? "yes" : "no");
-    BSON_APPEND_UTF8(&options, "missing", format->keep_missing ? "raw" : "omit");
+    sl_resume_format_options(config, &options);
     BSON_APPEND_UTF8(&options, "include", config->include ? config->include : "");
     char part[32] = "all";
     if (config->parts > 0)

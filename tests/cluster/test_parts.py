@@ -206,6 +206,56 @@ class Parts(support.ClusterCase):
             self.assertEqual(row["line"], lines[row["offset"]])
         self.assertEqual(self.figures(*works)["rejectedByParser"], len(lines), answers["files"])
 
+    def test_parts_with_other_options_are_refused(self):
+        sources, _ = self.generate("B", 9000, "--seed", 8)
+        schema = self.file("schema.yaml", "columns:\n  - {name: test_id, type: int}\n")
+        for words in (["--part"], ["--only-shards"]):
+            self.client.drop_database(self.database_name)
+            first, second = (("1/2", "2/2") if words == ["--part"] else ("s0", "s1"))
+            self.load(*words, first, *sources)
+            there = self.database.t.count_documents({})
+            for option, value in (("names", "long"), ("encoding", "latin-1"), ("missing", "raw"),
+                                  ("trim", None), ("format", "mot")):
+                outcome, _ = self.load(*words, second, f"--{option}", *([value] if value else []),
+                                       *sources, code=support.EXIT_USAGE)
+                self.assertIn(f"begun its part with --{option} ", outcome.err)
+            outcome, _ = self.load(*words, second, "--format", "delimited", "--schema", schema,
+                                   *sources, code=support.EXIT_USAGE)
+            self.assertEqual(self.database.t.count_documents({}), there)
+            self.load(*words, second, *sources)
+            self.assert_whole(*sources, documents=9000)
+            # All of it again, with other options, is a matter of its own.
+            self.load(*words, first, "--again", "--names", "long", *sources, code=None)
+            outcome, _ = self.load(*words, second, "--again", *sources, code=support.EXIT_USAGE)
+            self.assertIn('--names "long"', outcome.err)
+
+    def test_of_two_at_once_with_other_options_one_is_refused(self):
+        sources, _ = self.generate("B", 60000, "--seed", 8)
+        running = [self.begin(1, 2, *sources), self.begin(2, 2, "--names", "long", *sources)]
+        codes = sorted(process.wait().code for _, process in running)
+        self.assertEqual(codes, [support.EXIT_OK, support.EXIT_USAGE],
+                         [process.text() for _, process in running])
+        self.assertEqual({source["state"] for source in self.registered()}, {"started"})
+        long = self.database.t.count_documents({"vehicle_id": {"$exists": True}})
+        self.assertIn(long, (0, self.database.t.count_documents({})))
+
+    def test_numbers_of_sources_run_out(self):
+        small = [self.file(f"{n}.txt", f"{support.HEADER}\n{support.ROW.format(id=n)}\n")
+                 for n in (1, 2, 3)]
+        last = 8388606
+        self.database["t.sources"].insert_one({"_id": "counter", "last": last - 2})
+        outcome, _ = self.load("--again", *small, code=support.EXIT_CLUSTER)
+        self.assertIn(f"has no 3 source numbers left of its {last}", outcome.err)
+        self.assertEqual(self.database.t.count_documents({}), 0)
+        outcome = self.shardload("plan", *self.target(), *small, code=support.EXIT_CLUSTER)
+        self.assertIn("no source numbers left", outcome.err)
+        # The last ones are as good as any.
+        _, work = self.load(*small[:2])
+        self.assert_accounting(work, inserted=2)
+        self.assertEqual([source["number"] for source in support.run_record(work)["sources"]],
+                         [last - 1, last])
+        self.shardload("verify", *self.target(), "--content", "--progress", "none", *small[:2])
+
     # Refusals
 
     def test_refusals(self):

@@ -262,7 +262,11 @@ static void test_numbers_run_out_with_words(void **state) {
     ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
     ok(f, sl_registry_start(registry, &one, 1, &f->error));
     assert_int_equal(one.number, SL_SOURCE_NUMBER_MAX);
-    refused(f, sl_registry_start(registry, &two, 1, &f->error), "8388607", "another collection");
+    refused(f, sl_registry_start(registry, &two, 1, &f->error), "8388606", "another collection");
+    /* What was refused has used up nothing. */
+    uint32_t last;
+    ok(f, sl_registry_last(registry, &last, &f->error));
+    assert_int_equal(last, SL_SOURCE_NUMBER_MAX);
     sl_registry_close(registry);
 }
 

@@ -455,7 +455,7 @@ static void ids_lead_back_to_the_byte(void **state) {
     for (int i = 0; i < 100000; i++) {
         offset = (offset * 6364136223846793005u + 1442695040888963407u);
         uint64_t place = offset % SL_SOURCE_BYTES_MAX;
-        uint32_t number = (uint32_t)(offset >> 40) & SL_SOURCE_NUMBER_MAX;
+        uint32_t number = (uint32_t)(offset >> 40) % (SL_SOURCE_NUMBER_MAX + 1);
         int64_t id = sl_document_id(number, place);
         assert_true(id >= 0);
         assert_int_equal(sl_document_id_source(id), number);
@@ -463,7 +463,10 @@ static void ids_lead_back_to_the_byte(void **state) {
         assert_true(id >= sl_stripe_first_id(number, 0) && id < sl_stripe_first_id(number, 256));
     }
     assert_true(sl_document_id(1, 10) < sl_document_id(1, 20));
-    assert_int_equal(sl_document_id(SL_SOURCE_NUMBER_MAX, SL_SOURCE_BYTES_MAX - 1), INT64_MAX);
+    /* The last number has an end, too. */
+    int64_t last = sl_document_id(SL_SOURCE_NUMBER_MAX, SL_SOURCE_BYTES_MAX - 1);
+    assert_true(last < sl_stripe_first_id(SL_SOURCE_NUMBER_MAX, SL_STRIPES));
+    assert_int_equal(last + 1, sl_stripe_first_id(SL_SOURCE_NUMBER_MAX, SL_STRIPES));
 }
 
 static void successive_blocks_feed_all_ranges(void **state) {
