@@ -289,20 +289,33 @@ typedef enum sl_ownership_state {
  * of each shard left to borrow. */
 sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, sl_error *error);
 
-/* ---- balancer.c ---- */
+/* ---- balancer.c, balancer_state.c ---- */
 
 typedef struct sl_balancer sl_balancer;
 
 /* Stops the balancer and remembers, also in the cluster (the collection "balancer" of the database
  * "shardload"), how it was, so that a later run can put it back when this one is killed outright.
- * When several loaders share the cluster the last one puts it back. A loader that was killed on
- * another host must be taken out of that document by hand. Does nothing on a deployment without
- * shards: *balancer is then NULL. */
-bool sl_balancer_pause(sl_connection *connection, sl_balancer **balancer, sl_error *error);
-/* Puts the balancer back as it was and frees. NULL is fine. */
+ * When several loaders share the cluster the last one puts it back. `holder`: 24 hexadecimal digits
+ * that name the load, the same for each of its runs, so that a run that resumes it takes the place of
+ * one that was killed; NULL for a new one. A thread shows every few seconds that this loader is
+ * alive, with a client of the connection. Does nothing on a deployment without shards: *balancer is
+ * then NULL. */
+bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balancer **balancer,
+                       sl_error *error);
+/* Puts the balancer back as it was and frees, also when it fails. NULL is fine. Where only other
+ * hosts' loads hold it, waits for a sign of life of one of them, up to two minutes. */
 bool sl_balancer_restore(sl_balancer *balancer, sl_error *error);
-/* Reads how it is now, "full" or "off"; "" on a deployment without shards. */
-bool sl_balancer_read(sl_connection *connection, char mode[8], sl_error *error);
+
+typedef struct sl_balancer_view {
+    char mode[8];     /* how it is now: "full" or "off"; "" on a deployment without shards */
+    char before[8];   /* how it was before loads stopped it; "" when none has */
+    uint32_t holders; /* loads that hold it stopped */
+    uint32_t dead;    /* of those, whose loaders have ended: the next load puts it back */
+    char names[1000]; /* who they are */
+} sl_balancer_view;
+
+/* Looks, and changes nothing. */
+bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_error *error);
 /* "full" or "off": how it was before; for the report. "" for NULL. */
 const char *sl_balancer_before(const sl_balancer *balancer);
 

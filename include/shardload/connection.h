@@ -32,10 +32,13 @@ typedef struct sl_connection sl_connection;
 
 /* Opens a pool of up to `pool_size` connections and asks the server what it is. `application` is
  * the name that the server's log shows. Waits at most 10 s for a server unless the URI says
- * otherwise. On false `error` is set: SL_EXIT_USAGE for a URI that cannot be read, SL_EXIT_CLUSTER
+ * otherwise. A server may be silent for `timeout_seconds` (1 to 86400): a command that is answered
+ * at once fails when its answer takes longer, unless the URI has socketTimeoutMS; commands that may
+ * take long (index builds, moves of chunks, aggregations), and what borrowed clients do, fail when
+ * the server does not answer a greeting on another connection for so long. On false `error` is set: SL_EXIT_USAGE for a URI that cannot be read, SL_EXIT_CLUSTER
  * when no server answers or it refuses. */
 bool sl_connection_open(const char *uri, const char *application, unsigned pool_size,
-                        sl_connection **connection, sl_error *error);
+                        unsigned timeout_seconds, sl_connection **connection, sl_error *error);
 void sl_connection_close(sl_connection *connection); /* NULL is fine */
 
 const sl_server *sl_connection_server(const sl_connection *connection);
@@ -49,7 +52,8 @@ void sl_connection_record(const sl_connection *connection, bson_t *record);
 /* "standalone", "replica set", "sharded cluster". */
 const char *sl_deployment_name(sl_deployment deployment);
 
-/* A client of one's own, for one thread at a time; waits when all are out. Give it back. */
+/* A client of one's own, for one thread at a time; waits when all are out. Give it back. It waits for
+ * an answer as long as the server is alive. */
 mongoc_client_t *sl_connection_borrow(sl_connection *connection);
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client);
 

@@ -63,7 +63,7 @@ typedef struct sl_preview {
     bool exists;               /* the collection is there, and stays */
     sl_sharding_change sharding; /* of the collection, by the load */
     bool home_known;           /* else the database is new, and the server picks its first shard */
-    char balancer[8];          /* "full", "off", "" */
+    sl_balancer_view balancer;
     sl_preview_layout layout;
     sl_preview_range *ranges; /* sorted by id */
     size_t range_count;

@@ -168,14 +168,12 @@ const sl_option_row sl_load_rows[] = {
      "given.",
      false, NULL},
     {"resume", 0, SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, LOAD, "Delivery",
-     "Complete the load that was interrupted, whose journal is in --work-dir: the same command "
-     "again. "
-     "What is known to be there is not sent again; --drop then drops nothing.",
-     false, NULL},
-    {"timeout", 0, SL_OPTION_COUNT, "SECONDS", "120", NULL, 1, 86400, LOADING, "Delivery",
-     "How long a batch may wait for the server's answer before the connection is given up and the "
-     "batch sent again on another.",
-     false, NULL},
+     "Complete the load that was interrupted, whose journal is in --work-dir: the same command again. "
+     "What is known to be there is not sent again; --drop then drops nothing.", false, NULL},
+    {"timeout", 0, SL_OPTION_COUNT, "SECONDS", "120", NULL, 1, 86400, CONNECTED, "Delivery",
+     "How long a batch or a command may wait for the server's answer before the connection is given "
+     "up and it is sent again on another. Where an answer may take long (index builds, moves of "
+     "chunks, counts): how long the server may be silent on other connections too.", false, NULL},
     {"retry-timeout", 0, SL_OPTION_COUNT, "SECONDS", "300", NULL, 1, 86400, LOADING, "Delivery",
      "How long a batch that cannot be delivered (an election, a server that restarts) is tried "
      "again "

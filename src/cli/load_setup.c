@@ -160,6 +160,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
 
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
+    config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->database = sl_option_string(options, "db");
     config->collection = sl_option_string(options, "collection");
     if (!config->database)
@@ -326,7 +327,6 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
     config->again = sl_option_flag(options, "again");
     config->another_pipe = sl_option_flag(options, "another-pipe");
     config->resume = sl_option_flag(options, "resume");
-    config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");
     if (config->resume && !config->work_directory)
         sl_option_problem(error, "--resume needs --work-dir: which load?");

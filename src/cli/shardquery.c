@@ -293,7 +293,7 @@ static int run(const sl_options *options) {
     bool ok = open_suites(&s, &error) && check_selection(&s, &error) &&
               check_namespaces(&s, &error) && open_answers(&s, &error) &&
               sl_connection_string(options, &uri, &error) &&
-              sl_connection_open(uri, "shardquery", 1, &s.connection, &error) &&
+              sl_connection_open(uri, "shardquery", 1, (unsigned)sl_option_number(options, "timeout"), &s.connection, &error) &&
               write_report(&s, false, &error);
     for (size_t i = 0; ok && i < s.suite_count; i++) {
         if (i > 0)
@@ -401,6 +401,9 @@ static const sl_option_row rows[] = {
      "Which members to read from: primary, primaryPreferred, secondary, secondaryPreferred or "
      "nearest. Wins over the query's and the URI's.",
      false, NULL},
+    {"timeout", 0, SL_OPTION_COUNT, "SECONDS", "120", NULL, 1, 86400, RUN, "Collection",
+     "How long the server may be silent before a query is given up. A query may take longer, as long "
+     "as the server answers on other connections.", false, NULL},
     SL_CONNECTION_ROWS(RUN),
 
     {"query", 0, SL_OPTION_LIST, "NAME", NULL, NULL, 0, 0, RUN, "Measuring",

@@ -2,218 +2,64 @@
 /* The balancer, stopped while loads run and put back as it was.
  *
  * How it was is remembered in the cluster, in the collection "balancer" of the database "shardload",
- * with everybody who wants it stopped. It is one place for the whole cluster, because loads into
- * different collections share the one balancer:
+ * with every load that wants it stopped, its holders. It is one place for the whole cluster, because
+ * loads into different collections share the one balancer:
  *
- *   {_id: "state", before: "full" | "off", holders: [{id, host, pid, start, since}]}
+ *   {_id: "state", before: "full" | "off",
+ *    holders: [{id, host, hostId, pid, start, since, refreshed}]}
  *
  * A loader adds itself and then stops the balancer; at its end it takes itself out, and the last
  * one puts the balancer back and removes the document. A document that is there when a loader comes
  * means that the balancer is, or should be, off: `before` is then what it says, whatever the
- * balancer does now. A loader that was killed outright leaves its entry; the next one on the same
- * host sees that the process is gone (`start` tells it from a later process with the same pid)
- * and drops the entry, while `before` stays.
+ * balancer does now.
+ *
+ * A loader that was killed leaves its entry. Which entries are those of dead loaders:
+ *  - on this host (`hostId` tells hosts, boots and containers apart) the process is looked up, and
+ *    `start` tells it from a later process of the same number;
+ *  - on any other host, `refreshed` counts: a thread of each loader sets it every few seconds, and
+ *    an entry that is older than two minutes is dead. The time is the server's on both sides;
+ *  - an entry of the same `id` is an earlier run of the same load, whose journal keeps the id;
+ *  - loaders of earlier versions set no `refreshed`: on another host they count as alive for a day.
+ * A loader that ends, and finds others of which only time can tell, waits for their next sign of
+ * life, or until they are dead: it never leaves the balancer to a loader that has ended.
+ *
+ * A loader that could not reach the server for two minutes may have been taken for dead, and the
+ * balancer may run. Its next sign of life finds no entry; then it joins again and stops the balancer
+ * again. Nothing is lost meanwhile: a migration costs speed, and --route direct checks by itself
+ * that no chunk has moved.
  *
  * Why this is right with several loaders. Reading the document, deciding and writing it happen
  * under a lock, the document {_id: "lock"}, which only one upsert can make. So
  *  - `before` is read from the balancer only when nobody holds it: the last holder puts the
- * balancer back and removes the document in one locked section, never half of it;
+ *    balancer back and removes the document in one locked section, never half of it;
  *  - the balancer is started only in a locked section that saw no other holder, and every stop is
  *    sent by a loader that is a holder already: no start can follow it before that loader leaves.
- * A crash in a locked section leaves a document that says more than is true ("off, and before it
- * was on") and never less. The lock of a dead process on this host is broken at once; anybody
- * else's when it has not changed hands for two minutes, where a locked section takes seconds. */
+ * Signs of life need no lock: one that is overwritten is followed by the next. A crash in a locked
+ * section leaves a document that says more than is true ("off, and before it was on") and never
+ * less. The lock of a dead process on this host is broken at once; anybody else's when it has not
+ * changed hands for two minutes, where a locked section takes seconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
 #include <shardload/log.h>
-#include <shardload/process.h>
 
-#include "internal.h"
+#include "balancer.h"
 
-#define STATE_DATABASE "shardload"
-#define STATE_COLLECTION "balancer"
-#define LOCK_PATIENCE_S 120.0
-
-struct sl_balancer {
-    sl_connection *connection;
-    char before[8];
-    char host[256];
-    bson_oid_t id; /* of this loader as a holder */
-};
-
-/* ---- holders ---- */
-
-static void append_holder(const sl_balancer *balancer, bson_t *holders, const char *key) {
-    bson_t me;
-    bson_append_document_begin(holders, key, -1, &me);
-    BSON_APPEND_OID(&me, "id", &balancer->id);
-    BSON_APPEND_UTF8(&me, "host", balancer->host);
-    BSON_APPEND_INT64(&me, "pid", getpid());
-    BSON_APPEND_INT64(&me, "start", sl_process_start(getpid()));
-    BSON_APPEND_DATE_TIME(&me, "since", sl_wall_clock_ms());
-    bson_append_document_end(holders, &me);
-}
-
-/* Is the holder (a document) a process of this host that is no more? */
-static bool is_dead(const sl_balancer *balancer, const bson_t *holder) {
-    bson_iter_t host, pid, iter;
-    if (!bson_iter_init_find(&host, holder, "host") || !BSON_ITER_HOLDS_UTF8(&host) ||
-        strcmp(bson_iter_utf8(&host, NULL), balancer->host) != 0 ||
-        !bson_iter_init_find(&pid, holder, "pid"))
-        return false;
-    int64_t began = sl_process_start(bson_iter_as_int64(&pid));
-    int64_t start = bson_iter_init_find(&iter, holder, "start") ? bson_iter_as_int64(&iter) : -1;
-    return began == 0 || (began > 0 && start > 0 && began != start);
-}
-
-static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
-    bson_iter_t id;
-    return bson_iter_init_find(&id, holder, "id") && BSON_ITER_HOLDS_OID(&id) &&
-           bson_oid_equal(bson_iter_oid(&id), &balancer->id);
-}
-
-/* "process 123 on host" into `out`. */
-static void name_holder(const bson_t *holder, char *out, size_t room) {
-    bson_iter_t host, pid;
-    bool named = bson_iter_init_find(&host, holder, "host") && BSON_ITER_HOLDS_UTF8(&host);
-    snprintf(out, room, "process %lld on %s",
-             (long long)(bson_iter_init_find(&pid, holder, "pid") ? bson_iter_as_int64(&pid) : 0),
-             named ? bson_iter_utf8(&host, NULL) : "an unknown host");
-}
-
-/* ---- the document ---- */
-
-typedef struct balancer_state {
-    bool there;
-    char before[8];
-    uint32_t others; /* live holders but this loader */
-    bson_t holders;  /* they, as an array; initialised always */
-    char first[300]; /* one of them, for messages */
-} balancer_state;
-
-static bool read_state(const sl_balancer *balancer, balancer_state *state, sl_error *error) {
-    *state = (balancer_state){.before = "off"};
-    bson_init(&state->holders);
-    bson_t document;
-    bson_iter_t iter, list;
-    bool ok = sl_find_by_id(balancer->connection, STATE_DATABASE, STATE_COLLECTION,
-                            "state", &document, &state->there, error);
-    if (state->there && bson_iter_init_find(&iter, &document, "before") &&
-        BSON_ITER_HOLDS_UTF8(&iter))
-        snprintf(state->before, sizeof state->before, "%s", bson_iter_utf8(&iter, NULL));
-    if (state->there && bson_iter_init_find(&iter, &document, "holders") &&
-        BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list)) {
-        while (bson_iter_next(&list)) {
-            const uint8_t *bytes;
-            uint32_t length;
-            bson_t holder;
-            if (!BSON_ITER_HOLDS_DOCUMENT(&list))
-                continue;
-            bson_iter_document(&list, &length, &bytes);
-            if (!bson_init_static(&holder, bytes, length) || is_me(balancer, &holder))
-                continue;
-            if (is_dead(balancer, &holder)) {
-                char name[300];
-                name_holder(&holder, name, sizeof name);
-                sl_log_info("an earlier load (%s) ended without putting the balancer back", name);
-                continue;
-            }
-            const char *key;
-            char room[16];
-            if (state->others == 0)
-                name_holder(&holder, state->first, sizeof state->first);
-            bson_uint32_to_string(state->others++, &key, room, sizeof room);
-            BSON_APPEND_DOCUMENT(&state->holders, key, &holder);
-        }
-    }
-    bson_destroy(&document);
-    return ok;
-}
-
-static bool modify(const sl_balancer *balancer, const bson_t *query, const bson_t *update,
-                   bson_t *document, sl_error *error) {
-    return sl_find_and_modify(balancer->connection, STATE_DATABASE, STATE_COLLECTION, query,
-                              update, update != NULL, document, NULL, error);
-}
-
-static bool write_state(const sl_balancer *balancer, const balancer_state *state, sl_error *error) {
-    bson_t *query = BCON_NEW("_id", "state");
-    bson_t *update = BCON_NEW("$set", "{", "before", BCON_UTF8(state->before), "holders",
-                              BCON_ARRAY(&state->holders), "}");
-    bool ok = modify(balancer, query, update, NULL, error);
-    bson_destroy(update);
-    bson_destroy(query);
-    return ok;
-}
-
-static bool remove_state(const sl_balancer *balancer, sl_error *error) {
-    bson_t *query = BCON_NEW("_id", "state");
-    bool ok = modify(balancer, query, NULL, NULL, error);
-    bson_destroy(query);
-    return ok;
-}
-
-/* ---- the lock ---- */
-
-static bool unlock(const sl_balancer *balancer, const bson_oid_t *owner, sl_error *error) {
-    bson_t *query = BCON_NEW("_id", "lock", "holder.id", BCON_OID(owner));
-    bool ok = modify(balancer, query, NULL, NULL, error);
-    bson_destroy(query);
-    return ok;
-}
-
-static bool lock(const sl_balancer *balancer, sl_error *error) {
-    bson_t *query = BCON_NEW("_id", "lock");
-    bson_t update = BSON_INITIALIZER, fields;
-    bson_append_document_begin(&update, "$setOnInsert", -1, &fields);
-    append_holder(balancer, &fields, "holder");
-    bson_append_document_end(&update, &fields);
-
-    bson_oid_t owner = balancer->id;
-    int64_t since = sl_clock_ns(); /* when `owner` was first seen */
-    bool ok = true, mine = false;
-    while (ok && !mine) {
-        bson_t document, holder;
-        bson_iter_t iter, id;
-        const uint8_t *bytes;
-        uint32_t length;
-        ok = modify(balancer, query, &update, &document, error);
-        if (ok && bson_iter_init_find(&iter, &document, "holder") &&
-            BSON_ITER_HOLDS_DOCUMENT(&iter)) {
-            bson_iter_document(&iter, &length, &bytes);
-            mine = bson_init_static(&holder, bytes, length) && is_me(balancer, &holder);
-            if (!mine && bson_iter_init_find(&id, &holder, "id") && BSON_ITER_HOLDS_OID(&id)) {
-                if (!bson_oid_equal(&owner, bson_iter_oid(&id))) {
-                    bson_oid_copy(bson_iter_oid(&id), &owner);
-                    since = sl_clock_ns();
-                }
-                if (is_dead(balancer, &holder) || sl_seconds_since(since) > LOCK_PATIENCE_S)
-                    ok = unlock(balancer, &owner, error);
-                else
-                    sl_backoff(0, NULL, NULL);
-            }
-        }
-        bson_destroy(&document);
-    }
-    bson_destroy(&update);
-    bson_destroy(query);
-    return ok;
-}
+#define BEAT_SECONDS 5
 
 /* ---- the balancer itself ---- */
 
-static bool read_mode(sl_connection *connection, char before[8], sl_error *error) {
+bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error) {
     bson_t reply;
     bson_iter_t iter;
     bson_t *command = BCON_NEW("balancerStatus", BCON_INT32(1));
     bool ok = sl_cluster_command(connection, "admin", command, &reply, NULL, error);
     bool on = ok && bson_iter_init_find(&iter, &reply, "mode") && BSON_ITER_HOLDS_UTF8(&iter) &&
               strcmp(bson_iter_utf8(&iter, NULL), "full") == 0;
-    strcpy(before, on ? "full" : "off");
+    strcpy(mode, on ? "full" : "off");
     bson_destroy(&reply);
     bson_destroy(command);
     return ok;
@@ -230,66 +76,173 @@ static bool switch_to(const sl_balancer *balancer, const char *command_name, sl_
 
 /* Adds this loader to the holders. */
 static bool join(sl_balancer *balancer, sl_error *error) {
-    if (!lock(balancer, error))
+    int64_t now;
+    if (!sl_balancer_lock(balancer, &now, error))
         return false;
-    balancer_state state;
-    bool ok = read_state(balancer, &state, error) &&
-              (state.there || read_mode(balancer->connection, state.before, error));
+    sl_balancer_document document;
+    bool ok = sl_balancer_document_read(balancer, now, &document, error) &&
+              (document.there ||
+               sl_balancer_read_mode(balancer->connection, document.before, error));
     if (ok) {
         char room[16];
         const char *key;
-        bson_uint32_to_string(state.others, &key, room, sizeof room);
-        append_holder(balancer, &state.holders, key);
-        strcpy(balancer->before, state.before);
-        ok = write_state(balancer, &state, error);
+        bson_uint32_to_string(document.others, &key, room, sizeof room);
+        sl_balancer_append_self(balancer, now, &document.holders, key);
+        strcpy(balancer->before, document.before);
+        ok = sl_balancer_document_write(balancer, &document, error);
     }
-    bson_destroy(&state.holders);
-    return unlock(balancer, &balancer->id, ok ? error : NULL) && ok;
+    bson_destroy(&document.holders);
+    return sl_balancer_unlock(balancer, ok ? error : NULL) && ok;
 }
 
-/* Takes this loader out of the holders; the last one puts the balancer back. */
-static bool leave(sl_balancer *balancer, sl_error *error) {
-    if (!lock(balancer, error))
+/* Under the lock: takes this loader out of the holders; the last one puts the balancer back. */
+static bool take_out(const sl_balancer *balancer, sl_balancer_document *document, sl_error *error) {
+    if (!document->there) /* it was removed by hand: what this loader saw counts */
+        strcpy(document->before, balancer->before);
+    if (document->others == 0)
+        return (strcmp(document->before, "full") != 0 ||
+                switch_to(balancer, "balancerStart", error)) &&
+               sl_balancer_document_remove(balancer, error);
+    if (!sl_balancer_document_write(balancer, document, error))
         return false;
-    balancer_state state;
-    bool ok = read_state(balancer, &state, error);
-    if (ok && !state.there) /* somebody removed it by hand: what this loader saw counts */
-        strcpy(state.before, balancer->before);
-    if (ok && state.others > 0) {
-        ok = write_state(balancer, &state, error);
-        sl_log_info("the balancer stays stopped for another load (%s), which will put it back",
-                    state.first);
-    } else if (ok) {
-        ok = (strcmp(state.before, "full") != 0 || switch_to(balancer, "balancerStart", error)) &&
-             remove_state(balancer, error);
+    sl_log_info("the balancer stays stopped for another load (%s), which will put it back",
+                document->first);
+    return true;
+}
+
+static bool leave(sl_balancer *balancer, sl_error *error) {
+    sl_balancer_document first = {.there = false}, document;
+    bool ok, waiting = true;
+    bson_init(&first.holders);
+    for (unsigned round = 0; waiting; round++) {
+        int64_t now;
+        ok = sl_balancer_lock(balancer, &now, error);
+        if (!ok)
+            break;
+        ok = sl_balancer_document_read(balancer, now, &document, error);
+        waiting = ok && document.unsure > 0 && document.unsure == document.others &&
+                  (round == 0 || !sl_balancer_moved_on(&first, &document));
+        if (ok && !waiting)
+            ok = take_out(balancer, &document, error);
+        if (waiting && round == 0) {
+            sl_log_info("waiting for a sign of life of another load (%s), two minutes at most: if "
+                        "it has ended, the balancer is put back now", document.first);
+            bson_copy_to(&document.holders, &first.holders);
+        }
+        bson_destroy(&document.holders);
+        ok = sl_balancer_unlock(balancer, ok ? error : NULL) && ok;
+        if (!ok)
+            break;
+        if (waiting)
+            nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     }
-    bson_destroy(&state.holders);
-    return unlock(balancer, &balancer->id, ok ? error : NULL) && ok;
+    bson_destroy(&first.holders);
+    return ok;
 }
 
-bool sl_balancer_read(sl_connection *connection, char mode[8], sl_error *error) {
-    mode[0] = '\0';
-    return sl_connection_server(connection)->deployment != SL_SHARDED ||
-           read_mode(connection, mode, error);
+/* ---- the heartbeat ---- */
+
+/* Waits until the next sign of life is due; false when this loader leaves. */
+static bool await_beat(sl_balancer *balancer) {
+    struct timespec due;
+    clock_gettime(CLOCK_MONOTONIC, &due);
+    due.tv_sec += BEAT_SECONDS;
+    pthread_mutex_lock(&balancer->lock);
+    while (!balancer->leaving && pthread_cond_timedwait(&balancer->woken, &balancer->lock, &due) == 0)
+        ;
+    bool leaving = balancer->leaving;
+    pthread_mutex_unlock(&balancer->lock);
+    return !leaving;
 }
 
-bool sl_balancer_pause(sl_connection *connection, sl_balancer **balancer, sl_error *error) {
+static void join_again(sl_balancer *balancer) {
+    sl_error error = {0};
+    char before[8];
+    pthread_mutex_lock(&balancer->lock);
+    if (!balancer->leaving) {
+        sl_log_warning("this loader was taken for dead, since the server had no sign of life of it: "
+                       "stopping the balancer again");
+        strcpy(before, balancer->before);
+        if (!join(balancer, &error) || (strcmp(balancer->before, "full") == 0 &&
+                                        !switch_to(balancer, "balancerStop", &error)))
+            sl_log_debug("not yet: %s", error.message);
+        if (strcmp(balancer->before, before) != 0)
+            sl_log_info("the balancer was \"%s\"", balancer->before);
+    }
+    pthread_mutex_unlock(&balancer->lock);
+}
+
+static void *beat(void *context) {
+    sl_balancer *balancer = context;
+    while (await_beat(balancer)) {
+        bool known;
+        sl_error error = {0};
+        if (!sl_balancer_beat(balancer, &known, &error))
+            sl_log_debug("no sign of life: %s", error.message);
+        else if (!known)
+            join_again(balancer);
+    }
+    return NULL;
+}
+
+static void stop_beating(sl_balancer *balancer) {
+    pthread_mutex_lock(&balancer->lock);
+    balancer->leaving = true;
+    pthread_cond_broadcast(&balancer->woken);
+    pthread_mutex_unlock(&balancer->lock);
+}
+
+/* ---- pause and restore ---- */
+
+static sl_balancer *balancer_create(sl_connection *connection, const char *holder) {
+    sl_balancer *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->connection = connection;
+    gethostname(made->name, sizeof made->name - 1);
+    sl_host_identity(made->host);
+    if (holder && bson_oid_is_valid(holder, strlen(holder)))
+        bson_oid_init_from_string(&made->id, holder);
+    else
+        bson_oid_init(&made->id, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&made->woken, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&made->lock, NULL);
+    return made;
+}
+
+static void balancer_destroy(sl_balancer *balancer) {
+    stop_beating(balancer);
+    if (balancer->beating)
+        pthread_join(balancer->thread, NULL);
+    pthread_cond_destroy(&balancer->woken);
+    pthread_mutex_destroy(&balancer->lock);
+    free(balancer);
+}
+
+bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balancer **balancer,
+                       sl_error *error) {
     *balancer = NULL;
     if (sl_connection_server(connection)->deployment != SL_SHARDED)
         return true;
-    sl_balancer *made = calloc(1, sizeof *made);
+    sl_balancer *made = balancer_create(connection, holder);
     if (!made)
         return sl_error_memory(error, "stopping the balancer");
-    made->connection = connection;
-    gethostname(made->host, sizeof made->host - 1);
-    bson_oid_init(&made->id, NULL);
     if (!join(made, error)) {
-        free(made);
+        balancer_destroy(made);
         return sl_error_prefix(error, "cannot stop the balancer");
     }
-    if (strcmp(made->before, "full") == 0 && !switch_to(made, "balancerStop", error)) {
+    made->beating = pthread_create(&made->thread, NULL, beat, made) == 0;
+    if (!made->beating)
+        sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread");
+    if (!made->beating ||
+        (strcmp(made->before, "full") == 0 && !switch_to(made, "balancerStop", error))) {
+        stop_beating(made);
         leave(made, NULL);
-        free(made);
+        balancer_destroy(made);
         return sl_error_prefix(error, "cannot stop the balancer");
     }
     *balancer = made;
@@ -299,13 +252,14 @@ bool sl_balancer_pause(sl_connection *connection, sl_balancer **balancer, sl_err
 bool sl_balancer_restore(sl_balancer *balancer, sl_error *error) {
     if (!balancer)
         return true;
+    stop_beating(balancer);
     bool ok = leave(balancer, error);
     if (!ok)
         sl_error_prefix(error,
-                        "cannot put the balancer back (it was \"%s\"); the next load into the same "
-                        "collection will, or start it with sh.startBalancer()",
+                        "cannot put the balancer back (it was \"%s\"): the next load on this cluster "
+                        "does, or start it with sh.startBalancer()",
                         balancer->before);
-    free(balancer);
+    balancer_destroy(balancer);
     return ok;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <shardload/clock.h>
 #include <shardload/log.h>
 
 char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
@@ -108,6 +109,7 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
     if (!code)
         code = &own_code;
     bool ok;
+    int64_t until = sl_connection_retry_until(connection);
     for (unsigned attempt = 0;; attempt++) {
         ok = sl_connection_command(connection, database, command, reply, code, error);
         const char *reason;
@@ -120,7 +122,7 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
             ok = sl_error_set(error, SL_EXIT_CLUSTER, "%s on database %s: %s", name, database,
                               reason);
         }
-        if (ok || !sl_code_is_transient(*code))
+        if (ok || !sl_code_is_transient(*code) || sl_clock_ns() > until)
             break;
         if (error)
             sl_log_debug("trying again in a moment: " SL_LINES, error->message);

@@ -7,14 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/clock.h>
 #include <shardload/text.h>
 
 #include "internal.h"
 #include "tls.h"
 
+#define RETRY_MS 30000
+
 struct sl_connection {
     mongoc_uri_t *uri;
-    mongoc_client_pool_t *pool;
+    mongoc_client_pool_t *pool;    /* for commands that are answered at once: with a deadline */
+    mongoc_client_pool_t *patient; /* for those that may take long: while the server is alive */
+    sl_patience patience;
     mongoc_client_pool_t *writers; /* with a patience of its own; NULL until asked for */
     char *display_uri;
     sl_server server;
@@ -122,6 +127,36 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
     return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
 }
 
+/* Commands that may take as long as they take. */
+static bool is_long(const bson_t *command) {
+    static const char *const names[] = {"aggregate", "balancerStop", "createIndexes", "drop",
+                                        "dropDatabase", "fsync", "moveChunk", "shardCollection"};
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(bson_iter_key(&iter), names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+int64_t sl_connection_retry_until(const sl_connection *connection) {
+    return sl_clock_ns() + (connection->patience.milliseconds + RETRY_MS) * 1000000;
+}
+
+/* Says so where a failure comes from a server that has not answered in time. */
+static void name_silence(const sl_connection *connection, int64_t start,
+                         const bson_error_t *driver_error, sl_error *error) {
+    double limit = (double)connection->patience.milliseconds / 1000;
+    if (!error || driver_error->domain != MONGOC_ERROR_STREAM ||
+        sl_seconds_since(start) < 0.9 * limit)
+        return;
+    size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof error->message - used,
+             "; %s has not answered for %.0f s (--timeout)", connection->display_uri, limit);
+}
+
 /* `doing` is what a failure is called. */
 static bool run_command(sl_connection *connection, const char *doing, const char *database,
                         const bson_t *command, bson_t *reply, int32_t *server_code,
@@ -130,16 +165,24 @@ static bool run_command(sl_connection *connection, const char *doing, const char
     bson_t own_reply;
     if (!reply)
         reply = &own_reply;
-    mongoc_client_t *client = sl_connection_borrow(connection);
+    bool patient = is_long(command);
+    int64_t start = sl_clock_ns();
+    mongoc_client_t *client = patient ? sl_connection_borrow(connection)
+                                      : mongoc_client_pool_pop(connection->pool);
     bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
-    sl_connection_return(connection, client);
+    if (patient)
+        sl_connection_return(connection, client);
+    else
+        mongoc_client_pool_push(connection->pool, client);
     if (server_code)
         *server_code = ok                                             ? 0
                        : is_refused_user(&driver_error)               ? SL_CODE_AUTHENTICATION_FAILED
                        : driver_error.domain == MONGOC_ERROR_SERVER ? (int32_t)driver_error.code
                                                                       : 0;
-    if (!ok)
+    if (!ok) {
         sl_error_from_driver(error, doing, &driver_error);
+        name_silence(connection, start, &driver_error, error);
+    }
     if (reply == &own_reply)
         bson_destroy(&own_reply);
     return ok;
@@ -159,7 +202,8 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
                         const bson_t *filter, const bson_t *options, bson_t *documents,
                         sl_error *error) {
     bson_init(documents);
-    mongoc_client_t *client = sl_connection_borrow(connection);
+    int64_t start = sl_clock_ns();
+    mongoc_client_t *client = mongoc_client_pool_pop(connection->pool);
     mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
@@ -176,11 +220,12 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
     mongoc_cursor_destroy(cursor);
     mongoc_read_prefs_destroy(primary);
     mongoc_collection_destroy(handle);
-    sl_connection_return(connection, client);
+    mongoc_client_pool_push(connection->pool, client);
     if (!ok) {
         char doing[300];
         snprintf(doing, sizeof doing, "find in %s.%s", database, collection);
         sl_error_from_driver(error, doing, &driver_error);
+        name_silence(connection, start, &driver_error, error);
     }
     return ok;
 }
@@ -292,8 +337,39 @@ static bool describe_server(sl_connection *connection, sl_error *error) {
     return ok;
 }
 
+static bool open_pool(const mongoc_uri_t *uri, const char *application,
+                      mongoc_client_pool_t **pool, sl_error *error) {
+    bson_error_t driver_error;
+    *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
+    if (!*pool) {
+        sl_error_from_driver(error, "connecting", &driver_error);
+        error->code = SL_EXIT_USAGE;
+        return false;
+    }
+    mongoc_client_pool_set_error_api(*pool, MONGOC_ERROR_API_VERSION_2);
+    mongoc_client_pool_set_appname(*pool, application);
+    return true;
+}
+
+/* Both pools. A timeout in the URI is the user's, and holds for all commands. */
+static bool open_pools(sl_connection *connection, const char *application,
+                       unsigned timeout_seconds, sl_error *error) {
+    bool own = mongoc_uri_has_option(connection->uri, MONGOC_URI_SOCKETTIMEOUTMS);
+    int64_t milliseconds = (int64_t)timeout_seconds * 1000;
+    mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
+    if (!own)
+        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, (int32_t)milliseconds);
+    bool ok = open_pool(uri, application, &connection->pool, error);
+    if (!own)
+        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
+    ok = ok && open_pool(uri, application, &connection->patient, error);
+    mongoc_uri_destroy(uri);
+    connection->patience = (sl_patience){.uri = connection->uri, .milliseconds = milliseconds};
+    return ok;
+}
+
 bool sl_connection_open(const char *uri, const char *application, unsigned pool_size,
-                        sl_connection **connection, sl_error *error) {
+                        unsigned timeout_seconds, sl_connection **connection, sl_error *error) {
     *connection = NULL;
     start_driver();
     sl_connection *made = calloc(1, sizeof *made);
@@ -319,9 +395,6 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
         mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 10000);
     if (!mongoc_uri_has_option(made->uri, MONGOC_URI_CONNECTTIMEOUTMS))
         mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_CONNECTTIMEOUTMS, 5000);
-    /* Index builds and aggregations take as long as they take; a dead host is found by keep-alive. */
-    if (!mongoc_uri_has_option(made->uri, MONGOC_URI_SOCKETTIMEOUTMS))
-        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
 
     if (!check_mechanism(made->uri, error) || !check_compression(uri, made->uri, error) ||
@@ -329,14 +402,8 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
         sl_error_prefix(error, "cannot use %s", made->display_uri);
         goto fail;
     }
-    made->pool = mongoc_client_pool_new_with_error(made->uri, &driver_error);
-    if (!made->pool) {
-        sl_error_from_driver(error, "connecting", &driver_error);
-        error->code = SL_EXIT_USAGE;
+    if (!open_pools(made, application, timeout_seconds, error))
         goto fail;
-    }
-    mongoc_client_pool_set_error_api(made->pool, MONGOC_ERROR_API_VERSION_2);
-    mongoc_client_pool_set_appname(made->pool, application);
     if (!describe_server(made, error)) {
         sl_error_prefix(error, "cannot use %s", made->display_uri);
         goto fail;
@@ -352,7 +419,8 @@ fail:
 void sl_connection_close(sl_connection *connection) {
     if (!connection)
         return;
-    mongoc_client_pool_destroy(connection->pool);
+    mongoc_client_pool_destroy(connection->pool); /* NULL is fine */
+    mongoc_client_pool_destroy(connection->patient);
     if (connection->writers)
         mongoc_client_pool_destroy(connection->writers);
     mongoc_uri_destroy(connection->uri);
@@ -408,9 +476,11 @@ const char *sl_connection_display_uri(const sl_connection *connection) {
 }
 
 mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
-    return mongoc_client_pool_pop(connection->pool);
+    mongoc_client_t *client = mongoc_client_pool_pop(connection->patient);
+    sl_patience_attach(&connection->patience, client);
+    return client;
 }
 
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {
-    mongoc_client_pool_push(connection->pool, client);
+    mongoc_client_pool_push(connection->patient, client);
 }

@@ -13,7 +13,27 @@
  * fine and at least one of them has something against the connection that time will not heal. */
 bool sl_preflight(const mongoc_uri_t *uri, sl_error *error);
 
+/* Does the server answer a greeting on a connection of its own, within 3 s? Also true where it ends
+ * that connection, and of a socket file, which is not asked. */
+bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host);
+
+/* ---- patience.c ---- */
+
+/* How long a server may be silent before a stream to it is given up. Must outlive the clients. */
+typedef struct sl_patience {
+    const mongoc_uri_t *uri;
+    int64_t milliseconds; /* at most INT32_MAX */
+} sl_patience;
+
+/* From now on, connections of the client wait for an answer as long as the server is alive. Before
+ * its first command. */
+void sl_patience_attach(const sl_patience *patience, mongoc_client_t *client);
+
 /* ---- connection.c ---- */
+
+/* Until when a command that failed for a passing reason is tried again (sl_clock_ns): half a minute,
+ * and long enough for a second attempt where the first one waited in vain for its answer. */
+int64_t sl_connection_retry_until(const sl_connection *connection);
 
 /* The URI as the driver has it, credentials and all; lives as long as the connection. */
 const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
@@ -21,6 +41,11 @@ const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
 /* A pool for threads that write, see sl_connection_open_writers. `uri` is changed. */
 mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,
                                                 unsigned timeout_seconds, sl_error *error);
+
+/* ---- balancer.c ---- */
+
+/* "full" or "off": how the balancer is now. */
+bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error);
 
 /* ---- shard_uri.c ---- */
 

@@ -240,3 +240,9 @@ bool sl_preflight(const mongoc_uri_t *uri, sl_error *error) {
     *error = first;
     return false;
 }
+
+bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host) {
+    if (strchr(host->host, '/'))
+        return true;
+    return mongoc_uri_get_tls(uri) ? speaks_tls(host) : plain_hello(host) != SILENT;
+}

@@ -185,6 +185,7 @@ typedef struct sl_load {
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored; /* or never stopped */
+    char holder[25];        /* the load's id as a holder of the balancer; "" without a journal */
     sl_shard_map *map;
     sl_direct *direct;   /* NULL: through the routers */
     bool doubted;        /* it was told that the owners could not be confirmed */

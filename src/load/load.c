@@ -36,7 +36,7 @@ static struct {
 static bool pause_balancer(sl_load *load, sl_error *error) {
     pthread_mutex_lock(&pause_state.lock);
     pause_state.lost = false;
-    bool ok = sl_balancer_pause(load->connection, &pause_state.balancer, error);
+    bool ok = sl_balancer_pause(load->connection, load->holder, &pause_state.balancer, error);
     if (pause_state.balancer)
         snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
                  sl_balancer_before(pause_state.balancer));
@@ -164,7 +164,7 @@ static bool keep_trying(void *unused) {
 
 static bool connect_to_cluster(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
-    if (!sl_connection_open(config->uri, "shardload", 2, &load->connection,
+    if (!sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds, &load->connection,
                             error))
         return false;
     sl_connection_ask_before_retries(load->connection, keep_trying, NULL);

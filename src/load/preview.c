@@ -24,7 +24,7 @@ static bool refused(sl_preview *preview, sl_error *error) {
 
 static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error) {
     const sl_load_config *config = load->config;
-    if (!sl_connection_open(config->uri, "shardload", 1, &preview->connection, error))
+    if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds, &preview->connection, error))
         return false;
     load->connection = preview->connection;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
@@ -35,7 +35,7 @@ static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error)
                                .shard_key_given = config->shard_key_given,
                                .shard_existing = config->shard_existing};
     if (!sl_topology_read(load->connection, &preview->topology, error) ||
-        !sl_balancer_read(load->connection, preview->balancer, error))
+        !sl_balancer_look(load->connection, &preview->balancer, error))
         return false;
     load->topology = preview->topology;
     preview->shards = (uint32_t)preview->topology->count;

@@ -3,10 +3,11 @@
  *
  * The journal begins with three documents:
  *
- *   {begun: <date>, options: {...}, sources: [{path, fingerprint, ...}]}   before anything is
- * changed {target: <uuid of the collection>, numbers: [...], outside: {...}}     before the first
- * document {finished: <date>, rejects: <number>}               when all is verified, and run.json
- * written
+ *   {begun: <date>, holder: <id>, options: {...}, sources: [{path, fingerprint, ...}]}
+ *                                           before anything is changed
+ *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
+ *                                           before the first document
+ *   {finished: <date>, rejects: <number>}   when all is verified, and run.json written
  *
  * and has its blocks between the last two. A load that is resumed must have the same sources, the
  * same options that change documents, and the same collection (not one of the same name: its UUID);
@@ -111,6 +112,7 @@ static bool write_begun(sl_load *load, sl_error *error) {
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_DATE_TIME(&document, "begun", sl_wall_clock_ms());
     BSON_APPEND_UTF8(&document, "version", load->config->program_version);
+    BSON_APPEND_UTF8(&document, "holder", load->holder);
     append_options(&document, load->config);
     sl_past_append_sources(&document, load);
     bool ok = sl_journal_begin(load->journal, error) &&
@@ -156,12 +158,25 @@ static void forget(sl_past *past) {
     memset(past, 0, sizeof *past);
 }
 
+/* By this id the load holds the balancer stopped, in all of its runs: one that was killed is known by
+ * it. The journal is locked, so whichever load had the id before has ended. */
+static void take_holder(sl_load *load) {
+    bson_oid_t id;
+    const char *holder = load->past->begun ? text_of(load->past->begun, "holder") : "";
+    if (bson_oid_is_valid(holder, strlen(holder)))
+        bson_oid_init_from_string(&id, holder);
+    else
+        bson_oid_init(&id, NULL);
+    bson_oid_to_string(&id, load->holder);
+}
+
 /* What is done with the journal that was found. */
 static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
     sl_past *past = load->past;
     const char *folder = load->work_directory;
     if (past->no_memory)
         return sl_error_memory(error, "reading the journal");
+    take_holder(load);
     if (!load->config->resume) {
         if (empty || !past->target || past->finished) { /* without a target nothing was sent */
             forget(past);

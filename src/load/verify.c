@@ -63,7 +63,7 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     const sl_load_config *config = load->config;
     load->target = (sl_target){.database = config->database, .collection = config->collection};
-    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, &load->connection,
+    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds, &load->connection,
                             error))
         return false;
     const sl_server *server = sl_connection_server(load->connection);

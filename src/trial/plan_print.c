@@ -106,6 +106,22 @@ static const char *layout_text(sl_preview_layout layout) {
     return texts[layout];
 }
 
+static void print_balancer(const sl_balancer_view *balancer, FILE *out) {
+    bool on = strcmp(balancer->mode, "full") == 0;
+    char names[sizeof balancer->names];
+    if (!balancer->mode[0])
+        return;
+    sl_print_to(out, "  the balancer is %s%s\n", on ? "on" : "off",
+            on ? "; the load stops it and puts it back" : "");
+    if (balancer->holders == 0)
+        return;
+    sl_text_printable(sl_text_of(balancer->names), names, sizeof names);
+    sl_print_to(out, "  it was %s before loads stopped it: %s\n",
+            strcmp(balancer->before, "full") == 0 ? "on" : "off", names);
+    if (balancer->dead == balancer->holders)
+        sl_print_to(out, "  all of them have ended: the load puts it back as it was\n");
+}
+
 /* What a load changes of a collection that exists, and what it adds to any. */
 static void print_changes(const sl_preview *preview, const sl_load_config *config, FILE *out) {
     static const char *const changes[] = {
@@ -139,10 +155,7 @@ void sl_plan_print_target(const sl_preview *preview, const sl_load_config *confi
             : config->drop  ? "is dropped, if it is there, and made anew"
                             : "is made");
     print_changes(preview, config, out);
-    if (preview->balancer[0])
-        sl_print_to(
-            out, "  the balancer is %s%s\n", strcmp(preview->balancer, "full") == 0 ? "on" : "off",
-            strcmp(preview->balancer, "full") == 0 ? "; the load stops it and puts it back" : "");
+    print_balancer(&preview->balancer, out);
 }
 
 /* One row per source: which shard its ids belong to, from its first stripe to its last. */

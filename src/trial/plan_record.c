@@ -45,9 +45,16 @@ static void append_measure(bson_t *document, const sl_measure *measure) {
 static void record_server(const sl_preview *preview, bson_t *record) {
     bson_t section;
     sl_connection_record(preview->connection, record);
-    if (preview->balancer[0]) {
+    const sl_balancer_view *balancer = &preview->balancer;
+    if (balancer->mode[0]) {
         BSON_APPEND_DOCUMENT_BEGIN(record, "balancer", &section);
-        BSON_APPEND_UTF8(&section, "now", preview->balancer);
+        BSON_APPEND_UTF8(&section, "now", balancer->mode);
+        if (balancer->holders > 0) {
+            BSON_APPEND_UTF8(&section, "before", balancer->before);
+            BSON_APPEND_INT32(&section, "holders", (int32_t)balancer->holders);
+            BSON_APPEND_INT32(&section, "endedHolders", (int32_t)balancer->dead);
+            BSON_APPEND_UTF8(&section, "names", balancer->names);
+        }
         bson_append_document_end(record, &section);
     }
 }

@@ -2,23 +2,18 @@
 /* Throw-away collections. */
 #include "throwaway.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <shardload/clock.h>
-#include <shardload/hash.h>
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
 #include <shardload/process.h>
 
-#define HOST_ROOM SL_THROWAWAY_HOST_ROOM
-#define HOST_SHOWN 16     /* bytes of the host's own name */
 #define NAMESPACE_MAX 255 /* bytes, of database, dot and collection */
 #define REGISTRY ".sources"
 #define AWAIT_SECONDS 5.0 /* what was under way at the second signal has come in by then */
@@ -27,38 +22,10 @@
 
 /* ---- names ---- */
 
-void sl_throwaway_host(const char *name, const char *boot, uint64_t space, char out[HOST_ROOM]) {
-    char whole[512];
-    int length = snprintf(whole, sizeof whole, "%.300s %.100s %llu", name, boot,
-                          (unsigned long long)space);
-    uint64_t hash = sl_hash((const uint8_t *)whole, (size_t)length);
-    snprintf(out, HOST_ROOM, "%.*s-%012llx", HOST_SHOWN, name[0] ? name : "host",
-             (unsigned long long)(hash >> 16));
-    for (char *at = out; *at; at++) { /* dots would be taken for separators */
-        if (!isalnum((unsigned char)*at))
-            *at = '-';
-    }
-}
-
-static void own_host(char out[HOST_ROOM]) {
-    char name[256] = "", boot[64] = "";
-    struct stat space = {.st_ino = 0};
-    gethostname(name, sizeof name - 1);
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (file) {
-        if (!fgets(boot, sizeof boot, file))
-            boot[0] = '\0';
-        fclose(file);
-    }
-    if (stat("/proc/self/ns/pid", &space) != 0)
-        space.st_ino = 0;
-    sl_throwaway_host(name, boot, (uint64_t)space.st_ino, out);
-}
-
 bool sl_throwaway_name(const char *database, const char *collection, const char *kind,
                        unsigned number, char out[SL_THROWAWAY_ROOM], sl_error *error) {
-    char host[HOST_ROOM];
-    own_host(host);
+    char host[SL_HOST_ROOM];
+    sl_host_identity(host);
     int length = snprintf(out, SL_THROWAWAY_ROOM, "%s.%s.%s.%lld.%lld.%u", collection, kind, host,
                           (long long)getpid(), (long long)sl_process_start(getpid()), number);
     if (length > 0 && strlen(database) + 1 + (size_t)length + strlen(REGISTRY) <= NAMESPACE_MAX)
@@ -79,7 +46,7 @@ static bool drop(sl_connection *connection, const char *database, const char *na
 
 /* What a name tells of who made the collection. */
 typedef struct sl_maker {
-    char host[HOST_ROOM];
+    char host[SL_HOST_ROOM];
     long long pid, start;
 } sl_maker;
 
@@ -94,9 +61,9 @@ static bool read_maker(const char *text, sl_maker *maker) {
 
 static bool remove_leftover(sl_connection *connection, const char *database, const char *name,
                             const char *made_by, sl_error *error) {
-    char host[HOST_ROOM];
+    char host[SL_HOST_ROOM];
     sl_maker maker;
-    own_host(host);
+    sl_host_identity(host);
     if (!read_maker(made_by, &maker))
         return true;
     if (strcmp(maker.host, host) != 0) {

@@ -14,15 +14,8 @@
 
 /* ---- names ---- */
 
-/* How a host stands in such a name: the beginning of its own name, to be read, and a hash of all that
- * tells it from others: its whole name, this run of its kernel (`boot`), and the inode of the space in
- * which its process numbers hold, since containers may share the other two. */
-#define SL_THROWAWAY_HOST_ROOM 33
-void sl_throwaway_host(const char *name, const char *boot, uint64_t space,
-                       char out[SL_THROWAWAY_HOST_ROOM]);
-
-/* "<collection>.<kind>.<host>.<pid>.<start>.<number>" into `out`: `start` is when this process began,
- * in the kernel's ticks. False (SL_EXIT_USAGE) when that is too long for a name. */
+/* "<collection>.<kind>.<host>.<pid>.<start>.<number>" into `out`: `host` is
+ * sl_host_identity, `start` is when this process began, in the kernel's ticks. False (SL_EXIT_USAGE) when that is too long for a name. */
 bool sl_throwaway_name(const char *database, const char *collection, const char *kind,
                        unsigned number, char out[SL_THROWAWAY_ROOM], sl_error *error);
 

@@ -249,7 +249,7 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
 static bool begin(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     return check_size(tune, error) &&
-           sl_connection_open(load->uri, "shardload tune", 3, &tune->connection, error) &&
+           sl_connection_open(load->uri, "shardload tune", 3, load->timeout_seconds, &tune->connection, error) &&
            name_work_directory(tune, error) && check_files(tune, error) &&
            sl_throwaway_remove_leftovers(tune->connection, load->database, load->collection, "tune",
                                          error) &&

@@ -1,12 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of this host, as /proc tells of them. */
+/* Processes of this host, as /proc shows them, and which host that is. */
 #include <shardload/process.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <shardload/hash.h>
+
+#define NAME_SHOWN 16 /* bytes of the host's own name */
+
+void sl_host_identity_of(const char *name, const char *boot, uint64_t space,
+                         char out[SL_HOST_ROOM]) {
+    char all[512];
+    int length = snprintf(all, sizeof all, "%.300s %.100s %llu", name, boot,
+                          (unsigned long long)space);
+    uint64_t hash = sl_hash((const uint8_t *)all, (size_t)length);
+    snprintf(out, SL_HOST_ROOM, "%.*s-%012llx", NAME_SHOWN, name[0] ? name : "host",
+             (unsigned long long)(hash >> 16));
+    for (char *at = out; *at; at++) { /* dots separate the parts of a throw-away collection's name */
+        if (!isalnum((unsigned char)*at))
+            *at = '-';
+    }
+}
+
+void sl_host_identity(char out[SL_HOST_ROOM]) {
+    char name[256] = "", boot[64] = "";
+    struct stat space = {.st_ino = 0};
+    gethostname(name, sizeof name - 1);
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file) {
+        if (!fgets(boot, sizeof boot, file))
+            boot[0] = '\0';
+        fclose(file);
+    }
+    if (stat("/proc/self/ns/pid", &space) != 0)
+        space.st_ino = 0;
+    sl_host_identity_of(name, boot, (uint64_t)space.st_ino, out);
+}
 
 int64_t sl_process_start(int64_t pid) {
     char path[64], text[1024];

@@ -58,7 +58,7 @@ static inline int setup(void **state) {
     static unsigned number;
     const char *variable = *state;
     fixture *f = calloc(1, sizeof *f);
-    if (!f || !sl_connection_open(getenv(variable), "test_cluster_floor", 16, &f->connection,
+    if (!f || !sl_connection_open(getenv(variable), "test_cluster_floor", 16, 120, &f->connection,
                                   &f->error)) {
         print_message("# cannot connect: %s\n", f ? f->error.message : "no memory");
         free(f);

@@ -41,7 +41,21 @@ static void test_filled_collection_is_sharded(void **state) {
     prepare(f, true);
     insert(f, 0, 100);
     f->target.shard_key = key;
+    /* Never silently: not where the key is the default one, and refused where it was given. */
+    sl_sharding_change change;
     prepare(f, false);
+    ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
+    assert_int_equal(change, SL_SHARDING_LEFT);
+    f->target.shard_key_given = true;
+    bool created;
+    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error),
+            "--shard-existing", "not sharded");
+    f->target.shard_existing = true;
+    ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
+    assert_int_equal(change, SL_SHARDING_EXISTING);
+    prepare(f, false);
+    ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
+    assert_int_equal(change, SL_SHARDING_NONE);
     prepare(f, false);
     assert_int_equal(documents_on(f, NULL), 100);
     bson_destroy(key);
@@ -242,11 +256,11 @@ static void test_balancer_comes_back_as_it_was(void **state) {
     prepare(f, true);
 
     switch_balancer(f, true);
-    ok(f, sl_balancer_pause(f->connection, &first, &f->error));
+    ok(f, sl_balancer_pause(f->connection, NULL, &first, &f->error));
     assert_false(balancer_is_on(f->connection));
     assert_string_equal(sl_balancer_before(first), "full");
     /* A second loader joins, and the first one ends. */
-    ok(f, sl_balancer_pause(f->connection, &second, &f->error));
+    ok(f, sl_balancer_pause(f->connection, NULL, &second, &f->error));
     assert_string_equal(sl_balancer_before(second), "full");
     ok(f, sl_balancer_restore(first, &f->error));
     assert_false(balancer_is_on(f->connection));
@@ -255,7 +269,7 @@ static void test_balancer_comes_back_as_it_was(void **state) {
     assert_nothing_remembered(f);
 
     switch_balancer(f, false);
-    ok(f, sl_balancer_pause(f->connection, &first, &f->error));
+    ok(f, sl_balancer_pause(f->connection, NULL, &first, &f->error));
     assert_string_equal(sl_balancer_before(first), "off");
     ok(f, sl_balancer_restore(first, &f->error));
     assert_false(balancer_is_on(f->connection));
@@ -268,8 +282,8 @@ static int hold_balancer(void) {
     sl_connection *connection;
     sl_balancer *balancer;
     sl_error error;
-    if (!sl_connection_open(getenv(SHARDED), "killed", 2, &connection, &error) ||
-        !sl_balancer_pause(connection, &balancer, &error)) {
+    if (!sl_connection_open(getenv(SHARDED), "killed", 2, 120, &connection, &error) ||
+        !sl_balancer_pause(connection, NULL, &balancer, &error)) {
         print_message("# %s\n", error.message);
         return 1;
     }
@@ -294,7 +308,7 @@ static void test_balancer_after_a_killed_loader(void **state) {
     assert_false(balancer_is_on(f->connection));
 
     sl_balancer *balancer;
-    ok(f, sl_balancer_pause(f->connection, &balancer, &f->error));
+    ok(f, sl_balancer_pause(f->connection, NULL, &balancer, &f->error));
     assert_string_equal(sl_balancer_before(balancer), "full");
     assert_false(balancer_is_on(f->connection));
     ok(f, sl_balancer_restore(balancer, &f->error));
@@ -317,7 +331,7 @@ static void *pause_and_restore(void *context) {
     me->ok = true;
     for (int i = 0; me->ok && i < 3; i++) {
         sl_balancer *balancer;
-        me->ok = sl_balancer_pause(me->f->connection, &balancer, &me->error);
+        me->ok = sl_balancer_pause(me->f->connection, NULL, &balancer, &me->error);
         if (me->ok) {
             me->ran_while_held |= balancer_is_on(me->f->connection);
             me->ok = sl_balancer_restore(balancer, &me->error);
@@ -354,7 +368,7 @@ static void test_balancer_with_many_loaders(void **state) {
 static void test_no_balancer_without_shards(void **state) {
     fixture *f = *state;
     sl_balancer *balancer;
-    ok(f, sl_balancer_pause(f->connection, &balancer, &f->error));
+    ok(f, sl_balancer_pause(f->connection, NULL, &balancer, &f->error));
     assert_null(balancer);
     ok(f, sl_balancer_restore(balancer, &f->error));
     assert_string_equal(sl_balancer_before(balancer), "");

@@ -11,15 +11,17 @@
 
 #include <cmocka.h>
 
+#include <shardload/process.h>
+
 #include "../../src/trial/throwaway.h"
 
 #define BOOT "3f0c6a52-7c3e-4c58-9c8e-0d6a1f2b9e77\n"
 
 static const char *host(const char *name, const char *boot, uint64_t space) {
-    static char rooms[8][SL_THROWAWAY_HOST_ROOM];
+    static char rooms[8][SL_HOST_ROOM];
     static unsigned next;
     char *room = rooms[next++ % 8];
-    sl_throwaway_host(name, boot, space, room);
+    sl_host_identity_of(name, boot, space, room);
     return room;
 }
 
@@ -41,7 +43,7 @@ static void test_a_host_is_one_word(void **state) {
         const char *made = host(names[i], BOOT, 1);
         assert_int_equal(strspn(made, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"),
                          strlen(made));
-        assert_true(strlen(made) > 12 && strlen(made) < SL_THROWAWAY_HOST_ROOM);
+        assert_true(strlen(made) > 12 && strlen(made) < SL_HOST_ROOM);
     }
 }
 

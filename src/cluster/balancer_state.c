@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The balancer's state in the cluster: who holds the balancer stopped, which of them are dead, and
+ * the lock under which that is decided. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/log.h>
+
+#include "balancer.h"
+
+#define STATE_DATABASE "shardload"
+#define STATE_COLLECTION "balancer"
+#define LOCK_PATIENCE_S 120.0
+#define EXPIRY_MS INT64_C(120000)         /* without a sign of life for so long: dead */
+#define OLD_EXPIRY_MS INT64_C(86400000)   /* the same for loaders that give no signs of life */
+
+/* ---- holders ---- */
+
+static void append_fields(const sl_balancer *balancer, bson_t *me) {
+    BSON_APPEND_OID(me, "id", &balancer->id);
+    BSON_APPEND_UTF8(me, "host", balancer->name);
+    BSON_APPEND_UTF8(me, "hostId", balancer->host);
+    BSON_APPEND_INT64(me, "pid", getpid());
+    BSON_APPEND_INT64(me, "start", sl_process_start(getpid()));
+    BSON_APPEND_DATE_TIME(me, "since", sl_wall_clock_ms());
+}
+
+void sl_balancer_append_self(const sl_balancer *balancer, int64_t now, bson_t *holders,
+                             const char *key) {
+    bson_t me;
+    bson_append_document_begin(holders, key, -1, &me);
+    append_fields(balancer, &me);
+    BSON_APPEND_DATE_TIME(&me, "refreshed", now);
+    bson_append_document_end(holders, &me);
+}
+
+static const char *text_of(const bson_t *holder, const char *key) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, holder, key) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : "";
+}
+
+/* Milliseconds, or 0. */
+static int64_t time_of(const bson_t *holder, const char *key) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, holder, key) && BSON_ITER_HOLDS_DATE_TIME(&iter)
+               ? bson_iter_date_time(&iter)
+               : 0;
+}
+
+static bool id_of(const bson_t *holder, bson_oid_t *id) {
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, holder, "id") || !BSON_ITER_HOLDS_OID(&iter))
+        return false;
+    bson_oid_copy(bson_iter_oid(&iter), id);
+    return true;
+}
+
+static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
+    bson_oid_t id;
+    return id_of(holder, &id) && bson_oid_equal(&id, &balancer->id);
+}
+
+/* What the processes of this host say of the holder: dead, alive, or (another host) unsure. One of
+ * an earlier version has no identity of its host, and is known by the host's name alone. */
+static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_t *holder) {
+    bson_iter_t pid, start;
+    const char *host = text_of(holder, "hostId");
+    bool here = host[0] ? strcmp(host, balancer->host) == 0
+                        : strcmp(text_of(holder, "host"), balancer->name) == 0;
+    if (!here || !bson_iter_init_find(&pid, holder, "pid"))
+        return SL_HOLDER_UNSURE;
+    int64_t began = sl_process_start(bson_iter_as_int64(&pid));
+    int64_t told = bson_iter_init_find(&start, holder, "start") ? bson_iter_as_int64(&start) : -1;
+    if (began == 0 || (began > 0 && told > 0 && began != told))
+        return SL_HOLDER_DEAD;
+    return began > 0 && began == told ? SL_HOLDER_ALIVE : SL_HOLDER_UNSURE;
+}
+
+static sl_holder_state state_of(const sl_balancer *balancer, const bson_t *holder, int64_t now) {
+    sl_holder_state state = state_of_process(balancer, holder);
+    int64_t refreshed = time_of(holder, "refreshed");
+    if (state != SL_HOLDER_UNSURE)
+        return state;
+    if (refreshed)
+        return now - refreshed > EXPIRY_MS ? SL_HOLDER_DEAD : SL_HOLDER_UNSURE;
+    return now - time_of(holder, "since") > OLD_EXPIRY_MS ? SL_HOLDER_DEAD : SL_HOLDER_ALIVE;
+}
+
+/* "process 123 on host" into `out`. */
+static void name_holder(const bson_t *holder, char *out, size_t room) {
+    bson_iter_t pid;
+    const char *host = text_of(holder, "host");
+    snprintf(out, room, "process %lld on %s",
+             (long long)(bson_iter_init_find(&pid, holder, "pid") ? bson_iter_as_int64(&pid) : 0),
+             host[0] ? host : "an unknown host");
+}
+
+/* Steps through an array of holders. */
+static bool next_holder(bson_iter_t *list, bson_t *holder) {
+    while (bson_iter_next(list)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        if (!BSON_ITER_HOLDS_DOCUMENT(list))
+            continue;
+        bson_iter_document(list, &length, &bytes);
+        if (bson_init_static(holder, bytes, length))
+            return true;
+    }
+    return false;
+}
+
+static bool find_holder(const bson_t *holders, const bson_oid_t *id, bson_t *holder) {
+    bson_iter_t list;
+    bson_oid_t other;
+    bool found = false;
+    for (bool more = bson_iter_init(&list, holders); more && !found;) {
+        more = next_holder(&list, holder);
+        found = more && id_of(holder, &other) && bson_oid_equal(&other, id);
+    }
+    return found;
+}
+
+bool sl_balancer_moved_on(const sl_balancer_document *before, const sl_balancer_document *after) {
+    bson_iter_t list;
+    bson_t holder, then;
+    bson_oid_t id;
+    bool more = bson_iter_init(&list, &after->holders);
+    while (more && next_holder(&list, &holder)) {
+        if (!id_of(&holder, &id) || !find_holder(&before->holders, &id, &then) ||
+            time_of(&holder, "refreshed") != time_of(&then, "refreshed"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the document ---- */
+
+/* Sorts the holders of a document that was read: those that are not dead, and not this loader. */
+static void take_holders(const sl_balancer *balancer, bson_iter_t *list, int64_t now,
+                         sl_balancer_document *document) {
+    bson_t holder;
+    while (next_holder(list, &holder)) {
+        char name[300], room[16];
+        const char *key;
+        if (is_me(balancer, &holder))
+            continue;
+        name_holder(&holder, name, sizeof name);
+        sl_holder_state state = state_of(balancer, &holder, now);
+        if (state == SL_HOLDER_DEAD) {
+            sl_log_info("an earlier load (%s) ended without putting the balancer back", name);
+            continue;
+        }
+        if (document->others == 0)
+            snprintf(document->first, sizeof document->first, "%s", name);
+        document->unsure += state == SL_HOLDER_UNSURE;
+        bson_uint32_to_string(document->others++, &key, room, sizeof room);
+        BSON_APPEND_DOCUMENT(&document->holders, key, &holder);
+    }
+}
+
+bool sl_balancer_document_read(const sl_balancer *balancer, int64_t now,
+                               sl_balancer_document *document, sl_error *error) {
+    *document = (sl_balancer_document){.before = "off"};
+    bson_init(&document->holders);
+    bson_t found;
+    bson_iter_t iter, list;
+    bool ok = sl_find_by_id(balancer->connection, STATE_DATABASE, STATE_COLLECTION, "state", &found,
+                            &document->there, error);
+    if (document->there && strcmp(text_of(&found, "before"), "full") == 0)
+        strcpy(document->before, "full");
+    if (document->there && bson_iter_init_find(&iter, &found, "holders") &&
+        BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list))
+        take_holders(balancer, &list, now, document);
+    bson_destroy(&found);
+    return ok;
+}
+
+static bool modify(const sl_balancer *balancer, const bson_t *query, const bson_t *update,
+                   bson_t *document, sl_error *error) {
+    return sl_find_and_modify(balancer->connection, STATE_DATABASE, STATE_COLLECTION, query,
+                              update, update != NULL, document, NULL, error);
+}
+
+bool sl_balancer_document_write(const sl_balancer *balancer, const sl_balancer_document *document,
+                                sl_error *error) {
+    bson_t *query = BCON_NEW("_id", "state");
+    bson_t *update = BCON_NEW("$set", "{", "before", BCON_UTF8(document->before), "holders",
+                              BCON_ARRAY(&document->holders), "}");
+    bool ok = modify(balancer, query, update, NULL, error);
+    bson_destroy(update);
+    bson_destroy(query);
+    return ok;
+}
+
+bool sl_balancer_document_remove(const sl_balancer *balancer, sl_error *error) {
+    bson_t *query = BCON_NEW("_id", "state");
+    bool ok = modify(balancer, query, NULL, NULL, error);
+    bson_destroy(query);
+    return ok;
+}
+
+/* Sent once: the next one follows in a few seconds. */
+bool sl_balancer_beat(const sl_balancer *balancer, bool *known, sl_error *error) {
+    bson_t reply;
+    bson_iter_t iter;
+    bson_t *update =
+        BCON_NEW("update", STATE_COLLECTION, "updates", "[", "{", "q", "{", "_id", "state",
+                 "holders.id", BCON_OID(&balancer->id), "}", "u", "{", "$currentDate", "{",
+                 "holders.$.refreshed", BCON_BOOL(true), "}", "}", "}", "]", "writeConcern", "{",
+                 "w", BCON_INT32(1), "}");
+    bool ok = sl_connection_command(balancer->connection, STATE_DATABASE, update, &reply, NULL,
+                                    error);
+    ok = ok && !bson_has_field(&reply, "writeErrors") && bson_iter_init_find(&iter, &reply, "n");
+    *known = !ok || bson_iter_as_int64(&iter) > 0;
+    bson_destroy(&reply);
+    bson_destroy(update);
+    return ok;
+}
+
+/* ---- the lock ---- */
+
+static bool unlock(const sl_balancer *balancer, const bson_oid_t *owner, sl_error *error) {
+    bson_t *query = BCON_NEW("_id", "lock", "holder.id", BCON_OID(owner));
+    bool ok = modify(balancer, query, NULL, NULL, error);
+    bson_destroy(query);
+    return ok;
+}
+
+bool sl_balancer_unlock(const sl_balancer *balancer, sl_error *error) {
+    return unlock(balancer, &balancer->id, error);
+}
+
+bool sl_balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *error) {
+    bson_t *query = BCON_NEW("_id", "lock");
+    bson_t update = BSON_INITIALIZER, fields, me;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$setOnInsert", &fields);
+    BSON_APPEND_DOCUMENT_BEGIN(&fields, "holder", &me);
+    append_fields(balancer, &me);
+    bson_append_document_end(&fields, &me);
+    bson_append_document_end(&update, &fields);
+    BCON_APPEND(&update, "$currentDate", "{", "now", BCON_BOOL(true), "}");
+
+    bson_oid_t owner = balancer->id, found;
+    int64_t since = sl_clock_ns(); /* when `owner` was first seen */
+    bool ok = true, mine = false;
+    while (ok && !mine) {
+        bson_t document, holder;
+        bson_iter_t iter;
+        const uint8_t *bytes;
+        uint32_t length;
+        ok = modify(balancer, query, &update, &document, error);
+        if (ok && bson_iter_init_find(&iter, &document, "holder") &&
+            BSON_ITER_HOLDS_DOCUMENT(&iter)) {
+            bson_iter_document(&iter, &length, &bytes);
+            mine = bson_init_static(&holder, bytes, length) && is_me(balancer, &holder);
+            *now = time_of(&document, "now");
+            if (!mine && id_of(&holder, &found)) {
+                if (!bson_oid_equal(&owner, &found)) {
+                    owner = found;
+                    since = sl_clock_ns();
+                }
+                if (state_of_process(balancer, &holder) == SL_HOLDER_DEAD ||
+                    sl_seconds_since(since) > LOCK_PATIENCE_S)
+                    ok = unlock(balancer, &owner, error);
+                else
+                    sl_backoff(0, NULL, NULL);
+            }
+        }
+        bson_destroy(&document);
+    }
+    bson_destroy(&update);
+    bson_destroy(query);
+    return ok;
+}
+
+/* ---- for people ---- */
+
+bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_error *error) {
+    *view = (sl_balancer_view){.mode = ""};
+    if (sl_connection_server(connection)->deployment != SL_SHARDED)
+        return true;
+    if (!sl_balancer_read_mode(connection, view->mode, error))
+        return false;
+    sl_balancer reader = {.connection = connection};
+    gethostname(reader.name, sizeof reader.name - 1);
+    sl_host_identity(reader.host);
+    bson_t reply;
+    bson_iter_t iter, found, list;
+    bson_t *command = BCON_NEW(
+        "aggregate", STATE_COLLECTION, "pipeline", "[", "{", "$match", "{", "_id", "state", "}",
+        "}", "{", "$addFields", "{", "now", "$$NOW", "}", "}", "]", "cursor", "{", "}");
+    bool ok = sl_cluster_command(connection, STATE_DATABASE, command, &reply, NULL, error);
+    bson_t document, holder;
+    const uint8_t *bytes;
+    uint32_t length;
+    bool there = ok && bson_iter_init(&iter, &reply) &&
+                 bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
+                 BSON_ITER_HOLDS_DOCUMENT(&found);
+    if (there) {
+        bson_iter_document(&found, &length, &bytes);
+        there = bson_init_static(&document, bytes, length);
+    }
+    if (there) {
+        int64_t now = time_of(&document, "now");
+        snprintf(view->before, sizeof view->before, "%s", text_of(&document, "before"));
+        size_t used = 0;
+        bool more = bson_iter_init_find(&iter, &document, "holders") &&
+                    BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list);
+        while (more && next_holder(&list, &holder)) {
+            char name[300], age[60] = "";
+            int64_t refreshed = time_of(&holder, "refreshed");
+            bool dead = state_of(&reader, &holder, now) == SL_HOLDER_DEAD;
+            view->holders++;
+            view->dead += dead;
+            name_holder(&holder, name, sizeof name);
+            if (refreshed)
+                snprintf(age, sizeof age, ", last sign of life %lld s ago",
+                         (long long)(now > refreshed ? (now - refreshed) / 1000 : 0));
+            if (used < sizeof view->names)
+                used += (size_t)snprintf(view->names + used, sizeof view->names - used, "%s%s (%s%s)",
+                                         used ? ", " : "", name,
+                                         dead ? "it has ended" : "it holds the balancer", age);
+        }
+    }
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}
