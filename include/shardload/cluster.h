@@ -423,6 +423,11 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 bool sl_registry_finish_whole(sl_registry *registry, sl_registry_entry *entries, size_t count,
                               sl_error *error);
 
+/* How many documents the finished loads of all sources gave; `*complete`: there is a source, and each
+ * is loaded. */
+bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete,
+                       sl_error *error);
+
 /* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);
 
@@ -446,6 +451,13 @@ typedef struct sl_shard_statistics {
  * orphans that a chunk's move left behind until they are cleaned up. */
 bool sl_statistics_read(sl_connection *connection, const sl_target *target,
                         sl_shard_statistics **rows, size_t *count, sl_error *error);
+
+/* Counts the documents of each row, instead of believing the servers' figures, which are wrong after a
+ * crash. `*counted` false: that takes a collection on one shard, or sharded by {_id: 1}, and nothing is
+ * changed. Of the latter only documents with a 64-bit _id are counted. `map` is that of now. */
+bool sl_statistics_count(sl_connection *connection, const sl_target *target,
+                         const sl_topology *topology, const sl_shard_map *map,
+                         sl_shard_statistics *rows, size_t count, bool *counted, sl_error *error);
 
 typedef struct sl_storage_engine {
     char name[32];        /* "wiredTiger"; "" when the server does not tell */

@@ -452,3 +452,28 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
     bson_destroy(&counter);
     return ok;
 }
+
+bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete,
+                       sl_error *error) {
+    bson_t reply;
+    bson_iter_t iter, field;
+    bson_t *command = BCON_NEW(
+        "aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{",
+        "number", "{", "$exists", BCON_BOOL(true), "}", "}", "}", "{", "$group", "{", "_id",
+        BCON_NULL, "documents", "{", "$sum", "$documents", "}", "started", "{", "$sum", "{",
+        "$cond", "[", "{", "$eq", "[", "$state", "loaded", "]", "}", BCON_INT32(0), BCON_INT32(1),
+        "]", "}", "}", "}", "}", "]", "cursor", "{", "}");
+    bool ok = sl_registry_run(registry, command, &reply, NULL, error);
+    *documents = 0;
+    *complete = false;
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.started", &field)) {
+        *complete = bson_iter_as_int64(&field) == 0;
+        if (bson_iter_init(&iter, &reply) &&
+            bson_iter_find_descendant(&iter, "cursor.firstBatch.0.documents", &field))
+            *documents = (uint64_t)bson_iter_as_int64(&field);
+    }
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}

@@ -90,6 +90,61 @@ void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine) {
         engine->cache_bytes = (uint64_t)bson_iter_as_int64(&field);
 }
 
+static bool count_all(sl_connection *connection, const sl_target *target, uint64_t *count,
+                      sl_error *error) {
+    bson_t reply;
+    bson_iter_t iter, n;
+    bson_t *command = BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{",
+                               "$count", "n", "}", "]", "cursor", "{", "}");
+    bool ok = sl_cluster_command(connection, target->database, command, &reply, NULL, error);
+    *count = 0;
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &n))
+        *count = (uint64_t)bson_iter_as_int64(&n);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
+}
+
+static sl_shard_statistics *row_of(sl_shard_statistics *rows, size_t count, const char *shard) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].shard, shard) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* Neighbouring chunks of one shard are counted together. */
+static bool count_chunks(sl_connection *connection, const sl_target *target,
+                         const sl_topology *topology, const sl_shard_map *map,
+                         sl_shard_statistics *rows, size_t count, sl_error *error) {
+    for (size_t i = 0; i < count; i++)
+        rows[i].documents = 0;
+    for (size_t first = 0, next; first < map->count; first = next) {
+        uint64_t found;
+        for (next = first + 1;
+             next < map->count && map->chunks[next].shard == map->chunks[first].shard; next++)
+            ;
+        int64_t end = next < map->count ? map->chunks[next].first : INT64_MAX;
+        sl_shard_statistics *row =
+            row_of(rows, count, topology->shards[map->chunks[first].shard].name);
+        if (!sl_count_range(connection, target, map->chunks[first].first, end, &found, error))
+            return false;
+        if (row)
+            row->documents += found;
+    }
+    return true;
+}
+
+bool sl_statistics_count(sl_connection *connection, const sl_target *target,
+                         const sl_topology *topology, const sl_shard_map *map,
+                         sl_shard_statistics *rows, size_t count, bool *counted, sl_error *error) {
+    *counted = count == 1 || sl_shard_map_by_id(map);
+    if (count == 1)
+        return count_all(connection, target, &rows[0].documents, error);
+    return !*counted || count_chunks(connection, target, topology, map, rows, count, error);
+}
+
 void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine) {
     *engine = (sl_storage_engine){.cache_bytes = 0};
     bson_t reply;

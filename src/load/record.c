@@ -214,8 +214,33 @@ static void record_times(sl_load *load, const sl_load_totals *totals) {
     free(all);
 }
 
+static uint64_t sum_documents(const sl_shard_statistics *rows, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += rows[i].documents;
+    return sum;
+}
+
+/* Are the servers' figures those that finished loads have given? After a crash they are not, and stay
+ * wrong: then, at the end of a load that was verified, the documents are counted. */
+static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows, size_t count) {
+    uint64_t expected, all = sum_documents(rows, count);
+    bool complete, counted;
+    sl_error error;
+    if (!load->registry || !sl_registry_total(load->registry, &expected, &complete, &error))
+        return false;
+    if (complete && all == expected)
+        return true;
+    if (!complete || !succeeded || !load->config->verify || !load->map || count == 0 ||
+        !sl_statistics_count(load->connection, &load->target, load->topology, load->map, rows,
+                             count, &counted, &error))
+        return false;
+    uint64_t sum = sum_documents(rows, count);
+    return counted && (count == 1 || sum == expected || sum == all);
+}
+
 /* What each shard holds of the collection now, in the record and as a table. */
-static void record_shards(sl_load *load) {
+static void record_shards(sl_load *load, bool succeeded) {
     sl_shard_statistics *rows = NULL;
     size_t count = 0;
     sl_error error;
@@ -225,9 +250,8 @@ static void record_shards(sl_load *load) {
         sl_log_warning("no storage figures: " SL_LINES, error.message);
         return;
     }
-    uint64_t all = 0;
-    for (size_t i = 0; i < count; i++)
-        all += rows[i].documents;
+    bool exact = make_exact(load, succeeded, rows, count);
+    uint64_t all = sum_documents(rows, count);
     bson_t array, item;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_ARRAY_BEGIN(record, "shards", &array);
@@ -240,6 +264,7 @@ static void record_shards(sl_load *load) {
         BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
         BSON_APPEND_UTF8(&item, "shard", rows[i].shard);
         INT64(&item, "documents", rows[i].documents);
+        BSON_APPEND_BOOL(&item, "exact", exact);
         INT64(&item, "dataBytes", rows[i].data_bytes);
         INT64(&item, "storageBytes", rows[i].storage_bytes);
         INT64(&item, "indexBytes", rows[i].index_bytes);
@@ -252,6 +277,8 @@ static void record_shards(sl_load *load) {
                     sl_human_bytes((double)rows[i].index_bytes, d));
     }
     bson_append_array_end(record, &array);
+    if (!exact && count > 0)
+        sl_log_info("  documents by the servers' own figures, which may be off after a crash");
     free(rows);
 }
 
@@ -350,7 +377,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         print_account(load, &parsed, &totals, &left);
         sl_log_info("%s", "");
         if (code != SL_EXIT_CLUSTER) /* a cluster that has failed is not waited for again */
-            record_shards(load);
+            record_shards(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
         sl_run_record_log_phases(load->record);
     }
     if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load))

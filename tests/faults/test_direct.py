@@ -30,14 +30,19 @@ class Halting(fault_case.FaultCase):
         self.addCleanup(running.signal, signal.SIGCONT)
         return running
 
-    def chunk(self):
-        """Bounds of the chunk that is being filled, its shard, and the other shard."""
+    def chunk(self, filled=True):
+        """Bounds of the chunk that is being filled, its shard, and the other shard; or the same of a
+        chunk of this load on the other shard, which is filled later."""
         namespace = f"{self.database_name}.t"
         entry = self.client.config.collections.find_one({"_id": namespace})
-        filled = self.database.t.find_one({}, {"_id": 1})["_id"]
-        chunks = self.client.config.chunks.find({"uuid": entry["uuid"]})
+        first = self.database.t.find_one({}, {"_id": 1})["_id"]
+        chunks = list(self.client.config.chunks.find({"uuid": entry["uuid"]}))
         chunk = next(chunk for chunk in chunks
-                     if chunk["min"]["_id"] <= filled < chunk["max"]["_id"])
+                     if chunk["min"]["_id"] <= first < chunk["max"]["_id"])
+        if not filled:
+            low, high = first >> 40 << 40, (first >> 40) + 1 << 40
+            chunk = next(one for one in chunks if one["shard"] != chunk["shard"] and
+                         one["min"]["_id"] < high and one["max"]["_id"] > low)
         shards = [shard["_id"] for shard in self.client.config.shards.find()]
         other = next(shard for shard in shards if shard != chunk["shard"])
         return [chunk["min"], chunk["max"]], chunk["shard"], other
@@ -60,6 +65,15 @@ class ChunksMove(Halting):
         # What went astray is what makes this necessary.
         inserted = support.run_record(self.work)["accounting"]["inserted"]
         self.assertLess(self.database.t.count_documents({}), inserted)
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
+
+    def test_a_chunk_that_is_moved_away_from_the_other_shard(self):
+        running = self.halted()
+        self.move(self.chunk(filled=False))
+        running.signal(signal.SIGCONT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.assertIn("have been moved to other shards", outcome.err)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
     def test_the_other_way_mends_too(self):
@@ -100,11 +114,11 @@ class InTheMiddleOfAMove(Halting):
         with self.servers.member(member) as client:
             return client.admin.command("configureFailPoint", name, mode=mode)
 
-    def begin_move(self, hang):
+    def begin_move(self, hang, filled=True):
         """The load goes on, and has found out. Returns it, how to let the move go on as well, which
         hangs at that failpoint, and what has become of the move in the end."""
         running = self.halted()
-        chunk = self.chunk()
+        chunk = self.chunk(filled)
         member = self.servers.primary_of(chunk[1], 1)
         before = self.failpoint(member, hang, "alwaysOn")["count"]
         self.addCleanup(self.failpoint, member, hang, "off")
@@ -132,13 +146,20 @@ class InTheMiddleOfAMove(Halting):
             outcome.append(str(error))
 
     def test_nothing_is_believed_before_it_is_decided(self):
-        running, go_on = self.begin_move("moveChunkHangAtStep5")
+        self.assert_nothing_is_believed(filled=True)
+
+    def test_nothing_is_believed_when_the_other_shard_gives_away(self):
+        self.assert_nothing_is_believed(filled=False)
+
+    def assert_nothing_is_believed(self, filled):
+        running, go_on = self.begin_move("moveChunkHangAtStep5", filled)
         self.assertEqual(go_on(), ["moved"])
         ended = running.wait()
         self.assertEqual(ended.code, support.EXIT_CLUSTER, ended.text)
         self.assertIn("have been moved to other shards", ended.err)
         inserted = support.run_record(self.work)["accounting"]["inserted"]
-        self.assertLess(self.database.t.count_documents({}), inserted, "nothing went astray")
+        if filled:
+            self.assertLess(self.database.t.count_documents({}), inserted, "nothing went astray")
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
     def test_a_move_that_fails_does_no_harm(self):

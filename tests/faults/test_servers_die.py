@@ -64,6 +64,52 @@ class LoneServer(Survives):
         self.assert_nothing_lost(self.begin("--resume", *words).wait(), again=SOME)
 
 
+class Figures(fault_case.FaultCase):
+    """A server that was killed has wrong figures of how many documents it holds: the shard table
+    shows how many there are."""
+
+    def figures(self, name):
+        """Loads two files, with a crash in between; returns what the shard table shows of each."""
+        self.assertEqual(self.begin().wait().code, support.EXIT_REJECTS)
+        (more,), _ = self.generate("B", 2000, "--seed", 88)
+        self.servers.kill_and_start_again(name)
+        self.wait_for(self.answers, "the servers")
+        work = self.scratch / "more"
+        outcome = self.shardload(
+            "load", "--uri", self.uri, "-d", self.database_name, "-c", "t", "--work-dir", work,
+            "--progress", "none", more)
+        shards = support.run_record(work)["shards"]
+        for shard in shards:
+            self.assertIn(f"{shard['documents']:,}", outcome.err)
+            self.assertIs(shard.get("exact", True), True)
+        return {shard["shard"]: shard["documents"] for shard in shards}
+
+    def answers(self):
+        try:
+            return self.database.t.find_one() is not None
+        except support.pymongo.errors.PyMongoError:
+            return False
+
+
+class FiguresOfAServer(Figures):
+    shape = "--standalone",
+
+    def test_after_a_crash(self):
+        shown = self.figures("server")
+        self.assertEqual(sum(shown.values()), len(self.stored()))
+
+
+class FiguresOfShards(Figures):
+    shape = "--shards", 2
+
+    def test_after_a_crash(self):
+        shown = self.figures("s0-0")
+        for name in ("s0", "s1"):
+            with self.servers.member(f"{name}-0") as client:
+                there = len(list(client[self.database_name].t.find({}, {"_id": 1})))
+            self.assertEqual(shown[name], there, shown)
+
+
 class ReplicaSet(fault_case.FaultCase):
     """Drivers speak to the members directly, each by its own address: no proxy can stand there. So
     the batches are small, and the fault comes when some of them have arrived."""

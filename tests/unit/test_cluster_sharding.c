@@ -48,8 +48,10 @@ static void test_filled_collection_is_sharded(void **state) {
     assert_int_equal(change, SL_SHARDING_LEFT);
     f->target.shard_key_given = true;
     bool created;
-    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error),
-            "--shard-existing", "not sharded");
+    assert_false(sl_prepare_target(f->connection, &f->target, &created, &f->error));
+    assert_int_equal(f->error.code, SL_EXIT_USAGE);
+    assert_non_null(strstr(f->error.message, "--shard-existing"));
+    f->error = (sl_error){0};
     f->target.shard_existing = true;
     ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
     assert_int_equal(change, SL_SHARDING_EXISTING);
