@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The balancer, stopped while loads run and put back as it was.
  *
- * How it was is remembered in the cluster, in the collection "balancer" of the database "shardload",
- * with every load that wants it stopped, its holders. It is one place for the whole cluster, because
- * loads into different collections share the one balancer:
+ * How it was is remembered in the cluster, in the collection "balancer" of the database
+ * "shardload", with every load that wants it stopped, its holders. It is one place for the whole
+ * cluster, because loads into different collections share the one balancer:
  *
  *   {_id: "state", before: "full" | "off",
  *    holders: [{id, host, hostId, pid, start, since, refreshed}]}
@@ -24,9 +24,9 @@
  * life, or until they are dead: it never leaves the balancer to a loader that has ended.
  *
  * A loader that could not reach the server for two minutes may have been taken for dead, and the
- * balancer may run. Its next sign of life finds no entry; then it joins again and stops the balancer
- * again. Nothing is lost meanwhile: a migration costs speed, and --route direct checks by itself
- * that no chunk has moved.
+ * balancer may run. Its next sign of life finds no entry; then it joins again and stops the
+ * balancer again. Nothing is lost meanwhile: a migration costs speed, and --route direct checks by
+ * itself that no chunk has moved.
  *
  * Why this is right with several loaders. Reading the document, deciding and writing it happen
  * under a lock, the document {_id: "lock"}, which only one upsert can make. So
@@ -80,9 +80,9 @@ static bool join(sl_balancer *balancer, sl_error *error) {
     if (!sl_balancer_lock(balancer, &now, error))
         return false;
     sl_balancer_document document;
-    bool ok = sl_balancer_document_read(balancer, now, &document, error) &&
-              (document.there ||
-               sl_balancer_read_mode(balancer->connection, document.before, error));
+    bool ok =
+        sl_balancer_document_read(balancer, now, &document, error) &&
+        (document.there || sl_balancer_read_mode(balancer->connection, document.before, error));
     if (ok) {
         char room[16];
         const char *key;
@@ -126,7 +126,8 @@ static bool leave(sl_balancer *balancer, sl_error *error) {
             ok = take_out(balancer, &document, error);
         if (waiting && round == 0) {
             sl_log_info("waiting for a sign of life of another load (%s), two minutes at most: if "
-                        "it has ended, the balancer is put back now", document.first);
+                        "it has ended, the balancer is put back now",
+                        document.first);
             bson_copy_to(&document.holders, &first.holders);
         }
         bson_destroy(&document.holders);
@@ -148,7 +149,8 @@ static bool await_beat(sl_balancer *balancer) {
     clock_gettime(CLOCK_MONOTONIC, &due);
     due.tv_sec += BEAT_SECONDS;
     pthread_mutex_lock(&balancer->lock);
-    while (!balancer->leaving && pthread_cond_timedwait(&balancer->woken, &balancer->lock, &due) == 0)
+    while (!balancer->leaving &&
+           pthread_cond_timedwait(&balancer->woken, &balancer->lock, &due) == 0)
         ;
     bool leaving = balancer->leaving;
     pthread_mutex_unlock(&balancer->lock);
@@ -160,11 +162,12 @@ static void join_again(sl_balancer *balancer) {
     char before[8];
     pthread_mutex_lock(&balancer->lock);
     if (!balancer->leaving) {
-        sl_log_warning("this loader was taken for dead, since the server had no sign of life of it: "
-                       "stopping the balancer again");
+        sl_log_warning(
+            "this loader was taken for dead, since the server had no sign of life of it: "
+            "stopping the balancer again");
         strcpy(before, balancer->before);
-        if (!join(balancer, &error) || (strcmp(balancer->before, "full") == 0 &&
-                                        !switch_to(balancer, "balancerStop", &error)))
+        if (!join(balancer, &error) ||
+            (strcmp(balancer->before, "full") == 0 && !switch_to(balancer, "balancerStop", &error)))
             sl_log_debug("not yet: %s", error.message);
         if (strcmp(balancer->before, before) != 0)
             sl_log_info("the balancer was \"%s\"", balancer->before);
@@ -255,10 +258,11 @@ bool sl_balancer_restore(sl_balancer *balancer, sl_error *error) {
     stop_beating(balancer);
     bool ok = leave(balancer, error);
     if (!ok)
-        sl_error_prefix(error,
-                        "cannot put the balancer back (it was \"%s\"): the next load on this cluster "
-                        "does, or start it with sh.startBalancer()",
-                        balancer->before);
+        sl_error_prefix(
+            error,
+            "cannot put the balancer back (it was \"%s\"): the next load on this cluster "
+            "does, or start it with sh.startBalancer()",
+            balancer->before);
     balancer_destroy(balancer);
     return ok;
 }

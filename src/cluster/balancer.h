@@ -26,7 +26,7 @@ struct sl_balancer {
 
 /* What is known of a holder. */
 typedef enum sl_holder_state {
-    SL_HOLDER_ALIVE, /* its process runs on this host, or another loader's word must do */
+    SL_HOLDER_ALIVE,  /* its process runs on this host, or another loader's word must do */
     SL_HOLDER_UNSURE, /* another host: alive if its next sign of life comes */
     SL_HOLDER_DEAD,
 } sl_holder_state;

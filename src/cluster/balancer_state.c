@@ -14,8 +14,8 @@
 #define STATE_DATABASE "shardload"
 #define STATE_COLLECTION "balancer"
 #define LOCK_PATIENCE_S 120.0
-#define EXPIRY_MS INT64_C(120000)         /* without a sign of life for so long: dead */
-#define OLD_EXPIRY_MS INT64_C(86400000)   /* the same for loaders that give no signs of life */
+#define EXPIRY_MS INT64_C(120000)       /* without a sign of life for so long: dead */
+#define OLD_EXPIRY_MS INT64_C(86400000) /* the same for loaders that give no signs of life */
 
 /* ---- holders ---- */
 
@@ -182,8 +182,8 @@ bool sl_balancer_document_read(const sl_balancer *balancer, int64_t now,
 
 static bool modify(const sl_balancer *balancer, const bson_t *query, const bson_t *update,
                    bson_t *document, sl_error *error) {
-    return sl_find_and_modify(balancer->connection, STATE_DATABASE, STATE_COLLECTION, query,
-                              update, update != NULL, document, NULL, error);
+    return sl_find_and_modify(balancer->connection, STATE_DATABASE, STATE_COLLECTION, query, update,
+                              update != NULL, document, NULL, error);
 }
 
 bool sl_balancer_document_write(const sl_balancer *balancer, const sl_balancer_document *document,
@@ -208,13 +208,12 @@ bool sl_balancer_document_remove(const sl_balancer *balancer, sl_error *error) {
 bool sl_balancer_beat(const sl_balancer *balancer, bool *known, sl_error *error) {
     bson_t reply;
     bson_iter_t iter;
-    bson_t *update =
-        BCON_NEW("update", STATE_COLLECTION, "updates", "[", "{", "q", "{", "_id", "state",
-                 "holders.id", BCON_OID(&balancer->id), "}", "u", "{", "$currentDate", "{",
-                 "holders.$.refreshed", BCON_BOOL(true), "}", "}", "}", "]", "writeConcern", "{",
-                 "w", BCON_INT32(1), "}");
-    bool ok = sl_connection_command(balancer->connection, STATE_DATABASE, update, &reply, NULL,
-                                    error);
+    bson_t *update = BCON_NEW("update", STATE_COLLECTION, "updates", "[", "{", "q", "{", "_id",
+                              "state", "holders.id", BCON_OID(&balancer->id), "}", "u", "{",
+                              "$currentDate", "{", "holders.$.refreshed", BCON_BOOL(true), "}", "}",
+                              "}", "]", "writeConcern", "{", "w", BCON_INT32(1), "}");
+    bool ok =
+        sl_connection_command(balancer->connection, STATE_DATABASE, update, &reply, NULL, error);
     ok = ok && !bson_has_field(&reply, "writeErrors") && bson_iter_init_find(&iter, &reply, "n");
     *known = !ok || bson_iter_as_int64(&iter) > 0;
     bson_destroy(&reply);
@@ -291,9 +290,9 @@ bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_erro
     sl_host_identity(reader.host);
     bson_t reply;
     bson_iter_t iter, found, list;
-    bson_t *command = BCON_NEW(
-        "aggregate", STATE_COLLECTION, "pipeline", "[", "{", "$match", "{", "_id", "state", "}",
-        "}", "{", "$addFields", "{", "now", "$$NOW", "}", "}", "]", "cursor", "{", "}");
+    bson_t *command = BCON_NEW("aggregate", STATE_COLLECTION, "pipeline", "[", "{", "$match", "{",
+                               "_id", "state", "}", "}", "{", "$addFields", "{", "now", "$$NOW",
+                               "}", "}", "]", "cursor", "{", "}");
     int32_t code;
     bool ok = sl_cluster_command(connection, STATE_DATABASE, command, &reply, &code, error);
     bson_t document, holder;
@@ -323,8 +322,8 @@ bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_erro
                 snprintf(age, sizeof age, ", last sign of life %lld s ago",
                          (long long)(now > refreshed ? (now - refreshed) / 1000 : 0));
             if (used < sizeof view->names)
-                used += (size_t)snprintf(view->names + used, sizeof view->names - used, "%s%s (%s%s)",
-                                         used ? ", " : "", name,
+                used += (size_t)snprintf(view->names + used, sizeof view->names - used,
+                                         "%s%s (%s%s)", used ? ", " : "", name,
                                          dead ? "it has ended" : "it holds the balancer", age);
         }
     }

@@ -79,8 +79,8 @@ static ssize_t on_poll(mongoc_stream_poll_t *streams, size_t count, int32_t time
         return -1;
     }
     for (size_t i = 0; i < count; i++)
-        sockets[i] = (mongoc_socket_poll_t){
-            .socket = ((patient_stream *)streams[i].stream)->socket, .events = streams[i].events};
+        sockets[i] = (mongoc_socket_poll_t){.socket = ((patient_stream *)streams[i].stream)->socket,
+                                            .events = streams[i].events};
     ssize_t ready = mongoc_socket_poll(sockets, count, timeout_ms);
     for (size_t i = 0; ready > 0 && i < count; i++)
         streams[i].revents = sockets[i].revents;
@@ -130,8 +130,8 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
     }
 }
 
-static ssize_t on_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
-                        size_t least, int32_t timeout_ms) {
+static ssize_t on_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count, size_t least,
+                        int32_t timeout_ms) {
     patient_stream *self = (patient_stream *)stream;
     int64_t expiry = expiry_of(timeout_ms);
     size_t got = 0;
@@ -178,8 +178,8 @@ static mongoc_socket_t *connect_to(const mongoc_host_list_t *host, int64_t expir
     if (getaddrinfo(host->host, port, &hints, &found) != 0)
         return NULL;
     for (const struct addrinfo *one = found; one && !connected; one = one->ai_next) {
-        mongoc_socket_t *made = mongoc_socket_new(one->ai_family, one->ai_socktype,
-                                                  one->ai_protocol);
+        mongoc_socket_t *made =
+            mongoc_socket_new(one->ai_family, one->ai_socktype, one->ai_protocol);
         if (made && mongoc_socket_connect(made, one->ai_addr, (mongoc_socklen_t)one->ai_addrlen,
                                           expiry) == 0)
             connected = made;
@@ -198,12 +198,10 @@ static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *
         .pem_pwd =
             mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD, NULL),
         .ca_file = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCAFILE, NULL),
-        .weak_cert_validation =
-            insecure ||
-            mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES, false),
-        .allow_invalid_hostname =
-            insecure ||
-            mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false),
+        .weak_cert_validation = insecure || mongoc_uri_get_option_as_bool(
+                                                uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES, false),
+        .allow_invalid_hostname = insecure || mongoc_uri_get_option_as_bool(
+                                                  uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false),
     };
     mongoc_stream_t *tls = mongoc_stream_tls_new_with_hostname(inner, host, &options, 1);
     if (!tls) {
@@ -220,8 +218,7 @@ static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *
 
 static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
                                     void *context, bson_error_t *error) {
-    int32_t timeout_ms =
-        mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+    int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
     mongoc_socket_t *socket = connect_to(host, expiry_of(timeout_ms));
     if (!socket) {
         bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
@@ -229,12 +226,20 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
         return NULL;
     }
     patient_stream *made = bson_malloc0(sizeof *made);
-    *made = (patient_stream){
-        .vtable = {.type = STREAM_TYPE, .destroy = on_destroy, .close = on_close,
-                   .flush = on_flush, .writev = on_writev, .readv = on_readv,
-                   .setsockopt = on_setsockopt, .check_closed = on_check_closed, .poll = on_poll,
-                   .failed = on_failed, .timed_out = on_timed_out},
-        .socket = socket, .patience = context, .host = *host};
+    *made = (patient_stream){.vtable = {.type = STREAM_TYPE,
+                                        .destroy = on_destroy,
+                                        .close = on_close,
+                                        .flush = on_flush,
+                                        .writev = on_writev,
+                                        .readv = on_readv,
+                                        .setsockopt = on_setsockopt,
+                                        .check_closed = on_check_closed,
+                                        .poll = on_poll,
+                                        .failed = on_failed,
+                                        .timed_out = on_timed_out},
+                             .socket = socket,
+                             .patience = context,
+                             .host = *host};
     made->host.next = NULL;
     mongoc_stream_t *stream = &made->vtable;
     if (mongoc_uri_get_tls(uri))

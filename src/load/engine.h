@@ -394,7 +394,10 @@ bool sl_work_directory_make(sl_load *load, sl_error *error);
 /* Can the report be written? */
 bool sl_report_check(sl_load *load, sl_error *error);
 
-/* ranges.c: gives sources their pieces, and makes load->ranges of them. */
+/* ranges.c: a collection that exists unsharded is sharded only where the user asked for it; else it
+ * loses its shard key in load->target. Changes nothing on the cluster. */
+bool sl_ranges_decide_sharding(sl_load *load, sl_error *error);
+/* Gives sources their pieces, and makes load->ranges of them. */
 bool sl_ranges_lay_out(sl_load *load, sl_error *error);
 
 /* worker.c: starts the threads and returns when all have ended. `tick` is called about twenty times

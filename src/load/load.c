@@ -214,28 +214,6 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
                         config->batch_documents, server->max_batch_documents);
 }
 
-/* A collection that exists unsharded is sharded only where the user asked for it. */
-static bool decide_sharding(sl_load *load, sl_error *error) {
-    const sl_target *target = &load->target;
-    sl_sharding_change change;
-    if (!sl_decide_sharding(load->connection, target, &change, error))
-        return false;
-    if (change == SL_SHARDING_EXISTING)
-        sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
-                       target->database, target->collection);
-    if (change != SL_SHARDING_LEFT)
-        return true;
-    if (load->config->only_shards)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--only-shards: %s.%s exists and is not sharded; --shard-existing "
-                            "shards it, or share the load with --part",
-                            target->database, target->collection);
-    sl_log_info("%s.%s exists and is not sharded: it is loaded as it is; --shard-existing would "
-                "shard it", target->database, target->collection);
-    load->target.shard_key = NULL;
-    return true;
-}
-
 /* What would be refused later is refused before anything is made or, with --drop, lost. */
 static bool prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
@@ -247,7 +225,7 @@ static bool prepare(sl_load *load, sl_error *error) {
                                .shard_key_given = config->shard_key_given,
                                .shard_existing = config->shard_existing};
     if (!batches_fit(load, error) || !sl_resume_find_target(load, error) ||
-        !decide_sharding(load, error) ||
+        !sl_ranges_decide_sharding(load, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
         !sl_topology_read(load->connection, &load->topology, error) ||
         !sl_parts_find_shards(load, error) || !sl_sources_look_for_target(load, error) ||

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include <shardload/log.h>
+
 #define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored; so much is worth a range of its own */
 #define RANGES_PER_SHARD 16u                 /* are always worth it */
 #define RANGES_MAX 4096u
@@ -131,4 +133,25 @@ size_t sl_load_range_of(const sl_load *load, int64_t id) {
             high = middle;
     }
     return low;
+}
+
+bool sl_ranges_decide_sharding(sl_load *load, sl_error *error) {
+    const sl_target *target = &load->target;
+    sl_sharding_change change;
+    if (!sl_decide_sharding(load->connection, target, &change, error))
+        return false;
+    if (change == SL_SHARDING_EXISTING)
+        sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
+                       target->database, target->collection);
+    if (change != SL_SHARDING_LEFT)
+        return true;
+    if (load->config->only_shards)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--only-shards: %s.%s exists and is not sharded; --shard-existing "
+                            "shards it, or share the load with --part",
+                            target->database, target->collection);
+    sl_log_info("%s.%s exists and is not sharded: it is loaded as it is; --shard-existing would "
+                "shard it", target->database, target->collection);
+    load->target.shard_key = NULL;
+    return true;
 }

@@ -18,12 +18,13 @@
 void sl_host_identity_of(const char *name, const char *boot, uint64_t space,
                          char out[SL_HOST_ROOM]) {
     char all[512];
-    int length = snprintf(all, sizeof all, "%.300s %.100s %llu", name, boot,
-                          (unsigned long long)space);
+    int length =
+        snprintf(all, sizeof all, "%.300s %.100s %llu", name, boot, (unsigned long long)space);
     uint64_t hash = sl_hash((const uint8_t *)all, (size_t)length);
     snprintf(out, SL_HOST_ROOM, "%.*s-%012llx", NAME_SHOWN, name[0] ? name : "host",
              (unsigned long long)(hash >> 16));
-    for (char *at = out; *at; at++) { /* dots separate the parts of a throw-away collection's name */
+    for (char *at = out; *at;
+         at++) { /* dots separate the parts of a throw-away collection's name */
         if (!isalnum((unsigned char)*at))
             *at = '-';
     }
