@@ -162,7 +162,7 @@ static void forget(sl_past *past) {
  * it. The journal is locked, so whichever load had the id before has ended. */
 static void take_holder(sl_load *load) {
     bson_oid_t id;
-    const char *holder = load->past->begun ? text_of(load->past->begun, "holder") : "";
+    const char *holder = load->past->begun ? sl_past_text(load->past->begun, "holder") : "";
     if (bson_oid_is_valid(holder, strlen(holder)))
         bson_oid_init_from_string(&id, holder);
     else
