@@ -121,6 +121,7 @@ class Replies:
     def test_errors_that_no_waiting_helps_stop_the_load_at_once(self):
         codes = codes_of("FINAL")
         self.assertIn(13, codes)
+        codes.remove(361)   # another collection: it has words of its own (test_dead_inserts.py)
         for number, code in enumerate(codes):
             reply = [lambda _: {"ok": 0.0, "code": code, "errmsg": "never"},
                      refused(error(1, code, "never"), n=BATCH - 1)][number % 2]
@@ -197,7 +198,7 @@ class Replies:
     @staticmethod
     def asks_for(body, ids):
         """Does a find ask for some of these documents?"""
-        wanted = body["filter"].get("_id", {})
+        wanted = body.get("filter", {}).get("_id", {})
         return any(one in ids for one in wanted.get("$in", [])) or any(
             wanted["$gte"] <= one < wanted["$lt"] for one in ids if "$gte" in wanted)
 
