@@ -162,7 +162,7 @@ class Users(SecureCase):
                 ([*uri, "-u", "a", "--password-file", empty], "its first line is empty"),
                 ([*uri, "-u", "a", "--password-file", "nowhere"], "No such file"),
                 ([*uri, "-u", "a", "-p", "x", "--password-file", empty], "not both"),
-                (["--uri", "host:1", "mongodb://u:" + PASSWORD + "@h/"], "belongs to --uri")):
+                (["--uri", "host:1", "mongodb://u:" + PASSWORD + "@h/"], "give it with --uri")):
             with self.subTest(part):
                 outcome = self.load(*words, code=EXIT_USAGE)
                 self.assertIn(part, outcome.err)
