@@ -585,6 +585,22 @@ class Table(support.Case):
         self.assert_accounting(work, inserted=11, rejectedByParser=4, repeatedHeaders=1,
                                unknownGroups=5)
 
+    @staticmethod
+    def is_left_open(line):
+        """Does a quoted field go on at the end of the line?"""
+        at = 0
+        while at < len(line):
+            if line[at:at + 1] == b'"':
+                at += 1
+                while (at := line.find(b'"', at)) >= 0 and line[at + 1:at + 2] == b'"':
+                    at += 2
+                if at < 0:
+                    return True
+            at = line.find(b",", at) + 1
+            if at == 0:
+                break
+        return False
+
     def test_loader_and_reader_agree_on_damaged_rows(self):
         dice, lines = random.Random(2017), isd_reader.content(sample(TABLE)).splitlines()
         damaged = lines[:60]
@@ -594,7 +610,8 @@ class Table(support.Case):
                 at, byte = dice.randrange(len(line)), dice.choice(b'",09 +-xA\x00\xff\xe9\\')
                 kind = dice.randrange(3)
                 line[at:at + (kind > 0)] = [byte] if kind < 2 else []
-            damaged.append(bytes(line))
+            # A quoted field that is open at the end of its line ends the load (test_line_ends.py).
+            damaged.append(b"damaged" if self.is_left_open(bytes(line)) else bytes(line))
         path = self.file("damaged.csv", b"\n".join(damaged))
         raw, work = self.dump("-j", 2, path, code=support.EXIT_REJECTS)
         reading = isd_reader.read_csv(path)
