@@ -141,6 +141,11 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
 bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL_FINGERPRINT_ROOM],
                            sl_error *error);
 
+/* Do two regular files hold the same bytes as stored, to the last one? `*where` is the first byte that
+ * differs. Reads both. True for made-up records. */
+bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
+                         sl_error *error);
+
 /* Is told of each entry of an archive that is not read, when it is met by a reader (or, in a pipe, by
  * sl_source_head): another archive, a PDF. Not of those that are hidden, empty, no files, or do not
  * match `include`. Both texts are safe to print, and valid during the call. Any thread, one at a time

@@ -111,6 +111,21 @@ static bool same_fingerprint(const sl_load_source *x, const sl_load_source *y) {
     return strcmp(x->fingerprint, y->fingerprint) == 0;
 }
 
+/* A fingerprint is of a file's ends only, but a source's number goes with it: of two files that have
+ * the same one and other contents, one would be lost. */
+static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *error) {
+    uint64_t where;
+    bool same;
+    if (!sl_source_same_text(load->set, first, second, &same, &where, error))
+        return false;
+    return same ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s and %s have the same name, size, beginning and end, and differ at byte "
+                        "%llu: they cannot be told apart in one collection; rename one of them",
+                        sl_source_set_at(load->set, first)->shown,
+                        sl_source_set_at(load->set, second)->shown, (unsigned long long)where);
+}
+
 /* Leaves out all but the first of each. Loading one twice would count its documents twice. */
 static bool skip_repeated(sl_load *load, sl_error *error) {
     static const struct {
@@ -131,10 +146,16 @@ static bool skip_repeated(sl_load *load, sl_error *error) {
         for (size_t i = 1; i < used; i++) {
             if (!rules[rule].same(list[i - 1], list[i]))
                 continue;
+            size_t first = (size_t)(list[i - 1] - load->sources);
+            size_t second = (size_t)(list[i] - load->sources);
+            if (!same_file(list[i - 1], list[i]) && !check_copy(load, first, second, error)) {
+                free(list);
+                return false;
+            }
             sl_log_warning("%s is the same file as %s; loaded once",
-                           sl_source_set_at(load->set, (size_t)(list[i] - load->sources))->shown,
-                           sl_source_set_at(load->set, (size_t)(list[i - 1] - load->sources))->shown);
-            skip(load, (size_t)(list[i] - load->sources));
+                           sl_source_set_at(load->set, second)->shown,
+                           sl_source_set_at(load->set, first)->shown);
+            skip(load, second);
             list[i] = list[i - 1]; /* a third one is compared with the first */
         }
     }

@@ -11,9 +11,12 @@
 #include "identity.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int64_t nanoseconds(struct timespec time) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
@@ -124,4 +127,66 @@ bool sl_source_set_unchanged(sl_source_set *set, sl_error *error) {
 
 bool sl_source_set_has_changed(const sl_source_set *set) {
     return atomic_load(&set->changed);
+}
+
+/* ---- two files ---- */
+
+#define COMPARED_BYTES ((size_t)1 << 20)
+
+/* As many of the bytes as there are, up to `room`; -1 on failure. */
+static ssize_t read_fully(int file, char *out, size_t room, uint64_t offset) {
+    size_t got = 0;
+    while (got < room) {
+        ssize_t more = pread(file, out + got, room - got, (off_t)(offset + got));
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more < 0)
+            return -1;
+        if (more == 0)
+            break;
+        got += (size_t)more;
+    }
+    return (ssize_t)got;
+}
+
+bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
+                         sl_error *error) {
+    const size_t indexes[2] = {a, b};
+    int files[2] = {-1, -1};
+    char *bytes = malloc(2 * COMPARED_BYTES);
+    bool ok = bytes || sl_error_memory(error, "comparing sources");
+    *same = true;
+    *where = 0;
+    if (set->states[a].source.kind == SL_SOURCE_MADE_UP) {
+        free(bytes);
+        return ok;
+    }
+    for (int i = 0; ok && i < 2; i++) {
+        const sl_source *source = &set->states[indexes[i]].source;
+        files[i] = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        ok = files[i] >= 0 ||
+             sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+    }
+    for (bool more = true; ok && more && *same;) {
+        ssize_t got[2] = {0, 0};
+        for (int i = 0; ok && i < 2; i++) {
+            got[i] = read_fully(files[i], bytes + (size_t)i * COMPARED_BYTES, COMPARED_BYTES, *where);
+            if (got[i] < 0)
+                ok = sl_error_set(error, SL_EXIT_SOURCE, "%s: %s",
+                                  set->states[indexes[i]].source.shown, strerror(errno));
+        }
+        size_t common = (size_t)(got[0] < got[1] ? got[0] : got[1]), at = 0;
+        while (ok && at < common && bytes[at] == bytes[COMPARED_BYTES + at])
+            at++;
+        *same = at == common && got[0] == got[1];
+        *where += at;
+        more = common == COMPARED_BYTES;
+    }
+    for (int i = 0; i < 2; i++) {
+        ok = ok && sl_identity_check_open(set, indexes[i], files[i], error);
+        if (files[i] >= 0)
+            close(files[i]);
+    }
+    free(bytes);
+    return ok;
 }

@@ -165,6 +165,36 @@ class Memory(Case):
             self.assertLess(many - few, 12 << 20, f"{name}: {few} bytes, then {many}")
 
 
+class Copies(Case):
+    def two(self, change):
+        """Two files of one name and size, more than what a fingerprint is of; `change` or not."""
+        lines = [ROW.format(id=n) + "\n" for n in range(1, 4001)]
+        texts = [HEADER + "\n" + "".join(lines)]
+        middle = len(lines) // 2
+        lines[middle] = lines[middle].replace("SILVER", "YELLOW") if change else lines[middle]
+        texts.append(HEADER + "\n" + "".join(lines))
+        assert len(texts[0]) == len(texts[1]) > 256 << 10 and (texts[0] == texts[1]) != change
+        for folder, text in zip("ab", texts):
+            (self.scratch / folder).mkdir()
+            (self.scratch / folder / "results.csv").write_text(text)
+        return self.scratch / "a" / "results.csv", self.scratch / "b" / "results.csv"
+
+    def test_a_copy_is_loaded_once(self):
+        first, second = self.two(change=False)
+        outcome, work = self.load(self.scratch, code=support.EXIT_OK)
+        self.assertIn(f"{second} is the same file as {first}; loaded once", outcome.err)
+        self.assert_accounting(work, inserted=4000)
+
+    def test_another_file_of_the_same_name_size_and_ends_is_no_copy(self):
+        first, second = self.two(change=True)
+        place = next(i for i, (x, y) in enumerate(zip(first.read_bytes(), second.read_bytes()))
+                     if x != y)
+        for words in ([self.scratch / "a", self.scratch / "b"], [first, second]):
+            outcome, _ = self.load(*words, code=support.EXIT_SOURCE)
+            self.assertIn(f"{first} and {second} have the same name, size, ", outcome.err)
+            self.assertIn(f"differ at byte {place}: ", outcome.err)
+
+
 if __name__ == "__main__":
     import tap
     tap.main()
