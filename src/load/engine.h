@@ -309,6 +309,9 @@ static inline bool sl_load_made_up(const sl_load *load) {
 
 /* Are the line ends of a source of any format those that are read? The error does not name it. */
 bool sl_misread_check_text(sl_text head, bool whole, sl_error *error);
+/* Has a source whose line ends are not those that are read bytes of no text? Then it is passed over
+ * like other files that hold none, where that is allowed. */
+bool sl_misread_is_binary(sl_text head);
 /* Sets the error for a reject of which the parser says that what follows would be misread. Returns
  * false. Any thread. */
 bool sl_misread_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,

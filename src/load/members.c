@@ -36,8 +36,15 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     if (!whole)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(load->set, block->source)->shown;
-    if (!sl_misread_check_text(head, whole, error))
+    if (!sl_misread_check_text(head, whole, &why)) {
+        *result = NULL;
+        if (sl_misread_is_binary(head)) {
+            sl_others_add(load, block->source, block->member, why.message);
+            return true;
+        }
+        *error = why;
         return sl_error_prefix(error, "%s: %s", path, block->member);
+    }
     if (!format->sniff(sl_sources_plan_of(load, source), block->member, head, whole, &dialect,
                        &why)) {
         if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the member */

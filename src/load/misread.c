@@ -16,6 +16,10 @@ bool sl_misread_check_text(sl_text head, bool whole, sl_error *error) {
     return sl_first_line_end_check(head, whole, error);
 }
 
+bool sl_misread_is_binary(sl_text head) {
+    return head.length > 0 && memchr(head.bytes, '\0', head.length);
+}
+
 /* Line ends in the first `bytes` of a plain file; false when it cannot be read as far. */
 static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
     char buffer[65536];

@@ -46,7 +46,7 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
     *empty = whole && length == 0;
     sl_text text = {head, length};
     if (!sl_misread_check_text(text, whole, error)) {
-        *damaged = true;
+        *damaged = !sl_misread_is_binary(text);
         return sl_error_prefix(error, "%s", path);
     }
     char reasons[900] = "";

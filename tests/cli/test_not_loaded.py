@@ -165,6 +165,35 @@ class Memory(Case):
             self.assertLess(many - few, 12 << 20, f"{name}: {few} bytes, then {many}")
 
 
+class Binary(Case):
+    """A picture may have a CR in front of its first LF, which in text is refused."""
+
+    PICTURE = b"\x00\x01PICT\rure\x00" * 9
+
+    def test_in_a_folder_and_in_an_archive(self):
+        folder = self.scratch / "folder"
+        folder.mkdir()
+        (folder / "a.csv").write_bytes(RESULTS)
+        (folder / "b.bin").write_bytes(self.PICTURE)
+        path = self.scratch / "a.tar"
+        path.write_bytes(making.tar([("a.csv", RESULTS), ("b.bin", self.PICTURE)]))
+        for source in (folder, path):
+            with self.subTest(source.name):
+                outcome, _ = self.load(source, code=support.EXIT_SOURCE)
+                self.assertIn("b.bin: not loaded: ", outcome.err)
+                _, work = self.load("--skip-other", source, code=support.EXIT_OK)
+                self.assert_accounting(work, inserted=3)
+                self.assertEqual(support.run_record(work)["notLoaded"]["count"], 1)
+
+    def test_text_is_not_skipped(self):
+        folder = self.scratch / "folder"
+        folder.mkdir()
+        (folder / "a.csv").write_bytes(RESULTS)
+        (folder / "b.csv").write_bytes(RESULTS.replace(b"\n", b"\r"))
+        outcome, _ = self.load("--skip-other", folder, code=support.EXIT_SOURCE)
+        self.assertIn("carriage return", outcome.err)
+
+
 class Copies(Case):
     def two(self, change):
         """Two files of one name and size, more than what a fingerprint is of; `change` or not."""
