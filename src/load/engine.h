@@ -41,7 +41,7 @@ typedef struct sl_load_source {
     sl_dialect *dialect;  /* of an archive, that of its first member */
     struct sl_member *members; /* of an archive: those that are being read; members.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
-    uint64_t device, inode; /* of a regular file; 0 otherwise */
+    uint64_t device, inode; /* of a regular file, also as standard input; 0 otherwise */
     uint32_t number;
     bool skipped;
     uint64_t *done; /* blocks recovered from the journal of an earlier run; resume.c */

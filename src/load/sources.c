@@ -126,6 +126,19 @@ static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *err
                         sl_source_set_at(load->set, second)->shown, (unsigned long long)where);
 }
 
+/* How much of a file is behind the place that standard input is at is not known: so neither of both
+ * can be left out. */
+static bool check_input(sl_load *load, size_t first, size_t second, sl_error *error) {
+    const sl_source *a = sl_source_set_at(load->set, first),
+                    *b = sl_source_set_at(load->set, second);
+    if (a->kind != SL_SOURCE_PIPE && b->kind != SL_SOURCE_PIPE)
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "standard input is the file %s, which is a source as well: its records would "
+                        "be loaded twice; name it once",
+                        a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
+}
+
 /* Leaves out all but the first of each. Loading one twice would count its documents twice. */
 static bool skip_repeated(sl_load *load, sl_error *error) {
     static const struct {
@@ -148,7 +161,8 @@ static bool skip_repeated(sl_load *load, sl_error *error) {
                 continue;
             size_t first = (size_t)(list[i - 1] - load->sources);
             size_t second = (size_t)(list[i] - load->sources);
-            if (!same_file(list[i - 1], list[i]) && !check_copy(load, first, second, error)) {
+            if (!(same_file(list[i - 1], list[i]) ? check_input(load, first, second, error)
+                                                  : check_copy(load, first, second, error))) {
                 free(list);
                 return false;
             }
@@ -264,10 +278,8 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
         }
         ok = sl_source_fingerprint(load->set, i, load->sources[i].fingerprint, error);
         const sl_source *source = sl_source_set_at(load->set, i);
-        if (source->kind != SL_SOURCE_PIPE) {
-            load->sources[i].device = source->identity.device;
-            load->sources[i].inode = source->identity.inode;
-        }
+        load->sources[i].device = source->identity.device;
+        load->sources[i].inode = source->identity.inode;
     }
     free(head);
     if (!ok || !skip_repeated(load, error))

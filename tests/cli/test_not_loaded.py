@@ -223,6 +223,17 @@ class Copies(Case):
             self.assertIn(f"{first} and {second} have the same name, size, ", outcome.err)
             self.assertIn(f"differ at byte {place}: ", outcome.err)
 
+    def test_a_file_that_is_standard_input_too(self):
+        path = self.scratch / "results.csv"
+        path.write_bytes(RESULTS)
+        for words in ([path, "-"], ["-", path], ["-", self.scratch]):
+            with open(path, "rb") as stdin:
+                done = subprocess.run([support.program("shardload"), "load", "--sink", "null", *words],
+                                      stdin=stdin, capture_output=True, text=True,
+                                      timeout=support.LIMIT)
+            self.assertEqual(done.returncode, support.EXIT_SOURCE, done.stderr)
+            self.assertIn(f"standard input is the file {path}, ", done.stderr)
+
 
 if __name__ == "__main__":
     import tap
