@@ -122,7 +122,9 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
             ok = sl_error_set(error, SL_EXIT_CLUSTER, "%s on database %s: %s", name, database,
                               reason);
         }
-        if (ok || !sl_code_is_transient(*code) || sl_clock_ns() > until)
+        /* A server that answers is asked as often as the pauses last, however long it works on
+         * its answers: stopping the balancer takes as long as the moves that are under way. */
+        if (ok || !sl_code_is_transient(*code) || (*code == 0 && sl_clock_ns() > until))
             break;
         if (error)
             sl_log_debug("trying again in a moment: " SL_LINES, error->message);
