@@ -88,6 +88,8 @@ bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_
             target->database, target->collection, running);
         if (!sl_connection_backoff(connection, attempt++, error))
             return false;
+        if (error)
+            error->code = SL_EXIT_OK; /* what is waited for is no failure */
     }
     return true;
 }
