@@ -143,12 +143,39 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
     return ok;
 }
 
+/* What this program writes into a work directory, which may be below the sources: the default one is
+ * made where the command is given. A table of rejects would be loaded as data, and a load that is
+ * resumed would find other sources than before. */
+#define WORK_LOG "shardload.log" /* is in each of them */
+static bool is_own_file(const char *name) {
+    static const char *const names[] = {WORK_LOG,       "journal",     "run.json",
+                                        "rejects.tsv",  "rejected",    "verify.json",
+                                        "problems.tsv", "reload.json", "tune.json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_work_directory(const folder_walk *walk, int folder) {
+    char shown[SL_SHOWN_ROOM];
+    if (faccessat(folder, WORK_LOG, F_OK, 0) != 0)
+        return false;
+    sl_log_info("%s: the work directory of a load; its journal, log, records and rejects are passed "
+                "over", sl_path_shown(walk->path, shown));
+    return true;
+}
+
 static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
                         sl_error *error) {
     listing list = {0};
+    bool ours = is_work_directory(walk, folder);
     bool ok = list_folder(walk, folder, &list, error);
     for (size_t i = 0; ok && i < list.count; i++) {
         const char *name = list.sorted[i];
+        if (ours && is_own_file(name))
+            continue;
         size_t length = append(walk, path_length, name);
         struct stat facts;
         walk->looked_at++;

@@ -194,6 +194,22 @@ class Binary(Case):
         self.assertIn("carriage return", outcome.err)
 
 
+class WorkDirectories(Case):
+    def test_own_files_below_the_sources_are_no_sources(self):
+        folder = self.scratch / "folder"
+        folder.mkdir()
+        (folder / "a.csv").write_bytes(RESULTS + b"a line|of two fields\n")
+        first = ["load", "--sink", "null", "--progress", "none", "--work-dir", folder / "work", folder]
+        self.shardload(*first, code=support.EXIT_REJECTS)
+        own = {path.name for path in (folder / "work").iterdir()}
+        self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log"})
+        (folder / "work" / "b.csv").write_bytes(RESULTS)  # what is not its own is data
+        outcome, work = self.load(folder, code=support.EXIT_REJECTS)
+        self.assertIn(f"{folder}/work: the work directory of a load; ", outcome.err)
+        self.assertEqual([source["path"] for source in support.run_record(work)["sources"]],
+                         [f"{folder}/a.csv", f"{folder}/work/b.csv"])
+
+
 class Copies(Case):
     def two(self, change):
         """Two files of one name and size, more than what a fingerprint is of; `change` or not."""
