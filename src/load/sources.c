@@ -133,10 +133,11 @@ static bool check_input(sl_load *load, size_t first, size_t second, sl_error *er
                     *b = sl_source_set_at(load->set, second);
     if (a->kind != SL_SOURCE_PIPE && b->kind != SL_SOURCE_PIPE)
         return true;
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "standard input is the file %s, which is a source as well: its records would "
-                        "be loaded twice; name it once",
-                        a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "standard input is the file %s, which is a source as well: its records would "
+        "be loaded twice; name it once",
+        a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
 }
 
 /* Leaves out all but the first of each. Loading one twice would count its documents twice. */

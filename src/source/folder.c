@@ -162,8 +162,10 @@ static bool is_work_directory(const folder_walk *walk, int folder) {
     char shown[SL_SHOWN_ROOM];
     if (faccessat(folder, WORK_LOG, F_OK, 0) != 0)
         return false;
-    sl_log_info("%s: the work directory of a load; its journal, log, records and rejects are passed "
-                "over", sl_path_shown(walk->path, shown));
+    sl_log_info(
+        "%s: the work directory of a load; its journal, log, records and rejects are passed "
+        "over",
+        sl_path_shown(walk->path, shown));
     return true;
 }
 

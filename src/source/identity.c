@@ -170,7 +170,8 @@ bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uin
     for (bool more = true; ok && more && *same;) {
         ssize_t got[2] = {0, 0};
         for (int i = 0; ok && i < 2; i++) {
-            got[i] = read_fully(files[i], bytes + (size_t)i * COMPARED_BYTES, COMPARED_BYTES, *where);
+            got[i] =
+                read_fully(files[i], bytes + (size_t)i * COMPARED_BYTES, COMPARED_BYTES, *where);
             if (got[i] < 0)
                 ok = sl_error_set(error, SL_EXIT_SOURCE, "%s: %s",
                                   set->states[indexes[i]].source.shown, strerror(errno));
