@@ -14,18 +14,86 @@
 #include <shardload/connection.h>
 #include <shardload/error.h>
 
-/* ---- suite.c: a YAML file of queries ---- */
+/* ---- suite.c, suite_query.c: a YAML file of queries ---- */
 
 #define SL_REPEAT_MAX 1000000
+#define SL_CLIENTS_MAX 4096
+
+typedef enum sl_operation {
+    SL_AGGREGATE,
+    SL_FIND,
+    SL_FIND_ONE,
+    SL_COUNT,
+    SL_DISTINCT,
+    SL_MAP_REDUCE,
+    SL_UPDATE,
+    SL_INSERT,
+    SL_OPERATIONS,
+} sl_operation;
+
+const char *sl_operation_name(sl_operation operation); /* "aggregate", "find", "findOne" ... */
+/* Does it change documents? */
+static inline bool sl_operation_writes(sl_operation operation) {
+    return operation == SL_UPDATE || operation == SL_INSERT;
+}
+
+/* What the client itself does with the documents of a find, as the answer of the query. */
+typedef enum sl_client_statistic {
+    SL_STATISTIC_NONE,       /* nothing: the answer is the documents */
+    SL_STATISTIC_ACCUMULATE, /* min, max, sum and count, kept up to date with each document */
+    SL_STATISTIC_LIST,       /* the values are put into a list first, and then gone through */
+} sl_client_statistic;
+
+/* How a value is drawn for each operation. */
+typedef enum sl_draw {
+    SL_DRAW_RANGE,    /* uniform between two numbers, both included */
+    SL_DRAW_LIST,     /* one of a list, all equally likely */
+    SL_DRAW_ZIPF,     /* first + k, k from 0 to count - 1, with probability ~ (k + 1)^-skew */
+    SL_DRAW_SEQUENCE, /* from, from + step ... ; no value twice in a run, whatever the client */
+    SL_DRAW_SAMPLE,   /* one of the values that a $sample of the collection gave before the run */
+} sl_draw;
+
+/* A parameter of a query: {"$parameter": "name"} anywhere in its JSON is replaced by a value. */
+typedef struct sl_parameter {
+    char *name;
+    sl_draw draw;
+    bool whole;          /* range: whole numbers */
+    double low, high;    /* range */
+    int64_t first, step; /* range of whole numbers, zipf, sequence: where it begins; sequence: by */
+    int64_t last;        /* range of whole numbers */
+    uint64_t count;      /* zipf: how many numbers; sample: how many documents are sampled */
+    double skew;         /* zipf: above 0 */
+    char *field;         /* sample: dotted name */
+    bson_t *values;      /* list; of a sample, once it is drawn (sl_query_sample): an array */
+} sl_parameter;
+
+#define SL_PARAMETERS_MAX 16
+#define SL_STATISTIC_THREADS_MAX 64
+/* The parameter that --limit sets; a query that uses it looks at so many documents. */
+#define SL_LIMIT_PARAMETER "limit"
 
 typedef struct sl_query {
     char *name;
     char *description;
-    bson_t *pipeline;      /* an array of stages */
-    bson_t *options;       /* fields of the aggregate command: allowDiskUse, hint, maxTimeMS */
+    sl_operation operation;
+    bson_t *pipeline; /* an array of stages; NULL unless it is an aggregate */
+    bson_t *body;     /* the other fields of the command: filter, projection, sort, key, map ... */
+    bson_t *options;  /* fields of the command: allowDiskUse, hint, maxTimeMS, readConcern ... */
     char *read_preference; /* primary, secondaryPreferred ...; NULL for what the URI says */
     bson_t *expected;      /* an array of documents; NULL when the suite does not say */
+    char *expected_hash;   /* sl_answer_hash of the answer, in hexadecimal, or NULL */
+    sl_parameter *parameters;
+    size_t parameter_count;
+    sl_client_statistic statistic;
+    char *statistic_field;  /* dotted name; NULL without a statistic */
+    unsigned threads;       /* of a statistic: clients that share the documents; 1 otherwise */
 } sl_query;
+
+/* A share of a mix: how often a query is run, relative to the others. */
+typedef struct sl_share {
+    size_t query; /* index into the suite's queries */
+    double weight;
+} sl_share;
 
 typedef struct sl_suite {
     char *name;
@@ -34,8 +102,12 @@ typedef struct sl_suite {
     char *collection;
     unsigned repeat;  /* 1..SL_REPEAT_MAX */
     unsigned warm_up; /* 0..SL_REPEAT_MAX */
+    bool agree;       /* all queries must give the same answer, for each limit */
+    int64_t limit;    /* the value of the parameter `limit` where --limit is not given; 0: none */
     size_t count;
     sl_query *queries; /* in the order of the file; names are unique */
+    sl_share *mix;     /* what runs under load; NULL: every query alone */
+    size_t mix_count;
 } sl_suite;
 
 /* Reads a suite from YAML text. `file` is its name in messages: "mot.yaml:12:5: expected ...". On
@@ -77,35 +149,45 @@ typedef struct sl_sample {
 /* `values` (at least one) is sorted by this. */
 sl_sample sl_sample_of(double *values, size_t count);
 
-typedef enum sl_verdict { SL_FASTER, SL_SLOWER, SL_NOT_TOLD_APART } sl_verdict;
+/* Do two ways to ask the same question give the same answer? As above; a document {_id, value: {...}}
+ * (of mapReduce, or an accumulator) counts as the document under `value`. */
+bool sl_answers_agree(const bson_t *first, const bson_t *other, sl_differences *differences);
 
-typedef struct sl_ratio {
-    double estimate; /* new / old: the median of all ratios of a new and an old timing */
-    double low;      /* the confidence interval of that */
-    double high;
-    double confidence;  /* of the interval; below 0.95 when there are too few timings */
-    sl_verdict verdict; /* of the new timings; only ever given with a confidence of 0.95 or more */
-} sl_ratio;
+/* A hash of an answer's documents in their order, as 32 hexadecimal digits. */
+#define SL_ANSWER_HASH_ROOM 33
+char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]);
 
-/* Compares timings by their ranks, with no assumption about how they are distributed: the interval
- * is the one that the Mann-Whitney test would not reject. Returns false when out of memory or when
- * there are more than SL_RATIO_TIMINGS_MAX timings on a side. All timings are above zero. */
-#define SL_RATIO_TIMINGS_MAX 2000
-bool sl_ratio_of(const double *old_values, size_t old_count, const double *new_values,
-                 size_t new_count, sl_ratio *ratio);
+/* Where and how a query runs. Strings are borrowed. */
+typedef struct sl_place {
+    const char *database;
+    const char *collection;
+    const char *read_preference; /* overrides the query's own; or NULL */
+    int64_t limit;               /* value of the parameter `limit`; 0: none */
+    uint64_t seed;               /* of the values that are drawn */
+} sl_place;
 
-const char *sl_verdict_text(sl_verdict verdict); /* "faster", "slower", "cannot be told apart" */
+/* Replaces the values of the query's SL_DRAW_SAMPLE parameters by some of the collection's own. */
+bool sl_query_sample(sl_connection *connection, sl_query *query, const sl_place *place,
+                     sl_error *error);
 
-/* ---- run.c: running a query against a collection ---- */
+/* The documents that a query must look at by what it says, without asking a server: all of the
+ * collection's `documents`, or `limit` of them where it uses the parameter. False when only a plan
+ * can tell. */
+bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t documents,
+                               uint64_t *examined);
+
+/* ---- repeat.c: a query, one run after the other ---- */
 
 typedef enum sl_answer {
     SL_ANSWER_NOT_CHECKED,
     SL_ANSWER_OK,    /* of every counted repetition */
     SL_ANSWER_WRONG, /* of at least one */
     SL_ANSWER_NONE,  /* the query failed */
+    SL_ANSWER_UNSUPPORTED, /* the target has no such operation: mapReduce behind some routers */
 } sl_answer;
 
-const char *sl_answer_text(sl_answer answer); /* "ok", "WRONG", "not checked", "FAILED" */
+/* "ok", "WRONG", "not checked", "FAILED", "not supported here" */
+const char *sl_answer_text(sl_answer answer);
 
 /* Documents beyond this are read and counted, but not kept, and so cannot be compared. */
 #define SL_RESULT_BYTES_MAX ((uint64_t)64 << 20)
@@ -116,10 +198,13 @@ typedef struct sl_query_run {
     sl_sample sample;        /* of the timings; meaningless while count is 0 */
     bson_t *documents;       /* array: the last repetition's, or the first wrong one's */
     uint64_t document_count; /* of the same repetition */
+    uint64_t bytes;          /* of the same documents, as BSON */
     bool truncated;          /* not all of them are in `documents` */
+    uint64_t examined;       /* documents that the servers looked at for one answer */
+    bool examined_known;
     sl_answer answer;
     sl_differences differences; /* when the answer is wrong */
-    bson_t *explained;          /* see explain.c; NULL when not asked for */
+    bson_t *explained;          /* see explain.c; NULL when the server did not explain it */
     sl_error error;             /* why it failed; code SL_EXIT_OK when it did not */
 } sl_query_run;
 
@@ -129,8 +214,13 @@ typedef struct sl_query_options {
     const char *read_preference; /* overrides the query's own; or NULL */
     unsigned repeat;             /* at least 1 */
     unsigned warm_up;
-    bool explain;
+    int64_t limit;          /* of the parameter `limit`; 0: none */
+    uint64_t seed;          /* of values that are drawn */
+    uint64_t documents;     /* in the collection; 0: not known */
+    bool explain;           /* ask what the servers examine, once, before the first run */
     const bson_t *expected; /* the answer to compare with, or NULL */
+    const char *cold;       /* a shell command that is run before each run, not timed; or NULL */
+    const _Atomic bool *stop; /* no further run is begun once it is set; may be NULL */
     /* Called before each run of the query: 1..warm_up+repeat. May be NULL. */
     void (*progress)(void *context, unsigned run, unsigned runs);
     void *context;
@@ -161,22 +251,35 @@ typedef struct sl_query_outcome {
     bool documents_known;
 } sl_query_outcome;
 
-/* Documents of the collection per millisecond of the median run; 0 when it cannot be told. */
-double sl_outcome_rate(const sl_query_outcome *outcome);
+/* Documents that the servers examined per millisecond of each counted run. False when it is not
+ * known how many they examined, or nothing was measured. */
+bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate);
 
 /* Appends the outcome to `queries`, the array of a report. False without memory. */
 bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome);
 
-/* Prints, for each query of both reports, how the new timings compare with the old ones, and in
- * words what makes them hard to compare: other pipelines, other numbers of documents, queries that
- * only one has. False with error set (SL_EXIT_SOURCE) when one is not a report of this program. */
-bool sl_report_compare(const bson_t *old_report, const bson_t *new_report, FILE *out,
-                       sl_error *error);
+/* ---- compare.c: reports against each other ---- */
+
+typedef struct sl_comparison_options {
+    bool paired;      /* the k-th report of one side was measured next to the k-th of the other */
+    double threshold; /* a change is reported as slower only beyond this share (0.02: 2 %) */
+    uint64_t seed;
+} sl_comparison_options;
+
+/* Prints, for each figure of each query that both sides have, how the new runs compare with the old
+ * ones, and in words what makes them hard to compare: other pipelines, other numbers of documents,
+ * queries that only one side has. Each report is one run. `*slower`: a figure got worse, beyond the
+ * threshold and significantly at 5 % for all rows together. `record` (may be NULL) gets the same as
+ * a document. False with error set (SL_EXIT_SOURCE) when one is not a report of this program. */
+bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
+                        const bson_t *const *new_reports, size_t new_count,
+                        const sl_comparison_options *options, FILE *out, bson_t *record,
+                        bool *slower, sl_error *error);
 
 /* ---- show.c: on standard output, for a person ---- */
 
-/* One query: its plan if it was explained, and at most `rows` documents of its answer. */
-void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows);
+/* One query: its plan if wanted and known, and at most `rows` documents of its answer. */
+void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool plan);
 
 /* The table of timings of a suite's queries. False without memory. */
 bool sl_show_timings(const sl_query_outcome *outcomes, size_t count);

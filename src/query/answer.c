@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <shardload/json.h>
+#include <shardload/md5.h>
 #include <shardload/text.h>
 
 #define TOLERANCE 1e-9
@@ -181,4 +182,35 @@ bool sl_answer_compare(const bson_t *expected, const bson_t *got, sl_differences
                    rows == 1 ? "" : "s", row, text);
     }
     return differences->count == 0;
+}
+
+/* The answer with each {_id, value: {...}} as the document under `value`. */
+static bool unwrap(const bson_t *answer, bson_t *out) {
+    bson_iter_t row;
+    bool ok = bson_iter_init(&row, answer);
+    while (ok && bson_iter_next(&row)) {
+        bson_iter_t value;
+        bool wrapped = find(&value, &row, "value") && BSON_ITER_HOLDS_DOCUMENT(&value);
+        ok = bson_append_iter(out, bson_iter_key(&row), -1, wrapped ? &value : &row);
+    }
+    return ok;
+}
+
+bool sl_answers_agree(const bson_t *first, const bson_t *other, sl_differences *differences) {
+    bson_t a = BSON_INITIALIZER, b = BSON_INITIALIZER;
+    bool same = unwrap(first, &a) && unwrap(other, &b) && sl_answer_compare(&a, &b, differences);
+    bson_destroy(&a);
+    bson_destroy(&b);
+    return same;
+}
+
+char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]) {
+    sl_md5 md5;
+    uint8_t digest[SL_MD5_BYTES];
+    sl_md5_begin(&md5);
+    sl_md5_add(&md5, bson_get_data(documents), documents->len);
+    sl_md5_end(&md5, digest);
+    for (size_t i = 0; i < SL_MD5_BYTES; i++)
+        snprintf(out + 2 * i, 3, "%02x", digest[i]);
+    return out;
 }

@@ -2,7 +2,7 @@
 /* Explained aggregations in short. A server's reply to an explained aggregation is pages long and
  * has a shape of its own for each way of running it; what matters for a timing is which access path
  * was chosen on each shard, and whether the shards shared the work. */
-#include <shardload/query.h>
+#include "explain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +89,25 @@ static char *plan_text(const bson_iter_t *server) {
     return text;
 }
 
-/* Appends {shard, plan} to `plans`. */
+/* A number of the server's execution statistics, -1 where it gives none. */
+static int64_t statistic_of(const bson_iter_t *server, const char *key) {
+    bson_iter_t statistics, value;
+    if (!find_deep(&statistics, server, "executionStats", DEPTH_MAX) && strcmp(key, "") != 0)
+        statistics = *server; /* a shard of a find has them without a name around them */
+    return bson_iter_recurse(&statistics, &value) && bson_iter_find(&value, key) &&
+                   BSON_ITER_HOLDS_NUMBER(&value)
+               ? bson_iter_as_int64(&value)
+               : -1;
+}
+
+/* Appends {shard, plan, examined, keys, milliseconds} to `plans`, statistics where there are any.
+ * `statistics` is the part of the reply that has those of this server. */
 static bool append_plan(bson_t *plans, uint32_t index, const char *shard,
-                        const bson_iter_t *server) {
+                        const bson_iter_t *server, const bson_iter_t *statistics) {
+    static const char *const figures[][2] = {{"totalDocsExamined", "examined"},
+                                             {"totalKeysExamined", "keys"},
+                                             {"nReturned", "returned"},
+                                             {"executionTimeMillis", "milliseconds"}};
     char *text = plan_text(server);
     if (!text)
         return false;
@@ -100,10 +116,41 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard,
     bson_uint32_to_string(index, &key, room, sizeof room);
     bson_t row;
     bool ok = BSON_APPEND_DOCUMENT_BEGIN(plans, key, &row) &&
-              BSON_APPEND_UTF8(&row, "shard", shard) && BSON_APPEND_UTF8(&row, "plan", text) &&
-              bson_append_document_end(plans, &row);
+              BSON_APPEND_UTF8(&row, "shard", shard) && BSON_APPEND_UTF8(&row, "plan", text);
+    for (size_t i = 0; ok && i < sizeof figures / sizeof figures[0]; i++) {
+        int64_t value = statistic_of(statistics, figures[i][0]);
+        ok = value < 0 || BSON_APPEND_INT64(&row, figures[i][1], value);
+    }
     free(text);
-    return ok;
+    return ok && bson_append_document_end(plans, &row);
+}
+
+/* The plans of a find on shards: {queryPlanner: {winningPlan: {shards: [{shardName, winningPlan}]}},
+ * executionStats: {executionStages: {shards: [{shardName, totalDocsExamined ...}]}}}. */
+static bool append_find_plans(bson_t *plans, const bson_t *reply, bool *any) {
+    bson_iter_t iter, list, statistics, server, figures;
+    if (!bson_iter_init(&iter, reply) ||
+        !bson_iter_find_descendant(&iter, "queryPlanner.winningPlan.shards", &list) ||
+        !BSON_ITER_HOLDS_ARRAY(&list) || !bson_iter_recurse(&list, &server))
+        return true;
+    bool ran = bson_iter_init(&iter, reply) &&
+               bson_iter_find_descendant(&iter, "executionStats.executionStages.shards",
+                                         &statistics) &&
+               BSON_ITER_HOLDS_ARRAY(&statistics);
+    for (uint32_t i = 0; bson_iter_next(&server); i++) {
+        const char *name = text_of(&server, "shardName");
+        bool found = false;
+        if (ran && name && bson_iter_recurse(&statistics, &figures)) {
+            while (!found && bson_iter_next(&figures)) {
+                const char *other = text_of(&figures, "shardName");
+                found = other && strcmp(other, name) == 0;
+            }
+        }
+        *any = true;
+        if (!append_plan(plans, i, name ? name : "?", &server, found ? &figures : &server))
+            return false;
+    }
+    return true;
 }
 
 bson_t *sl_explain_summary(const bson_t *reply) {
@@ -113,16 +160,20 @@ bson_t *sl_explain_summary(const bson_t *reply) {
     bool split =
         bson_iter_init_find(&found, reply, "splitPipeline") && BSON_ITER_HOLDS_DOCUMENT(&found);
     bson_t plans;
+    bool any = false;
     bool ok = BSON_APPEND_BOOL(summary, "split", split) &&
               BSON_APPEND_ARRAY_BEGIN(summary, "plans", &plans);
     bson_iter_t server;
     if (bson_iter_init_find(&found, reply, "shards") && bson_iter_recurse(&found, &server)) {
-        for (uint32_t i = 0; ok && bson_iter_next(&server); i++)
-            ok = append_plan(&plans, i, bson_iter_key(&server), &server);
-    } else {
-        ok = ok && BSON_APPEND_DOCUMENT(&whole, "", reply) && bson_iter_init(&server, &whole) &&
-             bson_iter_next(&server) && append_plan(&plans, 0, "", &server);
+        for (uint32_t i = 0; ok && bson_iter_next(&server); i++) {
+            any = true;
+            ok = append_plan(&plans, i, bson_iter_key(&server), &server, &server);
+        }
     }
+    ok = ok && (any || append_find_plans(&plans, reply, &any));
+    if (ok && !any)
+        ok = BSON_APPEND_DOCUMENT(&whole, "", reply) && bson_iter_init(&server, &whole) &&
+             bson_iter_next(&server) && append_plan(&plans, 0, "", &server, &server);
     ok = ok && bson_append_array_end(summary, &plans);
     bson_destroy(&whole);
     if (!ok) {
@@ -130,4 +181,94 @@ bson_t *sl_explain_summary(const bson_t *reply) {
         summary = NULL;
     }
     return summary;
+}
+
+/* ---- documents examined ---- */
+
+/* Stages that may spare the servers documents, when they come first. */
+static bool may_narrow(const char *stage) {
+    static const char *const stages[] = {"$match",   "$limit",  "$sample", "$geoNear",
+                                         "$search",  "$skip",   "$sort",   "$collStats",
+                                         "$indexStats"};
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        if (strcmp(stage, stages[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Does it read the collection from one end to the other, as its text says? */
+static bool reads_all(const sl_query *query) {
+    bson_iter_t stage, name;
+    if (bson_has_field(query->options, "hint"))
+        return false;
+    if (query->operation == SL_AGGREGATE)
+        return bson_iter_init(&stage, query->pipeline) && bson_iter_next(&stage) &&
+               bson_iter_recurse(&stage, &name) && bson_iter_next(&name) &&
+               !may_narrow(bson_iter_key(&name));
+    bool scans = query->operation == SL_FIND || query->operation == SL_MAP_REDUCE;
+    bson_iter_t field;
+    return scans && !bson_has_field(query->body, "limit") &&
+           (!bson_iter_init_find(&field, query->body, "filter") ||
+            (bson_iter_recurse(&field, &name) && !bson_iter_next(&name)));
+}
+
+bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t documents,
+                               uint64_t *examined) {
+    bool limited = sl_parameters_in(query->body, SL_LIMIT_PARAMETER) ||
+                   sl_parameters_in(query->pipeline, SL_LIMIT_PARAMETER);
+    if (documents == 0 || (!limited && !reads_all(query)))
+        return false;
+    *examined = limited && (uint64_t)limit < documents ? (uint64_t)limit : documents;
+    return true;
+}
+
+/* The sum over all servers of a summary: from statistics, or, where there are none, the whole
+ * collection when every server scans it. */
+static bool examined_by_plan(const bson_t *summary, uint64_t documents, uint64_t *examined) {
+    bson_iter_t iter, plan;
+    uint64_t sum = 0;
+    bool measured = true, scanned = true, any = false;
+    if (!bson_iter_init_find(&iter, summary, "plans") || !bson_iter_recurse(&iter, &plan))
+        return false;
+    while (bson_iter_next(&plan)) {
+        bson_iter_t value;
+        const char *text = text_of(&plan, "plan");
+        any = true;
+        if (bson_iter_recurse(&plan, &value) && bson_iter_find(&value, "examined"))
+            sum += (uint64_t)bson_iter_as_int64(&value);
+        else
+            measured = false;
+        scanned = scanned && text && strncmp(text, "COLLSCAN", 8) == 0 && !strstr(text, "LIMIT") &&
+                  !strstr(text, "$limit");
+    }
+    if (!any || (!measured && (!scanned || documents == 0)))
+        return false;
+    *examined = measured ? sum : documents;
+    return true;
+}
+
+bool sl_explain_query(sl_runner *runner, uint64_t documents, sl_query_run *run) {
+    const sl_query *query = runner->query;
+    run->examined_known = sl_examined_by_definition(query, runner->place->limit, documents,
+                                                    &run->examined);
+    if (sl_operation_writes(query->operation) || query->operation == SL_MAP_REDUCE)
+        return true;
+    if (!sl_runner_prepare(runner))
+        return sl_error_memory(&run->error, "explaining a query");
+    bson_t command = BSON_INITIALIZER, reply;
+    bson_error_t ignored;
+    BSON_APPEND_DOCUMENT(&command, "explain", sl_runner_command(runner));
+    BSON_APPEND_UTF8(&command, "verbosity", "executionStats");
+    bool ok = true;
+    if (mongoc_client_read_command_with_opts(runner->client, runner->place->database, &command,
+                                             runner->preference, NULL, &reply, &ignored)) {
+        run->explained = sl_explain_summary(&reply);
+        ok = run->explained || sl_error_memory(&run->error, "explaining a query");
+    }
+    if (run->explained && !run->examined_known)
+        run->examined_known = examined_by_plan(run->explained, documents, &run->examined);
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return ok;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a run of queries shows on standard output. */
+#include <shardload/print.h>
 #include <shardload/query.h>
 
 #include <inttypes.h>
 
-#include <shardload/print.h>
 #include <shardload/text.h>
 
 /* One unit for a whole table: what suits its longest run. */
@@ -19,13 +19,13 @@ static unit unit_for(double longest_ms) {
     return longest_ms < 1 ? (unit){"us", 1e3} : (unit){"ms", 1};
 }
 
-void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows) {
+void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool show_plan) {
     char count[SL_HUMAN_ROOM];
     sl_print("%s\n", query->name);
     if (query->description)
         sl_print("  %s\n", query->description);
     bson_iter_t plan;
-    if (run->explained && bson_iter_init_find(&plan, run->explained, "plans")) {
+    if (show_plan && run->explained && bson_iter_init_find(&plan, run->explained, "plans")) {
         bson_iter_t one;
         bson_iter_t split;
         bson_iter_recurse(&plan, &one);
@@ -35,19 +35,23 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows) {
             bson_iter_find(&field, "shard");
             const char *shard = bson_iter_utf8(&field, NULL);
             bson_iter_find(&field, "plan");
-            sl_print("  plan%s%s: %s\n", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
+            sl_print("  plan%s%s: %s", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
+            if (bson_iter_find(&field, "examined"))
+                sl_print(", %s documents examined",
+                       sl_human_count((uint64_t)bson_iter_as_int64(&field), count));
+            sl_print("\n");
         }
         bool shared =
             bson_iter_init_find(&split, run->explained, "split") && bson_iter_bool(&split);
         sl_print("  the pipeline is %s\n",
-                 shared ? "split: shards do their part, one merges" : "not split over shards");
+               shared ? "split: shards do their part, one merges" : "not split over shards");
     }
-    if (run->answer != SL_ANSWER_NONE) {
+    if (run->answer != SL_ANSWER_NONE && run->answer != SL_ANSWER_UNSUPPORTED) {
         if (rows > 0 && !sl_table_print_documents(run->documents, rows, stdout, 2))
             sl_print("  (no memory to show the documents)\n");
         sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
-                 run->document_count == 1 ? "" : "s",
-                 rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
+               run->document_count == 1 ? "" : "s",
+               rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
     }
     sl_print("\n");
 }
@@ -64,13 +68,17 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
     if (!table)
         return false;
     sl_table_column(table, "query", false);
-    sl_table_column(table, "documents", true);
+    bool limited = count > 0 && outcomes[0].options->limit > 0;
+    if (limited)
+        sl_table_column(table, "limit", true);
+    sl_table_column(table, "examined", true);
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         char title[32];
         snprintf(title, sizeof title, "%s %s", figures[i], in.name);
         sl_table_column(table, title, true);
     }
     sl_table_column(table, "documents/ms", true);
+    sl_table_column(table, "+-", true);
     sl_table_column(table, "answer", false);
     for (size_t i = 0; i < count; i++) {
         const sl_query_run *run = outcomes[i].run;
@@ -79,17 +87,22 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
                                  sample->maximum};
         char figure[SL_FIGURE_ROOM];
         sl_table_cell(table, "%s", outcomes[i].query->name);
+        if (limited)
+            sl_table_cell(table, "%s", sl_human_count((uint64_t)outcomes[i].options->limit, figure));
         sl_table_cell(table, "%s",
-                      outcomes[i].documents_known ? sl_human_count(outcomes[i].documents, figure)
-                                                  : "-");
+                      run->examined_known ? sl_human_count(run->examined, figure) : "-");
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
             bool known = run->count > (k == 3 ? 1 : 0);
             sl_table_cell(table, "%s",
                           known ? sl_table_figure(values[k] * in.per_millisecond, 2, figure) : "-");
         }
-        double rate = sl_outcome_rate(&outcomes[i]);
+        sl_sample rate;
+        bool rated = sl_outcome_rate(&outcomes[i], &rate);
+        int decimals = rated && rate.mean < 100 ? 2 : 0;
+        sl_table_cell(table, "%s", rated ? sl_table_figure(rate.mean, decimals, figure) : "-");
         sl_table_cell(table, "%s",
-                      rate > 0 ? sl_table_figure(rate, rate < 100 ? 2 : 0, figure) : "-");
+                      rated && run->count > 1 ? sl_table_figure(rate.deviation, decimals, figure)
+                                              : "-");
         sl_table_cell(table, "%s", sl_answer_text(run->answer));
     }
     bool ok = sl_table_print(table, stdout, 0);

@@ -1,254 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query suites: YAML files of named aggregations. What a suite may say is in the tables of keys in
- * read_options, read_query, read_defaults and read_suite. */
-#include <shardload/query.h>
+/* Query suites: YAML files of named queries. What a suite may say is in the tables of keys here and in
+ * suite_query.c. */
+#include "suite.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include <shardload/embedded.h>
-#include <shardload/json.h>
-#include <shardload/text.h>
 #include <shardload/yaml_limits.h>
-
-#include "yaml_reader.h"
 
 #define FILE_BYTES_MAX ((off_t)16 << 20)
 #define REPEAT_DEFAULT 5
 #define WARM_UP_DEFAULT 1
-
-/* ---- scalars ---- */
-
-static bool read_text(sl_yaml *r, const yaml_node_t *node, void *field) {
-    char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_SCALAR_NODE || node->data.scalar.length == 0 ||
-        memchr(node->data.scalar.value, 0, node->data.scalar.length))
-        return sl_yaml_complain(r, node->start_mark, "expected text, found %s",
-                                sl_yaml_found(node, what));
-    char **text = field;
-    *text = strndup((const char *)node->data.scalar.value, node->data.scalar.length);
-    return *text || sl_error_memory(r->error, "reading a query suite");
-}
-
-/* Text of one line. */
-static bool read_name(sl_yaml *r, const yaml_node_t *node, void *field) {
-    if (node->type == YAML_SCALAR_NODE) {
-        sl_text text = sl_yaml_text(node);
-        for (size_t i = 0; i < text.length; i++) {
-            if ((unsigned char)text.bytes[i] < 0x20)
-                return sl_yaml_complain(r, node->start_mark, "expected a name of one line");
-        }
-    }
-    return read_text(r, node, field);
-}
-
-static bool read_number(sl_yaml *r, const yaml_node_t *node, uint64_t minimum, uint64_t maximum,
-                        uint64_t *number) {
-    char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_SCALAR_NODE || !sl_text_to_u64(sl_yaml_text(node), number) ||
-        *number < minimum || *number > maximum)
-        return sl_yaml_complain(r, node->start_mark,
-                                "expected a whole number from %" PRIu64 " to %" PRIu64 ", found %s",
-                                minimum, maximum, sl_yaml_found(node, what));
-    return true;
-}
-
-static bool read_repeat(sl_yaml *r, const yaml_node_t *node, void *field) {
-    uint64_t number = 0;
-    if (!read_number(r, node, 1, SL_REPEAT_MAX, &number))
-        return false;
-    *(unsigned *)field = (unsigned)number;
-    return true;
-}
-
-static bool read_warm_up(sl_yaml *r, const yaml_node_t *node, void *field) {
-    uint64_t number = 0;
-    if (!read_number(r, node, 0, SL_REPEAT_MAX, &number))
-        return false;
-    *(unsigned *)field = (unsigned)number;
-    return true;
-}
-
-/* ---- Extended JSON in scalars ---- */
-
-/* What the JSON reader's errors mean; "" fits all. */
-static const struct {
-    const char *code;
-    const char *meaning;
-} json_errors[] = {
-    {"TRAILING_COMMA", "a comma before a closing bracket"},
-    {"CANT_INSERT", "a comma or a colon is missing"},
-    {"SPECIAL_EXPECTED", "expected a value; names and text need double quotes"},
-    {"SPECIAL_INCOMPLETE", "expected true, false, null or a number"},
-    {"BRACKET_MISMATCH", "this closing bracket does not fit the one that is open"},
-    {"TRAILING_TEXT", "text after the end"},
-    {"STRING_OUTSIDE_CONTAINER", "expected [ or {"},
-    {"Incomplete JSON", "a closing bracket or quote is missing"},
-    {"", "not Extended JSON"},
-};
-
-static bool complain_json(sl_yaml *r, const yaml_node_t *node, const char *message) {
-    sl_text value = sl_yaml_text(node);
-    size_t at = 0;
-    const char *position = strstr(message, "\", position ");
-    if (position) {
-        at = strtoul(position + strlen("\", position "), NULL, 10);
-    } else if (strcmp(message, "Incomplete JSON") == 0) {
-        at = value.length;
-        while (at > 0 && strchr(" \t\r\n", value.bytes[at - 1]))
-            at--;
-    }
-    size_t i = 0;
-    while (!strstr(message, json_errors[i].code))
-        i++;
-    return sl_yaml_complain(r, sl_yaml_locate(r, node, at <= value.length ? at : value.length),
-                            "%s (%s)", json_errors[i].meaning, message);
-}
-
-/* A JSON array of documents, as text. `hint` shows how it is written. */
-static bool read_json_array(sl_yaml *r, const yaml_node_t *node, const char *hint, bson_t **array) {
-    char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_SCALAR_NODE || node->data.scalar.length == 0)
-        return sl_yaml_complain(
-            r, node->start_mark,
-            "expected an array in Extended JSON as text, found %s; write \"%s: |\" and "
-            "put the array on the next lines, indented",
-            sl_yaml_found(node, what), hint);
-    sl_text value = sl_yaml_text(node);
-    size_t first = 0;
-    while (first < value.length && strchr(" \t\r\n", value.bytes[first]))
-        first++;
-    if (first == value.length || value.bytes[first] != '[')
-        return sl_yaml_complain(r, sl_yaml_locate(r, node, first),
-                                "expected [, the beginning of a JSON array");
-    bson_error_t wrong = {0};
-    *array = sl_json_parse(value.bytes, value.length, &wrong);
-    if (!*array)
-        return complain_json(r, node, wrong.message);
-    bson_iter_t element;
-    bson_iter_init(&element, *array);
-    for (unsigned i = 1; bson_iter_next(&element); i++) {
-        if (!BSON_ITER_HOLDS_DOCUMENT(&element))
-            return sl_yaml_complain(r, sl_yaml_locate(r, node, first),
-                                    "element %u of the array is not a document", i);
-    }
-    return true;
-}
-
-static bool read_expected(sl_yaml *r, const yaml_node_t *node, void *field) {
-    return read_json_array(r, node, "expect", field);
-}
-
-static bool read_pipeline(sl_yaml *r, const yaml_node_t *node, void *field) {
-    bson_t **pipeline = field;
-    if (!read_json_array(r, node, "pipeline", pipeline))
-        return false;
-    bson_iter_t stage;
-    bson_iter_init(&stage, *pipeline);
-    for (unsigned i = 1; bson_iter_next(&stage); i++) {
-        bson_iter_t name;
-        if (!bson_iter_recurse(&stage, &name) || !bson_iter_next(&name) ||
-            bson_iter_key(&name)[0] != '$')
-            return sl_yaml_complain(r, node->start_mark, "stage %u: expected {\"$stage\": ...}", i);
-        if (strcmp(bson_iter_key(&name), "$out") == 0 ||
-            strcmp(bson_iter_key(&name), "$merge") == 0)
-            return sl_yaml_complain(r, node->start_mark, "stage %u: %s writes; a query only reads",
-                                    i, bson_iter_key(&name));
-        if (bson_iter_next(&name))
-            return sl_yaml_complain(r, node->start_mark, "stage %u has a second key, \"%s\"", i,
-                                    bson_iter_key(&name));
-    }
-    return true;
-}
-
-/* ---- options of a query: `field` is the query ---- */
-
-static bool append(sl_yaml *r, bool appended) {
-    return appended || sl_error_memory(r->error, "reading a query suite");
-}
-
-static bool read_disk_use(sl_yaml *r, const yaml_node_t *node, void *field) {
-    sl_query *query = field;
-    char what[SL_YAML_FOUND_ROOM];
-    bool yes =
-        node->type == YAML_SCALAR_NODE && sl_text_equal(sl_yaml_text(node), sl_text_of("true"));
-    bool no =
-        node->type == YAML_SCALAR_NODE && sl_text_equal(sl_yaml_text(node), sl_text_of("false"));
-    if (!yes && !no)
-        return sl_yaml_complain(r, node->start_mark, "expected true or false, found %s",
-                                sl_yaml_found(node, what));
-    return append(r, BSON_APPEND_BOOL(query->options, "allowDiskUse", yes));
-}
-
-static bool read_time_limit(sl_yaml *r, const yaml_node_t *node, void *field) {
-    sl_query *query = field;
-    uint64_t number = 0;
-    return read_number(r, node, 1, INT32_MAX, &number) &&
-           append(r, BSON_APPEND_INT64(query->options, "maxTimeMS", (int64_t)number));
-}
-
-/* The name of an index, or its key pattern in JSON. */
-static bool read_hint(sl_yaml *r, const yaml_node_t *node, void *field) {
-    sl_query *query = field;
-    if (node->type == YAML_SCALAR_NODE && node->data.scalar.value[0] == '{') {
-        sl_text text = sl_yaml_text(node);
-        bson_error_t wrong = {0};
-        bson_t *keys = sl_json_parse(text.bytes, text.length, &wrong);
-        bool ok = keys ? append(r, BSON_APPEND_DOCUMENT(query->options, "hint", keys))
-                       : complain_json(r, node, wrong.message);
-        bson_destroy(keys);
-        return ok;
-    }
-    char *name = NULL;
-    bool ok =
-        read_name(r, node, &name) && append(r, BSON_APPEND_UTF8(query->options, "hint", name));
-    free(name);
-    return ok;
-}
-
-static bool read_read_preference(sl_yaml *r, const yaml_node_t *node, void *field) {
-    static const char *const modes[] = {"primary", "primaryPreferred", "secondary",
-                                        "secondaryPreferred", "nearest"};
-    sl_query *query = field;
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (node->type == YAML_SCALAR_NODE &&
-            sl_text_equal(sl_yaml_text(node), sl_text_of(modes[i])))
-            return read_text(r, node, &query->read_preference);
-    }
-    char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_complain(
-        r, node->start_mark,
-        "expected primary, primaryPreferred, secondary, secondaryPreferred or nearest, "
-        "found %s",
-        sl_yaml_found(node, what));
-}
-
-static bool read_options(sl_yaml *r, const yaml_node_t *node, void *field) {
-    static const sl_yaml_key keys[] = {
-        {"allowDiskUse", read_disk_use, 0, false},
-        {"hint", read_hint, 0, false},
-        {"maxTimeMS", read_time_limit, 0, false},
-        {"readPreference", read_read_preference, 0, false},
-        {0},
-    };
-    return sl_yaml_mapping(r, node, keys, field);
-}
-
-static bool read_query(sl_yaml *r, const yaml_node_t *node, sl_query *query) {
-    static const sl_yaml_key keys[] = {
-        {"name", read_name, offsetof(sl_query, name), true},
-        {"description", read_text, offsetof(sl_query, description), false},
-        {"pipeline", read_pipeline, offsetof(sl_query, pipeline), true},
-        {"options", read_options, 0, false},
-        {"expect", read_expected, offsetof(sl_query, expected), false},
-        {0},
-    };
-    query->options = bson_new();
-    return sl_yaml_mapping(r, node, keys, query);
-}
 
 static bool read_queries(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_suite *suite = field;
@@ -266,7 +31,7 @@ static bool read_queries(sl_yaml *r, const yaml_node_t *node, void *field) {
         const yaml_node_t *item =
             yaml_document_get_node(&r->document, node->data.sequence.items.start[i]);
         sl_query *query = &suite->queries[suite->count++];
-        if (!read_query(r, item, query))
+        if (!sl_suite_query(r, item, query))
             return false;
         for (size_t k = 0; k < i; k++) {
             if (strcmp(suite->queries[k].name, query->name) == 0)
@@ -277,26 +42,92 @@ static bool read_queries(sl_yaml *r, const yaml_node_t *node, void *field) {
     return true;
 }
 
+static bool read_limit(sl_yaml *r, const yaml_node_t *node, void *field) {
+    return sl_suite_number(r, node, 1, INT64_MAX, field);
+}
+
+static bool read_agree(sl_yaml *r, const yaml_node_t *node, void *field) {
+    return sl_suite_flag(r, node, field);
+}
+
 static bool read_defaults(sl_yaml *r, const yaml_node_t *node, void *field) {
     static const sl_yaml_key keys[] = {
-        {"repeat", read_repeat, offsetof(sl_suite, repeat), false},
-        {"warm-up", read_warm_up, offsetof(sl_suite, warm_up), false},
-        {"database", read_name, offsetof(sl_suite, database), false},
-        {"collection", read_name, offsetof(sl_suite, collection), false},
+        {"repeat", sl_suite_repeat, offsetof(sl_suite, repeat), false},
+        {"warm-up", sl_suite_warm_up, offsetof(sl_suite, warm_up), false},
+        {"database", sl_suite_name, offsetof(sl_suite, database), false},
+        {"collection", sl_suite_name, offsetof(sl_suite, collection), false},
+        {"limit", read_limit, offsetof(sl_suite, limit), false},
+        {"agree", read_agree, offsetof(sl_suite, agree), false},
         {0},
     };
     return sl_yaml_mapping(r, node, keys, field);
 }
 
+/* The mapping of queries to weights. Read after the queries, wherever it stands. */
+static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
+    char what[SL_YAML_FOUND_ROOM];
+    if (node->type != YAML_MAPPING_NODE ||
+        node->data.mapping.pairs.start == node->data.mapping.pairs.top)
+        return sl_yaml_complain(r, node->start_mark,
+                                "expected a mapping of queries to weights, such as {read: 95, "
+                                "update: 5}, found %s",
+                                node->type == YAML_MAPPING_NODE ? "an empty one"
+                                                                : sl_yaml_found(node, what));
+    size_t pairs = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    suite->mix = calloc(pairs, sizeof *suite->mix);
+    if (!suite->mix)
+        return sl_error_memory(r->error, "reading a query suite");
+    for (size_t i = 0; i < pairs; i++) {
+        const yaml_node_pair_t *pair = &node->data.mapping.pairs.start[i];
+        const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
+        const yaml_node_t *weight = yaml_document_get_node(&r->document, pair->value);
+        sl_share *share = &suite->mix[suite->mix_count++];
+        size_t index = 0;
+        while (index < suite->count &&
+               (name->type != YAML_SCALAR_NODE ||
+                !sl_text_equal(sl_yaml_text(name), sl_text_of(suite->queries[index].name))))
+            index++;
+        if (index == suite->count)
+            return sl_yaml_complain(r, name->start_mark, "no query of this suite is called %s",
+                                    sl_yaml_found(name, what));
+        for (size_t k = 0; k < i; k++) {
+            if (suite->mix[k].query == index)
+                return sl_yaml_complain(r, name->start_mark, "the query comes twice in the mix");
+        }
+        share->query = index;
+        if (!sl_suite_double(r, weight, &share->weight))
+            return false;
+        if (!(share->weight > 0) || share->weight > 1e9)
+            return sl_yaml_complain(r, weight->start_mark,
+                                    "expected a weight above 0 and up to 1e9, found %s",
+                                    sl_yaml_found(weight, what));
+    }
+    return true;
+}
+
+static bool accept_any(sl_yaml *r, const yaml_node_t *node, void *field) {
+    (void)r, (void)node, (void)field;
+    return true;
+}
+
 static bool read_suite(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     static const sl_yaml_key keys[] = {
-        {"name", read_name, offsetof(sl_suite, name), true},
-        {"description", read_text, offsetof(sl_suite, description), false},
+        {"name", sl_suite_name, offsetof(sl_suite, name), true},
+        {"description", sl_suite_text, offsetof(sl_suite, description), false},
         {"defaults", read_defaults, 0, false},
         {"queries", read_queries, 0, true},
+        {"mix", accept_any, 0, false},
         {0},
     };
-    return sl_yaml_mapping(r, node, keys, suite);
+    if (!sl_yaml_mapping(r, node, keys, suite))
+        return false;
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
+        if (sl_text_equal(sl_yaml_text(name), sl_text_of("mix")))
+            return read_mix(r, yaml_document_get_node(&r->document, pair->value), suite);
+    }
+    return true;
 }
 
 /* ---- the file ---- */
@@ -387,15 +218,9 @@ bool sl_suite_open(const char *name, sl_suite **suite, sl_error *error) {
 void sl_suite_destroy(sl_suite *suite) {
     if (!suite)
         return;
-    for (size_t i = 0; i < suite->count; i++) {
-        sl_query *query = &suite->queries[i];
-        free(query->name);
-        free(query->description);
-        free(query->read_preference);
-        bson_destroy(query->pipeline);
-        bson_destroy(query->options);
-        bson_destroy(query->expected);
-    }
+    for (size_t i = 0; i < suite->count; i++)
+        sl_query_clear(&suite->queries[i]);
+    free(suite->mix);
     free(suite->queries);
     free(suite->name);
     free(suite->description);

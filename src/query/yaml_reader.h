@@ -30,7 +30,7 @@ typedef struct sl_yaml_key {
     bool required;
 } sl_yaml_key;
 
-#define SL_YAML_KEYS_MAX 8
+#define SL_YAML_KEYS_MAX 32
 
 /* Loads the next document; false when the text is not YAML. */
 bool sl_yaml_load(sl_yaml *r, yaml_parser_t *parser);

@@ -27,6 +27,7 @@ static const kind kinds[] = {
      sl_sections_reloads},
     {"shardload", "plan", "Capacity model", NULL, NULL, "capacity", sl_sections_capacity, NULL},
     {"shardload", "plan", "Plan", "sources", "estimate", NULL, sl_sections_plan, NULL},
+    {"shardquery", "run", "Queries", "queries", NULL, NULL, sl_sections_queries, NULL},
     {"bench", "shards", "Shards on one machine", "rows", NULL, NULL, sl_sections_shards, NULL},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
@@ -75,7 +76,7 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
     }
     sl_error_set(error, SL_EXIT_SOURCE,
                  "a record of \"%s\", which cannot be shown: records of shardload load, tune, "
-                 "reload, plan and of bench shards can", shown);
+                 "reload, plan, of shardquery run and of bench shards can", shown);
     return NULL;
 }
 

@@ -30,6 +30,7 @@ void sl_sections_reloads(sl_page *page, const sl_records *records);
 void sl_sections_plan(sl_page *page, const bson_t *record);
 void sl_sections_capacity(sl_page *page, const bson_t *record);
 void sl_sections_shards(sl_page *page, const bson_t *record);
+void sl_sections_queries(sl_page *page, const bson_t *record);
 
 /* ---- what several kinds share (common_sections.c) ---- */
 

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log-linear histogram: values below 16 have a bucket each; above, the bit length picks the
- * power of two and the next four bits the bucket within it. */
+/* A log-linear histogram: values below 2^SL_HISTOGRAM_BITS have a bucket each; above, the bit length
+ * picks the power of two and the next SL_HISTOGRAM_BITS bits the bucket within it. */
 #include <shardload/histogram.h>
 
+#define BITS ((unsigned)SL_HISTOGRAM_BITS)
+#define LINEAR (1u << BITS)
+#define QUANTILE_VALUES 10.0
+
 static unsigned bucket_of(uint64_t value) {
-    if (value < 16)
+    if (value < LINEAR)
         return (unsigned)value;
     unsigned exponent = 63u - (unsigned)__builtin_clzll(value);
-    return (exponent - 3) * 16 + (unsigned)((value >> (exponent - 4)) & 15);
+    unsigned within = (unsigned)(value >> (exponent - BITS)) & (LINEAR - 1);
+    return (exponent - BITS + 1) * LINEAR + within;
 }
 
 /* The largest value that falls into `bucket`. */
 static uint64_t bucket_top(unsigned bucket) {
-    if (bucket < 16)
+    if (bucket < LINEAR)
         return bucket;
-    unsigned exponent = bucket / 16 + 3;
-    uint64_t step = (uint64_t)1 << (exponent - 4);
-    return ((uint64_t)1 << exponent) + (bucket % 16) * step + (step - 1);
+    unsigned exponent = bucket / LINEAR + BITS - 1;
+    uint64_t step = (uint64_t)1 << (exponent - BITS);
+    return ((uint64_t)1 << exponent) + (bucket % LINEAR) * step + (step - 1);
 }
 
 void sl_histogram_add(sl_histogram *histogram, uint64_t value) {
@@ -55,4 +60,14 @@ uint64_t sl_histogram_quantile(const sl_histogram *histogram, double quantile) {
         }
     }
     return histogram->maximum;
+}
+
+bool sl_histogram_supports(const sl_histogram *histogram, double quantile) {
+    double least = quantile < 1 - quantile ? quantile : 1 - quantile;
+    /* A hair of tolerance: 10,000 values times (1 - 0.999) is a little below 10 in binary. */
+    return (double)histogram->count * least >= QUANTILE_VALUES * (1 - 1e-9);
+}
+
+double sl_histogram_mean(const sl_histogram *histogram) {
+    return histogram->count ? (double)histogram->sum / (double)histogram->count : 0;
 }

@@ -133,11 +133,10 @@ def green_ness(rows):
     bands = defaultdict(lambda: [0, 0])
     for row in rows:
         size = row["cylinder_capacity"] or 0
-        if size > 0:
-            size *= 1.5 if row["fuel_type"] in ("D", "DI") else 1
-            band = max(low for low in (0, 1000, 1200, 1600, 2000, 2500, 3500) if low <= size)
-            bands[band][0] += 1
-            bands[band][1] += row["test_mileage"] or 0
+        band = 1 + sum(size > end for end in (1000, 1200, 1600, 2000, 2500, 3500))
+        band *= 1.5 if row["fuel_type"] in ("D", "DI") else 1
+        bands[band][0] += 1
+        bands[band][1] += row["test_mileage"] or 0
     return [{"_id": band, "count": count, "miles": miles}
             for band, (count, miles) in sorted(bands.items())]
 

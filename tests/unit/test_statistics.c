@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of values without ties and without even spacing, against figures from Python's
- * statistics module and from counting all orders. Values that repeat hide a rank that is off by
- * one. */
+ * statistics module. Values that repeat hide a rank that is off by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,43 +44,6 @@ static void a_sample_of_an_even_count(void **state) {
     assert_near(is.maximum, 61.1);
 }
 
-static void a_ratio_that_is_not_significant(void **state) {
-    (void)state;
-    const double old_values[] = {10.0, 11.3, 13.1, 17.9, 23.7};
-    const double new_values[] = {8.1, 8.9, 9.7, 12.1, 14.3};
-    sl_ratio is;
-    assert_true(sl_ratio_of(old_values, 5, new_values, 5, &is));
-    assert_near(is.estimate, 0.7404580152671756);
-    assert_near(is.low, 0.4092827004219409); /* the third smallest of the 25 ratios */
-    assert_near(is.high, 1.21);
-    assert_near(is.confidence, 1 - 2 * 4.0 / 252); /* four of 252 orders have U <= 2 */
-    assert_int_equal(is.verdict, SL_NOT_TOLD_APART);
-}
-
-static void a_ratio_that_is(void **state) {
-    (void)state;
-    const double old_values[] = {10.0, 11.3, 13.1, 17.9, 23.7};
-    const double new_values[] = {21.1, 24.7, 27.3, 33.9, 41.2};
-    sl_ratio is;
-    assert_true(sl_ratio_of(old_values, 5, new_values, 5, &is));
-    assert_near(is.estimate, 2.083969465648855);
-    assert_near(is.low, 1.1518987341772153);
-    assert_near(is.high, 3.39);
-    assert_int_equal(is.verdict, SL_SLOWER);
-}
-
-static void a_ratio_of_unequal_counts(void **state) {
-    (void)state;
-    const double old_values[] = {10.0, 11.3, 13.1, 17.9};
-    const double new_values[] = {8.1, 8.9, 9.7, 12.1, 14.3, 15.2};
-    sl_ratio is;
-    assert_true(sl_ratio_of(old_values, 4, new_values, 6, &is));
-    assert_near(is.estimate, 0.8537845454096009);
-    assert_near(is.low, 0.5418994413407822);
-    assert_near(is.high, 1.3451327433628317);
-    assert_near(is.confidence, 1 - 2 * 4.0 / 210);
-}
-
 /* ---- the histogram ---- */
 
 static void small_values_have_exact_percentiles(void **state) {
@@ -119,7 +81,7 @@ static void make_values(uint64_t values[VALUES]) {
 }
 
 /* The value of rank ceil(quantile * count) is met within the width of a bucket, from above. */
-static void large_values_have_percentiles_within_a_sixteenth(void **state) {
+static void large_values_have_percentiles_within_a_bucket(void **state) {
     (void)state;
     static uint64_t values[VALUES];
     static sl_histogram histogram, parts[3], merged;
@@ -138,7 +100,7 @@ static void large_values_have_percentiles_within_a_sixteenth(void **state) {
     for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
         uint64_t exact = values[(size_t)ceil(quantiles[i] * VALUES) - 1];
         uint64_t is = sl_histogram_quantile(&merged, quantiles[i]);
-        if (is < exact || is > exact + exact / 16)
+        if (is < exact || is > exact + exact / 256)
             fail_msg("quantile %g is %llu, not %llu", quantiles[i], (unsigned long long)is,
                      (unsigned long long)exact);
     }
@@ -148,11 +110,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_of_an_odd_count),
         cmocka_unit_test(a_sample_of_an_even_count),
-        cmocka_unit_test(a_ratio_that_is_not_significant),
-        cmocka_unit_test(a_ratio_that_is),
-        cmocka_unit_test(a_ratio_of_unequal_counts),
         cmocka_unit_test(small_values_have_exact_percentiles),
-        cmocka_unit_test(large_values_have_percentiles_within_a_sixteenth),
+        cmocka_unit_test(large_values_have_percentiles_within_a_bucket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,63 @@ static void defaults(void **state) {
     sl_suite_destroy(suite);
 }
 
+/* Everything that a query may say besides an aggregation. */
+static void operations(void **state) {
+    (void)state;
+    sl_error error = {0};
+    sl_suite *suite;
+    if (!parse("name: s\n"
+               "mix: {read: 95, write: 5}\n" /* before the queries that it names */
+               "defaults: {limit: 7, agree: true}\n"
+               "queries:\n"
+               "  - name: read\n"
+               "    operation: findOne\n"
+               "    filter: '{\"a\": {\"$parameter\": \"x\"}}'\n"
+               "    parameters: {x: {zipf: {from: 3, count: 9}}, y: {range: [0.5, 2]},\n"
+               "                 z: {sequence: {from: 5, step: 2}}, w: {sample: {field: a.b}}}\n"
+               "  - name: write\n"
+               "    operation: update\n"
+               "    filter: '{}'\n"
+               "    update: '[{\"$set\": {\"b\": 1}}]'\n"
+               "    upsert: true\n"
+               "  - name: scan\n"
+               "    operation: find\n"
+               "    limit: '{\"$parameter\": \"limit\"}'\n"
+               "    statistic: {field: a.b, by: list, threads: 3}\n"
+               "    options: {batchSize: 5, comment: c, readConcern: majority}\n"
+               "  - {name: js, operation: mapReduce, map: 'function(){}', reduce: 'function(){}',\n"
+               "     jsMode: true, expect-hash: 00ff}\n",
+               &suite, &error))
+        fail_msg("%s", error.message);
+    assert_int_equal(suite->mix_count, 2);
+    assert_int_equal(suite->mix[1].query, 1);
+    assert_true(suite->mix[0].weight == 95);
+    assert_int_equal(suite->limit, 7);
+    assert_true(suite->agree);
+    const sl_query *read = &suite->queries[0], *scan = &suite->queries[2], *js = &suite->queries[3];
+    assert_int_equal(read->operation, SL_FIND_ONE);
+    assert_int_equal(read->parameter_count, 4);
+    assert_int_equal(read->parameters[0].draw, SL_DRAW_ZIPF);
+    assert_int_equal(read->parameters[0].first, 3);
+    assert_false(read->parameters[1].whole);
+    assert_int_equal(read->parameters[2].step, 2);
+    assert_string_equal(read->parameters[3].field, "a.b");
+    assert_int_equal(suite->queries[1].operation, SL_UPDATE);
+    assert_int_equal(scan->statistic, SL_STATISTIC_LIST);
+    assert_int_equal(scan->threads, 3);
+    bson_iter_t iter, field;
+    assert_true(bson_iter_init(&iter, scan->options));
+    assert_true(bson_iter_find_descendant(&iter, "readConcern.level", &field));
+    assert_string_equal(js->expected_hash, "00ff");
+    assert_true(bson_iter_init_find(&iter, js->body, "map"));
+    assert_true(BSON_ITER_HOLDS_CODE(&iter));
+    uint64_t examined;
+    assert_true(sl_examined_by_definition(scan, 7, 100, &examined));
+    assert_int_equal(examined, 7);
+    assert_false(sl_examined_by_definition(read, 7, 100, &examined)); /* only a plan can tell */
+    sl_suite_destroy(suite);
+}
+
 #define START "name: s\nqueries:\n  - name: q\n"
 
 /* Each wrong suite, and where and how it must be told. */
@@ -110,7 +167,25 @@ static const struct {
     {"name: s\ndefaults: {repeat: 0}\n", "s.yaml:2:20: ", "from 1 to 1000000, found \"0\""},
     {"name: s\ndefaults: {warm-up: many}\n", "s.yaml:2:21: ", "whole number"},
     {"name: s\nqueries:\n  - {pipeline: '[]'}\n", "s.yaml:3:5: ", "\"name\" is missing"},
-    {START, "s.yaml:3:5: ", "\"pipeline\" is missing"},
+    {START, "s.yaml:3:5: ", "aggregate needs the key \"pipeline\""},
+    {START "    operation: remove\n", "s.yaml:4:16: ", "update or insert, found \"remove\""},
+    {START "    operation: count\n    sort: '{}'\n", "s.yaml:3:5: ", "count takes no key \"sort\""},
+    {START "    operation: distinct\n", "s.yaml:3:5: ", "distinct needs the key \"key\""},
+    {START "    operation: find\n    filter: '{\"a\": {\"$parameter\": \"b\"}}'\n",
+     "s.yaml:3:5: ", "the parameter \"b\" is used, but not under \"parameters\""},
+    {START "    operation: find\n    parameters: {a: {range: [2, 1]}}\n",
+     "s.yaml:5:29: ", "the lowest number is above the highest"},
+    {START "    operation: find\n    parameters: {a: {}}\n", "s.yaml:5:21: ", "expected one of range"},
+    {START "    operation: find\n    parameters: {a: {range: [1, 2], list: '[1]'}}\n",
+     "s.yaml:5:43: ", "found two"},
+    {START "    operation: find\n    parameters: {a: {list: '[]'}}\n", "s.yaml:5:28: ", "empty"},
+    {START "    operation: find\n    parameters: {a: {zipf: {count: 3, skew: -1}}}\n",
+     "s.yaml:5:45: ", "skew"},
+    {START "    operation: find\n    parameters: {limit: {range: [1, 2]}}\n",
+     "s.yaml:5:18: ", "set by --limit"},
+    {START "    pipeline: '[]'\nmix: {p: 1}\n", "s.yaml:5:7: ", "no query of this suite is called"},
+    {START "    pipeline: '[]'\nmix: {q: 0}\n", "s.yaml:5:10: ", "a weight above 0"},
+    {START "    pipeline: '[]'\nmix: {}\n", "s.yaml:5:6: ", "an empty one"},
     {START "    pipeline: '[]'\n  - name: q\n    pipeline: '[]'\n",
      "s.yaml:5:5: ", "a second query is called \"q\""},
     {START "    pipeline: '[]'\n    options: {sort: 1}\n", "s.yaml:5:15: ", "allowDiskUse"},
@@ -221,6 +296,7 @@ static void files(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_suite),   cmocka_unit_test(defaults),
+        cmocka_unit_test(operations),
         cmocka_unit_test(wrong_suites), cmocka_unit_test(built_in_suites),
         cmocka_unit_test(files),
     };

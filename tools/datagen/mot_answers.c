@@ -13,6 +13,7 @@
 
 enum {
     BAND_COUNT = 7,
+    BAND_VALUES = 3 * BAND_COUNT + 1, // doubled: band 7 of a diesel is 10.5
     AGE_LOW = -3000,
     AGE_SPAN = 6001,
     MAKES_SHOWN = 20,
@@ -20,7 +21,8 @@ enum {
     MODEL_TESTS = 100
 };
 
-static const int32_t band_starts[BAND_COUNT] = {0, 1000, 1200, 1600, 2000, 2500, 3500};
+// Band 1 ends at 1,000 cc, which is in it.
+static const int32_t band_ends[BAND_COUNT - 1] = {1000, 1200, 1600, 2000, 2500, 3500};
 
 struct make_tally {
     uint64_t tests;
@@ -40,7 +42,7 @@ struct mot_answers {
     struct {
         uint64_t count;
         uint64_t miles;
-    } bands[BAND_COUNT];
+    } bands[BAND_VALUES]; // by the band's number, times 1.5 for a diesel, doubled
     struct {
         uint64_t tests;
         uint64_t passed;
@@ -101,16 +103,13 @@ bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row) {
     uint64_t miles = row->mileage > 0 ? (uint64_t)row->mileage : 0;
     bool failed = row->result == RESULT_F;
 
-    if (row->capacity > 0) {
-        // A diesel counts half as much again; doubled, both sides stay whole.
-        int32_t doubled = row->capacity * (row->fuel == FUEL_DIESEL ? 3 : 2);
-        int band = 0;
-        for (int i = 1; i < BAND_COUNT; i++) {
-            band += doubled >= 2 * band_starts[i];
-        }
-        answers->bands[band].count++;
-        answers->bands[band].miles += miles;
+    int band = 1;
+    for (int i = 0; i < BAND_COUNT - 1; i++) {
+        band += row->capacity > band_ends[i];
     }
+    int value = band * (row->fuel == FUEL_DIESEL ? 3 : 2);
+    answers->bands[value].count++;
+    answers->bands[value].miles += miles;
 
     struct make_tally *of_make = &answers->makes[make];
     of_make->tests++;
@@ -141,11 +140,11 @@ static double percent(uint64_t part, uint64_t whole) {
 
 static void print_bands(FILE *stream, const struct mot_answers *answers) {
     const char *separator = "";
-    for (int i = 0; i < BAND_COUNT; i++) {
+    for (int i = 0; i < BAND_VALUES; i++) {
         if (answers->bands[i].count > 0) {
             fprintf(stream,
-                    "%s\n      {\"_id\": %d, \"count\": %" PRIu64 ", \"miles\": %" PRIu64 "}",
-                    separator, band_starts[i], answers->bands[i].count, answers->bands[i].miles);
+                    "%s\n      {\"_id\": %.1f, \"count\": %" PRIu64 ", \"miles\": %" PRIu64 "}",
+                    separator, i / 2.0, answers->bands[i].count, answers->bands[i].miles);
             separator = ",";
         }
     }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `shardquery compare`: reports that exist, or (--ab) two ways of running that are measured in turn.
+ *
+ * With --ab each run is a process of its own, with connections of its own, because that is the unit
+ * that is compared. Within each pair of runs the order is drawn by lot. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include <shardload/clock.h>
+#include <shardload/json.h>
+#include <shardload/print.h>
+#include <shardload/text.h>
+
+#include "query_session.h"
+
+#define REPORTS_MAX 1000
+
+typedef struct reports {
+    bson_t *items[REPORTS_MAX];
+    size_t count;
+} reports;
+
+static void clear_reports(reports *list) {
+    for (size_t i = 0; i < list->count; i++)
+        bson_destroy(list->items[i]);
+}
+
+static bool add_report(reports *list, const char *path, sl_error *error) {
+    if (list->count == REPORTS_MAX)
+        return sl_error_set(error, SL_EXIT_USAGE, "more than %d reports on one side", REPORTS_MAX);
+    if (!sl_json_read_file(path, &list->items[list->count], error))
+        return false;
+    list->count++;
+    return true;
+}
+
+static int is_json(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && length > 5 &&
+           strcmp(entry->d_name + length - 5, ".json") == 0;
+}
+
+/* A file, several with commas between them, or a folder of *.json. */
+static bool read_side(const char *text, reports *list, sl_error *error) {
+    struct stat facts;
+    bool ok = true;
+    if (stat(text, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        struct dirent **entries;
+        int count = scandir(text, &entries, is_json, alphasort);
+        for (int i = 0; i < count; i++) {
+            char *path = bson_strdup_printf("%s/%s", text, entries[i]->d_name);
+            ok = ok && add_report(list, path, error);
+            bson_free(path);
+            free(entries[i]);
+        }
+        if (count >= 0)
+            free(entries);
+        return ok && (list->count > 0 ||
+                      sl_error_set(error, SL_EXIT_SOURCE, "%s: no *.json in this folder", text));
+    }
+    if (stat(text, &facts) == 0) /* also a name with a comma in it */
+        return add_report(list, text, error);
+    char *copy = strdup(text), *rest = copy;
+    for (const char *path; ok && copy && (path = strsep(&rest, ","));)
+        ok = add_report(list, path, error);
+    free(copy);
+    return copy ? ok : sl_error_memory(error, "reading reports");
+}
+
+/* ---- measuring in turn ---- */
+
+typedef struct pair_of_ways {
+    const sl_options *options;
+    char folder[64];
+    wordexp_t words[2]; /* of --a and --b */
+    reports reports[2];
+} pair_of_ways;
+
+/* Runs `shardquery run COMMON... WORDS... --report FILE`. */
+static bool run_child(const pair_of_ways *ways, int way, unsigned number, sl_error *error) {
+    size_t common = sl_options_argument_count(ways->options), count = 0;
+    size_t words = ways->words[way].we_wordc;
+    const char **list = calloc(common + words + 8, sizeof *list);
+    char report[120];
+    if (!list)
+        return sl_error_memory(error, "starting a run");
+    snprintf(report, sizeof report, "%s/%c%03u.json", ways->folder, "ab"[way], number);
+    list[count++] = "shardquery";
+    list[count++] = "run";
+    for (size_t i = 0; i < words; i++)
+        list[count++] = ways->words[way].we_wordv[i];
+    list[count++] = "--quiet";
+    list[count++] = "--report";
+    list[count++] = report;
+    for (size_t i = 0; i < common; i++)
+        list[count++] = sl_options_argument(ways->options, i);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(127);
+        execv("/proc/self/exe", (char *const *)(uintptr_t)list);
+        _exit(127);
+    }
+    free(list);
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return sl_error_set(error, child > 0 && WIFEXITED(status) ? (sl_exit)WEXITSTATUS(status)
+                                                                  : SL_EXIT_CLUSTER,
+                            "run %u of %c failed; its message is above", number + 1, "AB"[way]);
+    bson_t *read;
+    if (!sl_json_read_file(report, &read, error))
+        return false;
+    ((reports *)(uintptr_t)&ways->reports[way])->items[number] = read;
+    return true;
+}
+
+static void remove_folder(const pair_of_ways *ways, size_t runs) {
+    for (int way = 0; way < 2; way++) {
+        for (unsigned i = 0; i < runs; i++) {
+            char path[120];
+            snprintf(path, sizeof path, "%s/%c%03u.json", ways->folder, "ab"[way], i);
+            unlink(path);
+        }
+    }
+    rmdir(ways->folder);
+}
+
+static bool measure_in_turn(pair_of_ways *ways, sl_error *error) {
+    unsigned runs = (unsigned)sl_option_number(ways->options, "runs");
+    uint64_t chance = sl_option_number(ways->options, "seed") ^ (uint64_t)sl_clock_ns();
+    bool progress = isatty(STDERR_FILENO), ok = true;
+    for (unsigned i = 0; ok && i < runs && !atomic_load(&sl_query_stop); i++) {
+        chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        int first = (int)(chance >> 40 & 1);
+        if (progress)
+            sl_print_to(stderr, "\rpair %u of %u\033[K", i + 1, runs);
+        ok = run_child(ways, first, i, error) && run_child(ways, 1 - first, i, error);
+        if (ok)
+            ways->reports[0].count = ways->reports[1].count = i + 1;
+    }
+    if (progress)
+        fputs("\r\033[K", stderr);
+    return ok || ways->reports[0].count > 0;
+}
+
+static bool split_words(const sl_options *options, const char *name, wordexp_t *words,
+                        sl_error *error) {
+    const char *text = sl_option_string(options, name);
+    return wordexp(text ? text : "", words, WRDE_NOCMD | WRDE_UNDEF) == 0 ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--%s: cannot be split into words as a shell does; quote special characters",
+                        name);
+}
+
+/* ---- the command ---- */
+
+static bool compare(const sl_options *options, const reports *old, const reports *new, bool paired,
+                    bool *slower, sl_error *error) {
+    const sl_comparison_options how = {.paired = paired,
+                                       .threshold =
+                                           (double)sl_option_number(options, "threshold") / 1e4,
+                                       .seed = sl_option_number(options, "seed")};
+    const char *path = sl_option_string(options, "report");
+    bson_t record = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&record, "program", "shardquery");
+    BSON_APPEND_UTF8(&record, "command", "compare");
+    BSON_APPEND_INT32(&record, "schema", 1);
+    BSON_APPEND_DATE_TIME(&record, "date", sl_wall_clock_ms());
+    bool ok = sl_reports_compare((const bson_t *const *)old->items, old->count,
+                                 (const bson_t *const *)new->items, new->count, &how, stdout,
+                                 &record, slower, error) &&
+              (!path || sl_json_write_file(path, &record, error));
+    bson_destroy(&record);
+    return ok;
+}
+
+static bool compare_ab(const sl_options *options, bool *slower, sl_error *error) {
+    pair_of_ways *ways = calloc(1, sizeof *ways);
+    if (!ways)
+        return sl_error_memory(error, "measuring in turn");
+    ways->options = options;
+    const char *temporary = getenv("TMPDIR");
+    snprintf(ways->folder, sizeof ways->folder, "%.40s/shardquery-XXXXXX",
+             temporary && *temporary ? temporary : "/tmp");
+    bool both = sl_option_string(options, "a") && sl_option_string(options, "b");
+    bool ok = both || sl_options_argument_count(options) > 0 ||
+              sl_error_set(error, SL_EXIT_USAGE,
+                           "--ab: name the suites to run, or name one in both --a and --b");
+    ok = ok && split_words(options, "a", &ways->words[0], error) &&
+         split_words(options, "b", &ways->words[1], error) &&
+         (mkdtemp(ways->folder) || sl_error_set(error, SL_EXIT_USAGE, "%s: %s", ways->folder,
+                                                strerror(errno)));
+    if (ok) {
+        sl_query_listen();
+        ok = measure_in_turn(ways, error);
+        if (error->code)
+            sl_query_fail(error);
+        sl_error comparing = {0};
+        if (ok && !compare(options, &ways->reports[0], &ways->reports[1], true, slower,
+                           &comparing)) {
+            *error = comparing;
+            ok = false;
+        }
+        remove_folder(ways, (size_t)sl_option_number(options, "runs"));
+    }
+    for (int way = 0; way < 2; way++) {
+        clear_reports(&ways->reports[way]);
+        if (ways->words[way].we_wordv)
+            wordfree(&ways->words[way]);
+    }
+    free(ways);
+    return ok;
+}
+
+static bool compare_files(const sl_options *options, bool *slower, sl_error *error) {
+    reports *sides = calloc(2, sizeof *sides);
+    if (!sides)
+        return sl_error_memory(error, "reading reports");
+    bool ok = sl_options_argument_count(options) == 2
+                  ? read_side(sl_options_argument(options, 0), &sides[0], error) &&
+                        read_side(sl_options_argument(options, 1), &sides[1], error) &&
+                        compare(options, &sides[0], &sides[1], false, slower, error)
+                  : sl_error_set(error, SL_EXIT_USAGE,
+                                 "compare needs two sides, the old and the new one: each a report, "
+                                 "several with commas between them, or a folder of them");
+    clear_reports(&sides[0]);
+    clear_reports(&sides[1]);
+    free(sides);
+    return ok;
+}
+
+int sl_query_compare(const sl_options *options) {
+    sl_error error = {0};
+    bool slower = false;
+    bool ok = sl_option_flag(options, "ab") ? compare_ab(options, &slower, &error)
+                                            : compare_files(options, &slower, &error);
+    if (!ok)
+        return sl_query_fail(&error);
+    return error.code ? (int)error.code : slower ? SL_EXIT_REJECTS : SL_EXIT_OK;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring one query after the other, alone: the default, and sweeps of --limit. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <shardload/print.h>
+#include <shardload/text.h>
+
+#include "query_session.h"
+
+static void show_progress(void *context, unsigned run, unsigned runs) {
+    sl_print_to(stderr, "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
+}
+
+static void run_query(sl_query_session *s, const sl_query_outcome *outcome,
+                      sl_query_options *options, sl_query_run *run) {
+    bool quiet = sl_option_flag(s->options, "quiet");
+    bool progress = !quiet && isatty(STDERR_FILENO), plan = sl_option_flag(s->options, "explain");
+    bson_t expected;
+    uint64_t ignored;
+    options->expected =
+        sl_query_expected(s, outcome->query, &expected) ? &expected : NULL;
+    options->progress = progress ? show_progress : NULL;
+    options->context = outcome->query->name;
+    /* A plan costs one more run, which warms up as well as any other. */
+    options->explain = plan || options->warm_up > 0;
+    if (!plan && sl_examined_by_definition(outcome->query, options->limit, options->documents,
+                                           &ignored))
+        options->explain = false;
+    bool ok = sl_query_execute(s->connection, outcome->query, options, run);
+    if (!options->explain)
+        run->examined_known = sl_examined_by_definition(outcome->query, options->limit,
+                                                        options->documents, &run->examined);
+    if (progress)
+        fputs("\r\033[K", stderr);
+    if (!ok && run->error.code != SL_EXIT_INTERRUPTED)
+        sl_query_fail(&run->error);
+    s->failed = s->failed || (!ok && run->answer != SL_ANSWER_UNSUPPORTED);
+    s->wrong = s->wrong || run->answer == SL_ANSWER_WRONG;
+    if (!quiet && options->limit == 0)
+        sl_show_run(outcome->query, run, (size_t)sl_option_number(s->options, "rows"), plan);
+    fflush(stdout);
+}
+
+static void print_heading(const sl_query_session *s, const sl_suite *suite,
+                          const sl_query_options *options) {
+    const sl_server *server = sl_connection_server(s->connection);
+    char count[SL_HUMAN_ROOM];
+    sl_print("%s on %s.%s, %s documents, %s %s, %u run%s after %u to warm up\n\n", suite->name,
+           options->database, options->collection,
+           options->documents ? sl_human_count(options->documents, count) : "?",
+           sl_deployment_name(server->deployment), server->version, options->repeat,
+           options->repeat == 1 ? "" : "s", options->warm_up);
+}
+
+/* What was run, with the options of each run. */
+typedef struct list {
+    sl_query_outcome *outcomes;
+    sl_query_run *runs;
+    sl_query_options *options;
+    size_t count;
+} list;
+
+/* Queries that must agree: each is compared with the first that gave an answer. */
+static void compare_ways(sl_query_session *s, const list *all, size_t first, size_t at) {
+    sl_query_run *run = &all->runs[at];
+    if (run->answer != SL_ANSWER_NOT_CHECKED || run->count == 0)
+        return;
+    while (first < at && all->runs[first].count == 0)
+        first++;
+    if (first == at)
+        return;
+    bool same = sl_answers_agree(all->runs[first].documents, run->documents, &run->differences);
+    run->answer = same ? SL_ANSWER_OK : SL_ANSWER_WRONG;
+    all->runs[first].answer = SL_ANSWER_OK;
+    s->wrong = s->wrong || !same;
+}
+
+static bool keep(const sl_query_session *s, const sl_query_outcome *outcome, sl_error *error) {
+    return (sl_report_append(s->queries, outcome) ||
+            sl_error_memory(error, "keeping the report")) &&
+           sl_query_write_report(s, false, error);
+}
+
+static bool run_queries(sl_query_session *s, const sl_suite *suite,
+                        const sl_query_options *options, list *all, sl_error *error) {
+    bool ok = true;
+    size_t first = all->count;
+    for (size_t i = 0; ok && i < suite->count && !atomic_load(&sl_query_stop); i++) {
+        const sl_query *query = &suite->queries[i];
+        if (!sl_query_selected(s->options, query))
+            continue;
+        size_t at = all->count++;
+        all->options[at] = *options;
+        all->outcomes[at] = (sl_query_outcome){.suite = suite,
+                                               .query = query,
+                                               .options = &all->options[at],
+                                               .run = &all->runs[at],
+                                               .documents = options->documents,
+                                               .documents_known = options->documents > 0};
+        run_query(s, &all->outcomes[at], &all->options[at], &all->runs[at]);
+        if (suite->agree) /* what is found may change the first answer: they are written together */
+            compare_ways(s, all, first, at);
+        else
+            ok = keep(s, &all->outcomes[at], error);
+    }
+    for (size_t i = first; ok && suite->agree && i < all->count; i++)
+        ok = keep(s, &all->outcomes[i], error);
+    return ok;
+}
+
+static unsigned count_option(const sl_query_session *s, const char *name, unsigned of_suite) {
+    return sl_option_given(s->options, name) ? (unsigned)sl_option_number(s->options, name)
+                                             : of_suite;
+}
+
+/* With several read preferences each is measured; with none, the query's own. */
+static bool run_preferences(sl_query_session *s, const sl_suite *suite, sl_query_options *options,
+                            list *all, sl_error *error) {
+    size_t count = sl_option_list_count(s->options, "read-preference");
+    bool ok = true;
+    for (size_t i = 0; ok && i < (count ? count : 1); i++) {
+        options->read_preference =
+            count ? sl_option_list_item(s->options, "read-preference", i) : NULL;
+        ok = run_queries(s, suite, options, all, error);
+    }
+    return ok;
+}
+
+bool sl_query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_error *error) {
+    uint64_t limits[SL_STEPS_MAX];
+    size_t steps = sl_query_numbers(s->options, "limit", limits);
+    size_t preferences = sl_option_list_count(s->options, "read-preference");
+    sl_query_options options = {
+        .database = sl_query_database(s, suite),
+        .collection = sl_query_collection(s, suite),
+        .repeat = count_option(s, "repeat", suite->repeat),
+        .warm_up = count_option(s, "warm-up", suite->warm_up),
+        .seed = sl_option_number(s->options, "seed"),
+        .cold = sl_option_string(s->options, "cold"),
+        .stop = &sl_query_stop,
+        .limit = suite->limit,
+    };
+    if (!sl_query_count(s, suite, &options.documents, error))
+        return false;
+    print_heading(s, suite, &options);
+
+    size_t most = suite->count * (steps ? steps : 1) * (preferences ? preferences : 1);
+    list all = {.outcomes = calloc(most, sizeof *all.outcomes),
+                .runs = calloc(most, sizeof *all.runs),
+                .options = calloc(most, sizeof *all.options)};
+    bool ok = (all.outcomes && all.runs && all.options) ||
+              sl_error_memory(error, "running a query suite");
+    for (size_t i = 0; ok && i < (steps ? steps : 1); i++) {
+        options.limit = steps ? (int64_t)limits[i] : suite->limit;
+        ok = run_preferences(s, suite, &options, &all, error);
+    }
+    if (ok && all.count > 0 && !sl_show_timings(all.outcomes, all.count))
+        ok = sl_error_memory(error, "printing timings");
+    for (size_t i = 0; i < all.count; i++) {
+        sl_show_differences(&all.outcomes[i]);
+        sl_query_run_clear(&all.runs[i]);
+    }
+    free(all.options);
+    free(all.runs);
+    free(all.outcomes);
+    return ok;
+}

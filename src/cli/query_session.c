@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before, between and after measurements. */
+#include "query_session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/clock.h>
+#include <shardload/json.h>
+#include <shardload/print.h>
+#include <shardload/report.h>
+#include <shardload/text.h>
+
+#include "connection_string.h"
+#include "query_csv.h"
+#include "secrets.h"
+
+#define SUITE_BYTES_MAX ((size_t)16 << 20)
+
+_Atomic bool sl_query_stop;
+
+static void on_signal(int number) {
+    if (atomic_exchange(&sl_query_stop, true)) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+}
+
+void sl_query_listen(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+int sl_query_fail(sl_error *error) {
+    sl_print_to(stderr, "shardquery: " SL_LINES "\n", error->message);
+    return (int)error->code;
+}
+
+/* ---- suites ---- */
+
+bool sl_query_selected(const sl_options *options, const sl_query *query) {
+    size_t count = sl_option_list_count(options, "query");
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(sl_option_list_item(options, "query", i), query->name) == 0)
+            return true;
+    }
+    return count == 0;
+}
+
+/* The suite on standard input. */
+static bool read_input(sl_suite **suite, sl_error *error) {
+    char *text = malloc(SUITE_BYTES_MAX + 1);
+    if (!text)
+        return sl_error_memory(error, "reading a query suite");
+    size_t length = fread(text, 1, SUITE_BYTES_MAX + 1, stdin);
+    bool ok = ferror(stdin) ? sl_error_set(error, SL_EXIT_SOURCE, "standard input cannot be read")
+              : length > SUITE_BYTES_MAX
+                  ? sl_error_set(error, SL_EXIT_SOURCE, "standard input: a suite has at most 16 MiB")
+                  : sl_suite_parse(text, length, "standard input", suite, error);
+    free(text);
+    return ok;
+}
+
+/* A suite of one aggregate, from --pipeline. JSON is a scalar of YAML when it is quoted. */
+static bool make_suite(const char *pipeline, sl_suite **suite, sl_error *error) {
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return sl_error_memory(error, "reading --pipeline");
+    fputs("name: command line\nqueries:\n  - name: pipeline\n    pipeline: '", out);
+    for (const char *at = pipeline; *at; at++) {
+        fputc(*at == '\n' ? ' ' : *at, out);
+        if (*at == '\'') /* doubled within quotes */
+            fputc('\'', out);
+    }
+    fputs("'\n", out);
+    bool ok = fclose(out) == 0 ? sl_suite_parse(text, length, "--pipeline", suite, error)
+                               : sl_error_memory(error, "reading --pipeline");
+    free(text);
+    return ok;
+}
+
+static bool open_suites(sl_query_session *s, sl_error *error) {
+    size_t count = sl_options_argument_count(s->options);
+    const char *pipeline = sl_option_string(s->options, "pipeline");
+    if (count == 0 && !pipeline)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "name a suite: a YAML file, one that `shardquery list` shows, or - for "
+                            "standard input; or give --pipeline JSON");
+    s->suites = calloc(count + 1, sizeof *s->suites);
+    if (!s->suites)
+        return sl_error_memory(error, "reading query suites");
+    if (pipeline) {
+        if (!make_suite(pipeline, &s->suites[0], error))
+            return false;
+        s->suite_count = 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *name = sl_options_argument(s->options, i);
+        sl_suite **suite = &s->suites[s->suite_count];
+        if (!(strcmp(name, "-") == 0 ? read_input(suite, error) : sl_suite_open(name, suite, error)))
+            return false;
+        s->suite_count++;
+    }
+    return true;
+}
+
+/* Every --query must be in a suite. */
+static bool check_selection(const sl_query_session *s, sl_error *error) {
+    for (size_t i = 0; i < sl_option_list_count(s->options, "query"); i++) {
+        const char *wanted = sl_option_list_item(s->options, "query", i);
+        char known[600] = "";
+        size_t used = 0;
+        bool found = false;
+        for (size_t k = 0; k < s->suite_count; k++) {
+            for (size_t q = 0; q < s->suites[k]->count; q++) {
+                const char *name = s->suites[k]->queries[q].name;
+                found = found || strcmp(name, wanted) == 0;
+                if (used < sizeof known)
+                    used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                             used ? ", " : "", name);
+            }
+        }
+        if (!found)
+            return sl_error_set(error, SL_EXIT_USAGE, "--query %s: no such query; there are %s",
+                                wanted, known);
+    }
+    return true;
+}
+
+static const char *either(const sl_query_session *s, const char *option, const char *from_suite) {
+    const char *given = sl_option_string(s->options, option);
+    return given ? given : from_suite;
+}
+
+const char *sl_query_database(const sl_query_session *s, const sl_suite *suite) {
+    return either(s, "db", suite->database);
+}
+
+const char *sl_query_collection(const sl_query_session *s, const sl_suite *suite) {
+    return either(s, "collection", suite->collection);
+}
+
+static bool check_namespaces(const sl_query_session *s, sl_error *error) {
+    for (size_t i = 0; i < s->suite_count; i++) {
+        if (!sl_query_database(s, s->suites[i]) || !sl_query_collection(s, s->suites[i]))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "give --db and --collection: the suite %s does not name them",
+                                s->suites[i]->name);
+    }
+    return true;
+}
+
+/* ---- answers ---- */
+
+bool sl_query_expected(const sl_query_session *s, const sl_query *query, bson_t *array) {
+    bson_iter_t answers;
+    bson_iter_t one;
+    if (s->answers_file && bson_iter_init_find(&answers, s->answers_file, "answers") &&
+        bson_iter_recurse(&answers, &one) && bson_iter_find(&one, query->name) &&
+        BSON_ITER_HOLDS_ARRAY(&one)) {
+        uint32_t length;
+        const uint8_t *bytes;
+        bson_iter_array(&one, &length, &bytes);
+        return bson_init_static(array, bytes, length);
+    }
+    return query->expected &&
+           bson_init_static(array, bson_get_data(query->expected), query->expected->len);
+}
+
+static bool open_answers(sl_query_session *s, sl_error *error) {
+    const char *path = sl_option_string(s->options, "answers");
+    if (!path)
+        return true;
+    if (!sl_json_read_file(path, &s->answers_file, error))
+        return false;
+    bson_iter_t answers;
+    if (!bson_iter_init_find(&answers, s->answers_file, "answers") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&answers))
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: there is no object \"answers\" in it",
+                            path);
+    for (size_t i = 0; i < s->suite_count; i++) {
+        for (size_t q = 0; q < s->suites[i]->count; q++) {
+            const sl_query *query = &s->suites[i]->queries[q];
+            bson_t expected;
+            if (sl_query_selected(s->options, query) && !sl_query_expected(s, query, &expected))
+                sl_print_to(stderr, "shardquery: %s has no answer for %s; it will not be checked\n",
+                        path, query->name);
+        }
+    }
+    return true;
+}
+
+/* ---- numbers ---- */
+
+/* The numbers of "8,16,32"; 0 when it is something else. */
+static size_t parse_numbers(const char *text, uint64_t numbers[SL_STEPS_MAX]) {
+    size_t count = 0;
+    for (;;) {
+        char *end;
+        errno = 0;
+        if (*text < '0' || *text > '9' || count == SL_STEPS_MAX)
+            return 0;
+        numbers[count] = strtoull(text, &end, 10);
+        if (errno || numbers[count] == 0)
+            return 0;
+        count++;
+        if (*end == '\0')
+            return count;
+        if (*end != ',')
+            return 0;
+        text = end + 1;
+    }
+}
+
+bool sl_query_check_numbers(const char *text, char *problem, size_t room) {
+    uint64_t numbers[SL_STEPS_MAX];
+    if (parse_numbers(text, numbers) > 0)
+        return true;
+    snprintf(problem, room, "expected up to %d whole numbers above 0 with commas between them, such "
+             "as 8,16,32", SL_STEPS_MAX);
+    return false;
+}
+
+size_t sl_query_numbers(const sl_options *options, const char *option,
+                        uint64_t numbers[SL_STEPS_MAX]) {
+    const char *text = sl_option_string(options, option);
+    return text ? parse_numbers(text, numbers) : 0;
+}
+
+bool sl_query_is_load(const sl_options *options) {
+    return sl_option_string(options, "clients") || sl_option_given(options, "rate");
+}
+
+/* ---- opening and closing ---- */
+
+bool sl_query_session_open(sl_query_session *s, sl_error *error) {
+    s->queries = bson_new();
+    return open_suites(s, error) && check_selection(s, error) && check_namespaces(s, error) &&
+           open_answers(s, error) && sl_connection_string(s->options, &s->uri, error);
+}
+
+bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *error) {
+    /* Two more: for what is asked beside the measurement, and for the monitor. */
+    return sl_connection_open(s->uri, "shardquery", clients + 2,
+                              (unsigned)sl_option_number(s->options, "timeout"), &s->connection,
+                              error);
+}
+
+void sl_query_session_close(sl_query_session *s) {
+    sl_connection_close(s->connection);
+    sl_secret_free(s->uri);
+    bson_destroy(s->answers_file);
+    bson_destroy(s->queries);
+    for (size_t i = 0; i < s->suite_count; i++)
+        sl_suite_destroy(s->suites[i]);
+    free(s->suites);
+}
+
+bool sl_query_count(const sl_query_session *s, const sl_suite *suite, uint64_t *documents,
+                    sl_error *error) {
+    const char *database = sl_query_database(s, suite), *collection = sl_query_collection(s, suite);
+    bool exists;
+    *documents = 0;
+    if (!sl_query_count_documents(s->connection, database, collection, documents, &exists, error)) {
+        sl_query_fail(error); /* a view has no count; its queries run all the same */
+        *error = (sl_error){0};
+        return true;
+    }
+    return exists || sl_error_set(error, SL_EXIT_CLUSTER, "there is no collection %s.%s", database,
+                                  collection);
+}
+
+/* ---- the report ---- */
+
+static void append_option(void *context, const char *name, const char *value, const char *origin) {
+    bson_t *options = context;
+    (void)origin;
+    if (value)
+        bson_append_utf8(options, name, -1, value, -1);
+}
+
+static bool make_report(const sl_query_session *s, bool complete, bson_t *report) {
+    const sl_server *server = sl_connection_server(s->connection);
+    bson_t part;
+    bool ok = BSON_APPEND_UTF8(report, "program", "shardquery") &&
+              BSON_APPEND_UTF8(report, "command", "run") &&
+              BSON_APPEND_INT32(report, "schema", 2) &&
+              BSON_APPEND_UTF8(report, "version", SHARDLOAD_VERSION) &&
+              BSON_APPEND_DATE_TIME(report, "date", sl_wall_clock_ms()) &&
+              BSON_APPEND_DATE_TIME(report, "startedAt", sl_wall_clock_ms()) &&
+              BSON_APPEND_BOOL(report, "complete", complete) &&
+              BSON_APPEND_DOCUMENT_BEGIN(report, "server", &part) &&
+              BSON_APPEND_UTF8(&part, "uri", sl_connection_display_uri(s->connection)) &&
+              BSON_APPEND_UTF8(&part, "deployment", sl_deployment_name(server->deployment)) &&
+              BSON_APPEND_UTF8(&part, "version", server->version) &&
+              bson_append_document_end(report, &part) &&
+              BSON_APPEND_DOCUMENT_BEGIN(report, "options", &part);
+    if (ok)
+        sl_options_each(s->options, append_option, &part);
+    return ok && bson_append_document_end(report, &part) &&
+           BSON_APPEND_ARRAY(report, "queries", s->queries);
+}
+
+/* Written before the first query and after each, so that nothing measured is lost whatever happens,
+ * and a name that cannot be written is known before hours have gone by. */
+bool sl_query_write_report(const sl_query_session *s, bool complete, sl_error *error) {
+    const char *path = sl_option_string(s->options, "report");
+    const char *html = sl_option_string(s->options, "html");
+    const char *csv = sl_option_string(s->options, "csv");
+    if (!path && !html && !csv)
+        return true;
+    bson_t report = BSON_INITIALIZER;
+    const bson_t *records[] = {&report};
+    bool ok = make_report(s, complete, &report) ||
+              sl_error_set(error, SL_EXIT_USAGE, "the report does not fit into 2 GiB");
+    ok = ok && (!path || sl_json_write_file(path, &report, error));
+    if (!complete) { /* only whether they can be written */
+        ok = ok && (!html || sl_json_may_write_file(html, error)) &&
+             (!csv || sl_json_may_write_file(csv, error));
+    } else {
+        ok = ok && (!html || sl_report_html_write(records, 1, NULL, html, error)) &&
+             (!csv || sl_query_csv_write(s->queries, csv, error));
+    }
+    bson_destroy(&report);
+    return ok;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports against each other. A report is one run of the program, and gives one value for each figure
+ * of each query: those values are compared (difference.h), never the repeats within a run.
+ *
+ * Each row of the table is a test, and a table has many. The verdicts hold together: they are drawn by
+ * Holm's rule, so that a table of rows without any difference has a false verdict in at most 5 % of
+ * cases, however many rows it has. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/print.h>
+#include <shardload/query.h>
+#include <shardload/text.h>
+
+#include "difference.h"
+
+#define ROWS_MAX 10000
+#define LEVEL 0.05
+#define LABEL_ROOM 120
+
+/* Figures that are compared, by where they stand in a report's entry. */
+static const struct {
+    const char *path, *name;
+    bool higher_is_better;
+} figures[] = {
+    {"medianMs", "median ms", false},
+    {"operationsPerSecond", "operations/s", true},
+    {"latencyMs.p50", "p50 ms", false},
+    {"latencyMs.p99", "p99 ms", false},
+};
+#define FIGURES (sizeof figures / sizeof figures[0])
+
+typedef struct side {
+    const bson_t *const *reports;
+    size_t count;
+    const char *name;
+} side;
+
+/* One figure of one query. */
+typedef struct row {
+    char key[LABEL_ROOM * 2]; /* suite, name, limit, clients: what makes it the same query */
+    char label[LABEL_ROOM];   /* the same, safe to print */
+    size_t figure;
+    sl_difference difference;
+    sl_verdict verdict; /* with those of the other rows */
+    size_t old_runs, new_runs;
+} row;
+
+/* ---- reading ---- */
+
+static bool find_in(const bson_iter_t *entry, const char *path, bson_iter_t *found) {
+    bson_iter_t inside;
+    return bson_iter_recurse(entry, &inside) && bson_iter_find_descendant(&inside, path, found);
+}
+
+static const char *text_in(const bson_iter_t *entry, const char *key) {
+    bson_iter_t found;
+    return find_in(entry, key, &found) && BSON_ITER_HOLDS_UTF8(&found) ? bson_iter_utf8(&found, NULL)
+                                                                       : NULL;
+}
+
+static int64_t number_in(const bson_iter_t *entry, const char *key) {
+    bson_iter_t found;
+    return find_in(entry, key, &found) && BSON_ITER_HOLDS_NUMBER(&found) ? bson_iter_as_int64(&found)
+                                                                         : -1;
+}
+
+static bool value_in(const bson_iter_t *entry, size_t figure, double *value) {
+    bson_iter_t found;
+    if (!find_in(entry, figures[figure].path, &found) || !BSON_ITER_HOLDS_NUMBER(&found))
+        return false;
+    *value = bson_iter_as_double(&found);
+    return *value > 0 && isfinite(*value);
+}
+
+static bool begin_entries(const bson_t *report, bson_iter_t *entries) {
+    bson_iter_t queries;
+    return bson_iter_init_find(&queries, report, "queries") && BSON_ITER_HOLDS_ARRAY(&queries) &&
+           bson_iter_recurse(&queries, entries);
+}
+
+/* What a query of a report is known by. False when it is no entry of a report. */
+static bool key_of(const bson_iter_t *entry, char key[LABEL_ROOM * 2]) {
+    const char *suite = BSON_ITER_HOLDS_DOCUMENT(entry) ? text_in(entry, "suite") : NULL;
+    const char *name = suite ? text_in(entry, "name") : NULL;
+    static const char *const parts[] = {"limit", "clients", "rate"};
+    if (!name)
+        return false;
+    size_t used = (size_t)snprintf(key, LABEL_ROOM * 2, "%.90s/%.90s", suite, name);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && used < LABEL_ROOM * 2; i++) {
+        int64_t number = number_in(entry, parts[i]);
+        if (number > 0)
+            used += (size_t)snprintf(key + used, LABEL_ROOM * 2 - used, ", %s %" PRId64, parts[i],
+                                     number);
+    }
+    const char *phase = text_in(entry, "phase");
+    if (phase && used < LABEL_ROOM * 2)
+        snprintf(key + used, LABEL_ROOM * 2 - used, ", %.20s", phase);
+    return true;
+}
+
+static bool check_reports(const side *s, sl_error *error) {
+    for (size_t i = 0; i < s->count; i++) {
+        bson_iter_t entry;
+        char key[LABEL_ROOM * 2];
+        if (!begin_entries(s->reports[i], &entry))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "the %s file (number %zu of its side) is not a report of "
+                                "shardquery run", s->name, i + 1);
+        for (size_t k = 1; bson_iter_next(&entry); k++) {
+            if (!key_of(&entry, key))
+                return sl_error_set(error, SL_EXIT_SOURCE,
+                                    "the %s file (number %zu of its side) is not a report of "
+                                    "shardquery run: query %zu lacks its suite or name",
+                                    s->name, i + 1, k);
+        }
+    }
+    return true;
+}
+
+/* The values of a figure of a query in all reports of a side that have it. */
+static size_t gather(const side *s, const char *key, size_t figure, double *values, double *times) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->count && count < SL_RUNS_MAX; i++) {
+        bson_iter_t entry, date;
+        if (!begin_entries(s->reports[i], &entry))
+            continue;
+        while (bson_iter_next(&entry)) {
+            char other[LABEL_ROOM * 2];
+            if (!key_of(&entry, other) || strcmp(other, key) != 0 ||
+                !value_in(&entry, figure, &values[count]))
+                continue;
+            times[count++] = bson_iter_init_find(&date, s->reports[i], "date") &&
+                                     BSON_ITER_HOLDS_DATE_TIME(&date)
+                                 ? (double)bson_iter_date_time(&date)
+                                 : (double)i;
+            break;
+        }
+    }
+    return count;
+}
+
+/* ---- comparing ---- */
+
+static bool compare_figure(row *r, const side *old, const side *new,
+                           const sl_comparison_options *options) {
+    static _Thread_local double values[2][SL_RUNS_MAX], times[2][SL_RUNS_MAX];
+    r->old_runs = gather(old, r->key, r->figure, values[0], times[0]);
+    r->new_runs = gather(new, r->key, r->figure, values[1], times[1]);
+    if (r->old_runs == 0 || r->new_runs == 0)
+        return false;
+    bool paired = options->paired && r->old_runs == r->new_runs;
+    r->difference = paired ? sl_difference_paired(values[0], values[1], r->old_runs, options->seed)
+                           : sl_difference_unpaired(values[0], times[0], r->old_runs, values[1],
+                                                    times[1], r->new_runs, options->seed);
+    return true;
+}
+
+static bool known(const row *rows, size_t count, const char *key) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A row for each figure of each query of the first new report that the old side has as well. */
+static size_t fill_rows(row *rows, const side *old, const side *new,
+                        const sl_comparison_options *options) {
+    size_t count = 0;
+    bson_iter_t entry;
+    begin_entries(new->reports[0], &entry);
+    while (bson_iter_next(&entry) && count + FIGURES < ROWS_MAX) {
+        char key[LABEL_ROOM * 2];
+        key_of(&entry, key);
+        if (known(rows, count, key))
+            continue;
+        for (size_t figure = 0; figure < FIGURES; figure++) {
+            row *r = &rows[count];
+            *r = (row){.figure = figure};
+            memcpy(r->key, key, sizeof r->key);
+            sl_text_printable(sl_text_of(key), r->label, sizeof r->label);
+            count += compare_figure(r, old, new, options);
+        }
+    }
+    return count;
+}
+
+static int by_p(const void *a, const void *b) {
+    const row *x = *(const row *const *)a, *y = *(const row *const *)b;
+    return (x->difference.p > y->difference.p) - (x->difference.p < y->difference.p);
+}
+
+/* Holm: the smallest p must be below 5 % / rows, the next below 5 % / (rows - 1), and so on to the
+ * first that is not. */
+static bool judge_together(row *rows, size_t count) {
+    row **order = malloc((count + 1) * sizeof(row *));
+    size_t tests = 0;
+    if (!order)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        rows[i].verdict = rows[i].difference.verdict;
+        if (rows[i].verdict != SL_TOO_FEW)
+            order[tests++] = &rows[i];
+    }
+    qsort(order, tests, sizeof(row *), by_p);
+    bool holds = true;
+    for (size_t i = 0; i < tests; i++) {
+        holds = holds && order[i]->difference.p <= LEVEL / (double)(tests - i);
+        if (!holds)
+            order[i]->verdict = SL_NO_DIFFERENCE;
+    }
+    free(order);
+    return true;
+}
+
+/* Is it worse by more than the threshold? */
+static bool is_worse(const row *r, double threshold) {
+    bool better = figures[r->figure].higher_is_better;
+    if (r->verdict != (better ? SL_LOWER : SL_HIGHER))
+        return false;
+    double change = better ? 1 / r->difference.ratio : r->difference.ratio;
+    return change > 1 + threshold;
+}
+
+static const char *verdict_of(const row *r) {
+    bool better = figures[r->figure].higher_is_better;
+    switch (r->verdict) {
+    case SL_LOWER:
+        return better ? "slower" : "faster";
+    case SL_HIGHER:
+        return better ? "faster" : "slower";
+    case SL_NO_DIFFERENCE:
+        return "no difference shown";
+    case SL_TOO_FEW:
+        break;
+    }
+    return "too few runs to tell";
+}
+
+/* ---- printing ---- */
+
+static void print_row(sl_table *table, const row *r) {
+    char before[SL_FIGURE_ROOM], after[SL_FIGURE_ROOM];
+    const sl_difference *d = &r->difference;
+    sl_table_cell(table, "%s", r->label);
+    sl_table_cell(table, "%s", figures[r->figure].name);
+    sl_table_cell(table, "%s", sl_table_figure(d->old_mean, d->old_mean < 1 ? 4 : 2, before));
+    sl_table_cell(table, "%s", sl_table_figure(d->new_mean, d->new_mean < 1 ? 4 : 2, after));
+    sl_table_cell(table, "%zu + %zu", r->old_runs, r->new_runs);
+    sl_table_cell(table, "%.3f", d->ratio);
+    if (isnan(d->low))
+        sl_table_cell(table, "-");
+    else
+        sl_table_cell(table, "%.3f to %.3f", d->low, d->high);
+    sl_table_cell(table, "%s", verdict_of(r));
+}
+
+static void note_row(FILE *out, const row *r) {
+    const sl_difference *d = &r->difference;
+    const char *name = figures[r->figure].name;
+    if (d->verdict != r->verdict)
+        sl_print_to(out, "%s, %s: alone this row would be significant (p %.3f); among all rows of the "
+                "table it is not.\n", r->label, name, d->p);
+    if (d->old_outliers + d->new_outliers > 0)
+        sl_print_to(out, "%s, %s: %zu old and %zu new runs are far from the others of their side.\n",
+                r->label, name, d->old_outliers, d->new_outliers);
+    if (d->drifts)
+        sl_print_to(out, "%s, %s: the runs of both sides drifted by %+.1f %% from the first to the "
+                "last.\n", r->label, name, 100 * (d->drift - 1));
+}
+
+/* What differs between the first reports of the two sides. */
+static void note_conditions(FILE *out, const side *old, const side *new) {
+    bson_iter_t entry, other;
+    begin_entries(new->reports[0], &entry);
+    while (bson_iter_next(&entry)) {
+        char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2], label[LABEL_ROOM];
+        key_of(&entry, key);
+        sl_text_printable(sl_text_of(key), label, sizeof label);
+        bool found = false;
+        begin_entries(old->reports[0], &other);
+        while (!found && bson_iter_next(&other))
+            found = key_of(&other, twin) && strcmp(key, twin) == 0;
+        if (!found) {
+            sl_print_to(out, "%s: only in the new report.\n", label);
+            continue;
+        }
+        static const char *const parts[] = {"pipeline", "body", "options"};
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            bson_iter_t a, b;
+            bool has_a = find_in(&entry, parts[i], &a), has_b = find_in(&other, parts[i], &b);
+            bool same = has_a == has_b;
+            if (has_a && has_b) {
+                const bson_value_t *x = bson_iter_value(&a), *y = bson_iter_value(&b);
+                same = x->value_type == y->value_type && bson_iter_value(&a) &&
+                       x->value.v_doc.data_len == y->value.v_doc.data_len &&
+                       memcmp(x->value.v_doc.data, y->value.v_doc.data, x->value.v_doc.data_len) == 0;
+            }
+            if (!same)
+                sl_print_to(out, "%s: the %s is not the same on both sides.\n", label,
+                        strcmp(parts[i], "body") == 0 ? "query" : parts[i]);
+        }
+        int64_t before = number_in(&other, "documents"), after = number_in(&entry, "documents");
+        if (before != after)
+            sl_print_to(out, "%s: the collections had %" PRId64 " and %" PRId64 " documents.\n", label,
+                    before, after);
+    }
+    begin_entries(old->reports[0], &entry);
+    while (bson_iter_next(&entry)) {
+        char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2], label[LABEL_ROOM];
+        key_of(&entry, key);
+        bool found = false;
+        begin_entries(new->reports[0], &other);
+        while (!found && bson_iter_next(&other))
+            found = key_of(&other, twin) && strcmp(key, twin) == 0;
+        if (!found)
+            sl_print_to(out, "%s: only in the old report.\n",
+                    sl_text_printable(sl_text_of(key), label, sizeof label) ? label : "?");
+    }
+}
+
+static void explain_table(FILE *out, const row *rows, size_t count, bool paired) {
+    size_t few = 0;
+    for (size_t i = 0; i < count; i++)
+        few += rows[i].difference.verdict == SL_TOO_FEW;
+    sl_print_to(out, "\nold and new: geometric means of the runs; new/old: their ratio, with its 95 %% "
+            "interval\n(permutation test over %s). The verdicts hold together at 5 %%.\n",
+            paired ? "pairs of runs" : "runs");
+    if (few > 0)
+        sl_print_to(out, "A verdict needs %s.\n",
+                paired ? "6 pairs of runs"
+                       : "4 runs of the program on each side, or `compare --ab`, which measures both "
+                         "in turn");
+    else if (!paired)
+        sl_print_to(out, "The runs were not alternated: if the machine changed between the sides, that "
+                "shows as a difference.\n`compare --ab` measures both in turn.\n");
+}
+
+static bool record_rows(bson_t *record, const row *rows, size_t count, bool paired) {
+    bson_t list, item;
+    bool ok = BSON_APPEND_BOOL(record, "paired", paired) &&
+              BSON_APPEND_UTF8(record, "estimator", "ratio of geometric means, new / old") &&
+              BSON_APPEND_ARRAY_BEGIN(record, "rows", &list);
+    for (size_t i = 0; ok && i < count; i++) {
+        const sl_difference *d = &rows[i].difference;
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        ok = BSON_APPEND_DOCUMENT_BEGIN(&list, key, &item) &&
+             BSON_APPEND_UTF8(&item, "query", rows[i].label) &&
+             BSON_APPEND_UTF8(&item, "figure", figures[rows[i].figure].name) &&
+             BSON_APPEND_INT64(&item, "oldRuns", (int64_t)rows[i].old_runs) &&
+             BSON_APPEND_INT64(&item, "newRuns", (int64_t)rows[i].new_runs) &&
+             BSON_APPEND_DOUBLE(&item, "old", d->old_mean) &&
+             BSON_APPEND_DOUBLE(&item, "new", d->new_mean) &&
+             BSON_APPEND_DOUBLE(&item, "ratio", d->ratio) &&
+             (isnan(d->low) || (BSON_APPEND_DOUBLE(&item, "low", d->low) &&
+                                BSON_APPEND_DOUBLE(&item, "high", d->high) &&
+                                BSON_APPEND_DOUBLE(&item, "p", d->p))) &&
+             BSON_APPEND_INT64(&item, "outliers", (int64_t)(d->old_outliers + d->new_outliers)) &&
+             (!d->drifts || BSON_APPEND_DOUBLE(&item, "drift", d->drift)) &&
+             BSON_APPEND_UTF8(&item, "verdict", verdict_of(&rows[i])) &&
+             bson_append_document_end(&list, &item);
+    }
+    return ok && bson_append_array_end(record, &list);
+}
+
+bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
+                        const bson_t *const *new_reports, size_t new_count,
+                        const sl_comparison_options *options, FILE *out, bson_t *record,
+                        bool *slower, sl_error *error) {
+    static const struct {
+        const char *title;
+        bool right;
+    } columns[] = {{"query", false}, {"figure", false},       {"old", true},
+                   {"new", true},    {"runs", true},          {"new/old", true},
+                   {"95 % interval", true}, {"the new side is", false}};
+    const side old = {old_reports, old_count, "old"}, new = {new_reports, new_count, "new"};
+    sl_table *table = NULL;
+    *slower = false;
+    if (!check_reports(&old, error) || !check_reports(&new, error))
+        return false;
+    row *rows = calloc(ROWS_MAX, sizeof *rows);
+    size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
+    bool ok = rows && judge_together(rows, count) && (table = sl_table_create());
+    for (size_t i = 0; ok && i < sizeof columns / sizeof columns[0]; i++)
+        sl_table_column(table, columns[i].title, columns[i].right);
+    for (size_t i = 0; ok && i < count; i++) {
+        print_row(table, &rows[i]);
+        *slower = *slower || is_worse(&rows[i], options->threshold);
+    }
+    ok = ok && sl_table_print(table, out, 0);
+    if (ok) {
+        explain_table(out, rows, count, options->paired);
+        for (size_t i = 0; i < count; i++)
+            note_row(out, &rows[i]);
+        note_conditions(out, &old, &new);
+    }
+    ok = ok && (!record || record_rows(record, rows, count, options->paired));
+    sl_table_destroy(table);
+    free(rows);
+    return ok || sl_error_memory(error, "comparing reports");
+}

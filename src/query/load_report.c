@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <shardload/print.h>
+#include <shardload/query_load.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <shardload/text.h>
+
+static const struct {
+    const char *key, *title;
+    double quantile;
+} percentiles[] = {{"p50", "p50 ms", 0.5},    {"p90", "p90 ms", 0.9},      {"p95", "p95 ms", 0.95},
+                   {"p99", "p99 ms", 0.99},   {"p99_9", "p99.9 ms", 0.999}};
+#define PERCENTILES (sizeof percentiles / sizeof percentiles[0])
+#define CURVE_POINTS 17 /* 1 - 2^-1 ... 1 - 2^-17 */
+
+static double milliseconds(uint64_t nanoseconds) {
+    return (double)nanoseconds / 1e6;
+}
+
+bool sl_load_adds_up(const sl_load_outcome *outcome) {
+    const sl_load_figures *all = &outcome->figures[outcome->count];
+    return all->attempted == all->succeeded + all->failed + all->skipped &&
+           all->latency.count == all->succeeded;
+}
+
+/* ---- the report ---- */
+
+static bool append_histogram(bson_t *document, const char *name, const sl_histogram *histogram) {
+    bson_t part;
+    if (histogram->count == 0)
+        return true;
+    bool ok = BSON_APPEND_DOCUMENT_BEGIN(document, name, &part) &&
+              BSON_APPEND_INT64(&part, "count", (int64_t)histogram->count) &&
+              BSON_APPEND_DOUBLE(&part, "mean", sl_histogram_mean(histogram) / 1e6) &&
+              BSON_APPEND_DOUBLE(&part, "min", milliseconds(histogram->minimum));
+    for (size_t i = 0; ok && i < PERCENTILES; i++) {
+        if (sl_histogram_supports(histogram, percentiles[i].quantile))
+            ok = BSON_APPEND_DOUBLE(
+                &part, percentiles[i].key,
+                milliseconds(sl_histogram_quantile(histogram, percentiles[i].quantile)));
+    }
+    return ok && BSON_APPEND_DOUBLE(&part, "max", milliseconds(histogram->maximum)) &&
+           bson_append_document_end(document, &part);
+}
+
+/* [[share, milliseconds], ...] from the median on, each step halving what lies above. */
+static bool append_curve(bson_t *document, const sl_histogram *histogram) {
+    bson_t list, point;
+    double above = 1;
+    bool ok = BSON_APPEND_ARRAY_BEGIN(document, "latencyCurve", &list);
+    for (uint32_t i = 0; ok && i < CURVE_POINTS; i++) {
+        char room[16];
+        const char *key;
+        above /= 2;
+        if (!sl_histogram_supports(histogram, 1 - above))
+            break;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        ok = BSON_APPEND_ARRAY_BEGIN(&list, key, &point) &&
+             BSON_APPEND_DOUBLE(&point, "0", 1 - above) &&
+             BSON_APPEND_DOUBLE(&point, "1",
+                                milliseconds(sl_histogram_quantile(histogram, 1 - above))) &&
+             bson_append_array_end(&list, &point);
+    }
+    return ok && bson_append_array_end(document, &list);
+}
+
+static bool append_figures(bson_t *entry, const sl_load_figures *figures, double seconds) {
+    return BSON_APPEND_INT64(entry, "attempted", (int64_t)figures->attempted) &&
+           BSON_APPEND_INT64(entry, "succeeded", (int64_t)figures->succeeded) &&
+           BSON_APPEND_INT64(entry, "failed", (int64_t)figures->failed) &&
+           BSON_APPEND_INT64(entry, "skipped", (int64_t)figures->skipped) &&
+           (!(seconds > 0) || BSON_APPEND_DOUBLE(entry, "operationsPerSecond",
+                                                 (double)figures->succeeded / seconds)) &&
+           BSON_APPEND_INT64(entry, "documentsReturned", (int64_t)figures->documents) &&
+           BSON_APPEND_INT64(entry, "bytes", (int64_t)figures->bytes) &&
+           append_histogram(entry, "latencyMs", &figures->latency) &&
+           append_histogram(entry, "serviceMs", &figures->service) &&
+           append_histogram(entry, "lagMs", &figures->lag);
+}
+
+/* One array per figure: short, and what a picture wants. */
+static bool append_slots(bson_t *entry, const sl_load_outcome *outcome) {
+    static const char *const names[] = {"succeeded", "failed", "skipped", "meanMs", "maxMs"};
+    bson_t part, list;
+    bool ok = BSON_APPEND_DOCUMENT_BEGIN(entry, "overTime", &part) &&
+              BSON_APPEND_DOUBLE(&part, "slotSeconds", outcome->slot_seconds);
+    for (size_t column = 0; ok && column < sizeof names / sizeof names[0]; column++) {
+        ok = BSON_APPEND_ARRAY_BEGIN(&part, names[column], &list);
+        for (size_t i = 0; ok && i < outcome->slot_count; i++) {
+            const sl_slot *slot = &outcome->slots[i];
+            double mean = slot->succeeded ? (double)slot->latency_sum / (double)slot->succeeded : 0;
+            const uint64_t counts[] = {slot->succeeded, slot->failed, slot->skipped};
+            char room[16];
+            const char *key;
+            bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+            ok = column < 3 ? BSON_APPEND_INT64(&list, key, (int64_t)counts[column])
+                            : BSON_APPEND_DOUBLE(&list, key,
+                                                 column == 3 ? mean / 1e6
+                                                             : milliseconds(slot->latency_max));
+        }
+        ok = ok && bson_append_array_end(&part, &list);
+    }
+    return ok && bson_append_document_end(entry, &part);
+}
+
+static bool append_rows(bson_t *entry, const sl_load_step *step) {
+    const sl_load_plan *plan = step->plan;
+    bson_t list, item;
+    bool ok = BSON_APPEND_ARRAY_BEGIN(entry, "operations", &list);
+    for (uint32_t i = 0; ok && i < plan->mix_count; i++) {
+        const sl_query *query = &plan->queries[plan->mix[i].query];
+        char room[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        ok = BSON_APPEND_DOCUMENT_BEGIN(&list, key, &item) &&
+             BSON_APPEND_UTF8(&item, "name", query->name) &&
+             BSON_APPEND_UTF8(&item, "operation", sl_operation_name(query->operation)) &&
+             BSON_APPEND_DOUBLE(&item, "weight", plan->mix[i].weight) &&
+             (!query->pipeline || BSON_APPEND_ARRAY(&item, "pipeline", query->pipeline)) &&
+             BSON_APPEND_DOCUMENT(&item, "body", query->body) &&
+             append_figures(&item, &step->outcome->figures[i], step->outcome->seconds) &&
+             bson_append_document_end(&list, &item);
+    }
+    return ok && bson_append_array_end(entry, &list);
+}
+
+static bool append_failures(bson_t *entry, const sl_load_outcome *outcome) {
+    bson_t list, item;
+    bool ok = BSON_APPEND_ARRAY_BEGIN(entry, "failures", &list);
+    for (uint32_t i = 0; ok && i < outcome->failure_count; i++) {
+        char room[16], message[200];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        sl_text_printable(sl_text_of(outcome->failures[i].message), message, sizeof message);
+        ok = BSON_APPEND_DOCUMENT_BEGIN(&list, key, &item) &&
+             BSON_APPEND_INT32(&item, "code", outcome->failures[i].code) &&
+             BSON_APPEND_INT64(&item, "count", (int64_t)outcome->failures[i].count) &&
+             BSON_APPEND_UTF8(&item, "message", message) && bson_append_document_end(&list, &item);
+    }
+    return ok && bson_append_array_end(entry, &list);
+}
+
+static bool append_monitor(bson_t *entry, const sl_monitor_figures *figures) {
+    const sl_server_latencies *server = &figures->server;
+    bson_t part, item;
+    bool ok = true;
+    if (server->known && server->reads + server->writes > 0) {
+        ok = BSON_APPEND_DOCUMENT_BEGIN(entry, "server", &part) &&
+             BSON_APPEND_INT64(&part, "reads", server->reads) &&
+             BSON_APPEND_INT64(&part, "writes", server->writes) &&
+             (server->reads == 0 || BSON_APPEND_DOUBLE(&part, "readMs",
+                                                       (double)server->read_microseconds / 1e3 /
+                                                           (double)server->reads)) &&
+             (server->writes == 0 || BSON_APPEND_DOUBLE(&part, "writeMs",
+                                                        (double)server->write_microseconds / 1e3 /
+                                                            (double)server->writes)) &&
+             bson_append_document_end(entry, &part);
+    }
+    ok = ok && BSON_APPEND_ARRAY_BEGIN(entry, "replicationLag", &part);
+    for (uint32_t i = 0; ok && i < figures->member_count; i++) {
+        const sl_member_lag *lag = &figures->members[i];
+        char room[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, room, sizeof room);
+        ok = BSON_APPEND_DOCUMENT_BEGIN(&part, key, &item) &&
+             BSON_APPEND_UTF8(&item, "member", lag->name) &&
+             BSON_APPEND_DOUBLE(&item, "meanSeconds", lag->sum / (double)lag->count) &&
+             BSON_APPEND_DOUBLE(&item, "maxSeconds", lag->most) &&
+             bson_append_document_end(&part, &item);
+    }
+    return ok && bson_append_array_end(entry, &part);
+}
+
+static bool fill(bson_t *entry, const sl_load_step *step) {
+    const sl_load_plan *plan = step->plan;
+    const sl_load_outcome *outcome = step->outcome;
+    bson_t client;
+    return BSON_APPEND_UTF8(entry, "suite", step->suite->name) &&
+           BSON_APPEND_UTF8(entry, "name", step->name) &&
+           BSON_APPEND_UTF8(entry, "database", plan->place.database) &&
+           BSON_APPEND_UTF8(entry, "collection", plan->place.collection) &&
+           (step->documents == 0 ||
+            BSON_APPEND_INT64(entry, "documents", (int64_t)step->documents)) &&
+           BSON_APPEND_UTF8(entry, "mode", plan->rate > 0 ? "open loop" : "closed loop") &&
+           (!step->phase || BSON_APPEND_UTF8(entry, "phase", step->phase)) &&
+           (plan->place.limit == 0 || BSON_APPEND_INT64(entry, "limit", plan->place.limit)) &&
+           (!plan->place.read_preference ||
+            BSON_APPEND_UTF8(entry, "readPreference", plan->place.read_preference)) &&
+           BSON_APPEND_INT64(entry, "clients", plan->clients) &&
+           (!(plan->rate > 0) || BSON_APPEND_DOUBLE(entry, "rate", plan->rate)) &&
+           BSON_APPEND_DOUBLE(entry, "warmUpSeconds", plan->warm_up) &&
+           BSON_APPEND_DOUBLE(entry, "seconds", outcome->seconds) &&
+           append_figures(entry, &outcome->figures[outcome->count], outcome->seconds) &&
+           append_curve(entry, &outcome->figures[outcome->count].latency) &&
+           BSON_APPEND_DOUBLE(entry, "precision", SL_HISTOGRAM_PRECISION) &&
+           append_rows(entry, step) && append_slots(entry, outcome) &&
+           append_failures(entry, outcome) &&
+           BSON_APPEND_DOCUMENT_BEGIN(entry, "client", &client) &&
+           BSON_APPEND_DOUBLE(&client, "processorSeconds", outcome->client_cpu) &&
+           append_histogram(&client, "stallMs", &outcome->stall) &&
+           bson_append_document_end(entry, &client) && append_monitor(entry, step->monitor);
+}
+
+bool sl_load_report_append(bson_t *queries, const sl_load_step *step) {
+    char room[16];
+    const char *key;
+    bson_t *entry = bson_new();
+    bson_uint32_to_string(bson_count_keys(queries), &key, room, sizeof room);
+    bool ok = fill(entry, step) && BSON_APPEND_DOCUMENT(queries, key, entry);
+    bson_destroy(entry);
+    return ok;
+}
+
+/* ---- the table ---- */
+
+static void put_row(sl_table *table, const sl_load_step *step, const char *name,
+                    const sl_load_figures *figures) {
+    char figure[SL_FIGURE_ROOM];
+    double seconds = step->outcome->seconds;
+    if (step->phase)
+        sl_table_cell(table, "%s", step->phase);
+    sl_table_cell(table, "%s", name);
+    sl_table_cell(table, "%u", step->plan->clients);
+    sl_table_cell(table, "%s",
+                  seconds > 0
+                      ? sl_table_figure((double)figures->succeeded / seconds,
+                                        (double)figures->succeeded / seconds < 100 ? 1 : 0, figure)
+                      : "-");
+    for (size_t i = 0; i < PERCENTILES; i++)
+        sl_table_cell(table, "%s",
+                      sl_histogram_supports(&figures->latency, percentiles[i].quantile)
+                          ? sl_table_figure(milliseconds(sl_histogram_quantile(
+                                                &figures->latency, percentiles[i].quantile)),
+                                            2, figure)
+                          : "-");
+    sl_table_cell(table, "%s",
+                  figures->succeeded
+                      ? sl_table_figure(milliseconds(figures->latency.maximum), 2, figure)
+                      : "-");
+    const uint64_t counts[] = {figures->attempted, figures->succeeded, figures->failed,
+                               figures->skipped};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        sl_table_cell(table, "%s", sl_human_count(counts[i], figure));
+}
+
+bool sl_load_show(const sl_load_step *steps, size_t count) {
+    static const char *const counts[] = {"attempted", "succeeded", "failed", "skipped"};
+    sl_table *table = sl_table_create();
+    if (!table)
+        return false;
+    if (count > 0 && steps[0].phase)
+        sl_table_column(table, "when", false);
+    sl_table_column(table, "query", false);
+    sl_table_column(table, "clients", true);
+    sl_table_column(table, "operations/s", true);
+    for (size_t i = 0; i < PERCENTILES; i++)
+        sl_table_column(table, percentiles[i].title, true);
+    sl_table_column(table, "max ms", true);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        sl_table_column(table, counts[i], true);
+    for (size_t i = 0; i < count; i++) {
+        const sl_load_step *step = &steps[i];
+        put_row(table, step, step->name, &step->outcome->figures[step->outcome->count]);
+        for (size_t k = 0; step->outcome->count > 1 && k < step->outcome->count; k++) {
+            char name[200];
+            snprintf(name, sizeof name, "  %s",
+                     step->plan->queries[step->plan->mix[k].query].name);
+            put_row(table, step, name, &step->outcome->figures[k]);
+        }
+    }
+    bool ok = sl_table_print(table, stdout, 0);
+    sl_table_destroy(table);
+    return ok;
+}
+
+void sl_load_show_notes(const sl_load_step *steps, size_t count) {
+    if (count > 0)
+        sl_print("\nLatency is %s.\nPercentiles are at most %.1f %% above the exact ones; \"-\": fewer "
+               "than 10 operations lie above.\n",
+               steps[0].plan->rate > 0
+                   ? "from the time that an operation was due to its last document"
+                   : "from sending to the last document; while a server stalls, few operations "
+                     "are sent: use --rate to see what users would see",
+               100 * SL_HISTOGRAM_PRECISION);
+    for (size_t i = 0; i < count; i++) {
+        const sl_load_outcome *outcome = steps[i].outcome;
+        const sl_load_figures *all = &outcome->figures[outcome->count];
+        for (size_t k = 0; k < outcome->failure_count; k++) {
+            char message[220];
+            sl_text_printable(sl_text_of(outcome->failures[k].message), message, sizeof message);
+            sl_print("%u clients: %" PRIu64 " operations failed: %s (code %d)\n",
+                   steps[i].plan->clients, outcome->failures[k].count, message,
+                   outcome->failures[k].code);
+        }
+        for (size_t k = 0; k < steps[i].monitor->member_count; k++) {
+            const sl_member_lag *lag = &steps[i].monitor->members[k];
+            char name[160];
+            sl_text_printable(sl_text_of(lag->name), name, sizeof name);
+            sl_print("%s%s%u clients: %s was %.1f s behind the primary on average, %.1f s at most\n",
+                   steps[i].phase ? steps[i].phase : "", steps[i].phase ? ", " : "",
+                   steps[i].plan->clients, name, lag->sum / (double)lag->count, lag->most);
+        }
+        uint64_t stall = sl_histogram_quantile(&outcome->stall, 0.99);
+        uint64_t median = sl_histogram_quantile(&all->latency, 0.5);
+        if (all->succeeded > 0 && stall > 100000 && stall > median / 4)
+            sl_print("%u clients: this machine woke threads up to %.2f ms late (1 in 100; %.2f ms at "
+                   "most), which is in the latencies: use more processors or fewer clients\n",
+                   steps[i].plan->clients, milliseconds(stall),
+                   milliseconds(outcome->stall.maximum));
+        if (!sl_load_adds_up(outcome))
+            sl_print("%u clients: INTERNAL ERROR: attempted is not succeeded + failed + skipped\n",
+                   steps[i].plan->clients);
+    }
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A query over and over on one connection, each run timed from the sending of the command to the last
+ * document of the last batch. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/clock.h>
+
+#include "explain.h"
+#include "statistic.h"
+
+#define CODE_NAMESPACE_NOT_FOUND 26
+#define CODE_COMMAND_NOT_FOUND 59
+#define CODE_COMMAND_NOT_SUPPORTED 115
+
+const char *sl_answer_text(sl_answer answer) {
+    static const char *const texts[] = {"not checked", "ok", "WRONG", "FAILED",
+                                        "not supported here"};
+    return texts[answer];
+}
+
+/* One repetition's documents, as far as they are kept. */
+typedef struct kept {
+    bson_t *documents;
+    uint32_t count;
+    bool truncated;
+} kept;
+
+static void keep(void *context, const bson_t *document) {
+    kept *so_far = context;
+    char room[16];
+    const char *key;
+    bson_uint32_to_string(so_far->count++, &key, room, sizeof room);
+    so_far->truncated =
+        so_far->truncated ||
+        (uint64_t)so_far->documents->len + document->len > SL_RESULT_BYTES_MAX ||
+        !BSON_APPEND_DOCUMENT(so_far->documents, key, document);
+}
+
+/* What stays the same for all runs of a query. */
+typedef struct session {
+    sl_connection *connection;
+    sl_runner runner;
+    sl_place place;
+    const sl_query *query;
+    const sl_query_options *options;
+} session;
+
+static bool run_once(session *s, kept *answer, sl_result *result, double *milliseconds,
+                     sl_error *error) {
+    bson_t statistic = BSON_INITIALIZER;
+    bool ok;
+    int64_t start = sl_clock_ns();
+    if (s->query->statistic)
+        ok = sl_statistic_run(s->connection, s->query, &s->place, s->options->documents, &statistic,
+                              result, error);
+    else
+        ok = sl_runner_run(&s->runner, keep, answer, result, error);
+    *milliseconds = (double)(sl_clock_ns() - start) / 1e6;
+    if (ok && s->query->statistic)
+        keep(answer, &statistic);
+    bson_destroy(&statistic);
+    return ok;
+}
+
+static void check(sl_query_run *run, const sl_query *query, const bson_t *expected) {
+    char hash[SL_ANSWER_HASH_ROOM];
+    if (!expected && !query->expected_hash)
+        return;
+    run->answer = SL_ANSWER_OK;
+    if (run->truncated) {
+        run->answer = SL_ANSWER_WRONG;
+        run->differences.count = 1;
+        snprintf(run->differences.text[0], sizeof run->differences.text[0],
+                 "the answer is larger than 64 MiB, and no expected answer is");
+    } else if (expected) {
+        if (!sl_answer_compare(expected, run->documents, &run->differences))
+            run->answer = SL_ANSWER_WRONG;
+    } else if (strcmp(sl_answer_hash(run->documents, hash), query->expected_hash) != 0) {
+        run->answer = SL_ANSWER_WRONG;
+        run->differences.count = 1;
+        snprintf(run->differences.text[0], sizeof run->differences.text[0],
+                 "the answer's hash is %s, expected %.40s", hash, query->expected_hash);
+    }
+}
+
+static bool make_cold(const char *command, sl_error *error) {
+    int status = command ? system(command) : 0;
+    return status == 0 ||
+           sl_error_set(error, SL_EXIT_USAGE, "--cold: the command \"%.200s\" failed (status %d)",
+                        command, status);
+}
+
+/* The runs, warm-up first. A wrong answer stays the one that is kept and shown. */
+static bool repeat(session *s, sl_query_run *run) {
+    const sl_query_options *options = s->options;
+    unsigned runs = options->warm_up + options->repeat;
+    for (unsigned i = 0; i < runs; i++) {
+        if (options->stop && atomic_load(options->stop))
+            return sl_error_set(&run->error, SL_EXIT_INTERRUPTED, "interrupted");
+        if (options->progress)
+            options->progress(options->context, i + 1, runs);
+        kept answer = {.documents = bson_new()};
+        sl_result result = {0};
+        double milliseconds;
+        if (!make_cold(options->cold, &run->error) ||
+            !(sl_runner_prepare(&s->runner) || sl_error_memory(&run->error, "preparing a query")) ||
+            !run_once(s, &answer, &result, &milliseconds, &run->error)) {
+            bool unsupported = result.code == CODE_COMMAND_NOT_FOUND ||
+                               result.code == CODE_COMMAND_NOT_SUPPORTED;
+            run->answer = unsupported ? SL_ANSWER_UNSUPPORTED : SL_ANSWER_NONE;
+            bson_destroy(answer.documents);
+            return false;
+        }
+        if (i < options->warm_up || run->answer == SL_ANSWER_WRONG) {
+            bson_destroy(answer.documents);
+        } else {
+            bson_destroy(run->documents);
+            run->documents = answer.documents;
+            run->document_count = answer.count;
+            run->bytes = result.bytes;
+            run->truncated = answer.truncated;
+            check(run, s->query, options->expected);
+        }
+        if (i >= options->warm_up)
+            run->timings[run->count++] = milliseconds;
+    }
+    return true;
+}
+
+bool sl_query_execute(sl_connection *connection, const sl_query *query,
+                      const sl_query_options *options, sl_query_run *run) {
+    *run = (sl_query_run){.answer = SL_ANSWER_NOT_CHECKED};
+    run->timings = malloc((size_t)2 * options->repeat * sizeof *run->timings);
+    run->documents = bson_new();
+    if (!run->timings)
+        return sl_error_memory(&run->error, "timing a query");
+    session s = {.connection = connection,
+                 .query = query,
+                 .options = options,
+                 .place = {.database = options->database,
+                           .collection = options->collection,
+                           .read_preference = options->read_preference,
+                           .limit = options->limit,
+                           .seed = options->seed}};
+    mongoc_client_t *client = sl_connection_borrow(connection);
+    bool ok = sl_runner_init(&s.runner, client, query, &s.place, 0, 1, &run->error) &&
+              (!options->explain || sl_explain_query(&s.runner, options->documents, run)) &&
+              repeat(&s, run);
+    if (!ok && run->answer != SL_ANSWER_UNSUPPORTED)
+        run->answer = SL_ANSWER_NONE;
+    if (run->count > 0) {
+        double *sorted = run->timings + options->repeat; /* the measured order is kept */
+        memcpy(sorted, run->timings, run->count * sizeof *sorted);
+        run->sample = sl_sample_of(sorted, run->count);
+    }
+    sl_runner_clear(&s.runner);
+    sl_connection_return(connection, client);
+    return ok;
+}
+
+void sl_query_run_clear(sl_query_run *run) {
+    free(run->timings);
+    bson_destroy(run->documents);
+    bson_destroy(run->explained);
+    *run = (sl_query_run){.answer = SL_ANSWER_NOT_CHECKED};
+}
+
+bool sl_query_count_documents(sl_connection *connection, const char *database,
+                              const char *collection, uint64_t *count, bool *exists,
+                              sl_error *error) {
+    *count = 0;
+    *exists = false;
+    bson_t *pipeline =
+        BCON_NEW("0", "{", "$collStats", "{", "count", "{", "}", "}", "}", "1", "{", "$group", "{",
+                 "_id", BCON_NULL, "n", "{", "$sum", "$count", "}", "}", "}");
+    mongoc_client_t *client = sl_connection_borrow(connection);
+    mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
+    mongoc_cursor_t *cursor =
+        mongoc_collection_aggregate(handle, MONGOC_QUERY_NONE, pipeline, NULL, NULL);
+    const bson_t *document;
+    bson_iter_t found;
+    if (mongoc_cursor_next(cursor, &document) && bson_iter_init_find(&found, document, "n")) {
+        *exists = true;
+        *count = (uint64_t)bson_iter_as_int64(&found);
+    }
+    bson_error_t wrong;
+    bool ok = true;
+    if (mongoc_cursor_error(cursor, &wrong) && wrong.code != CODE_NAMESPACE_NOT_FOUND)
+        ok = sl_error_from_driver(error, "counting documents", &wrong);
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(handle);
+    sl_connection_return(connection, client);
+    bson_destroy(pipeline);
+    return ok;
+}

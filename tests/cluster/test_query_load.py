@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries under load, swept and compared, against real servers: does every operation that was due
+appear in the figures, does a server that stalls appear in the latencies, do all ways of computing a
+statistic agree, and does a comparison tell a difference from none?"""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."),
+                os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults")]
+import fault_case  # noqa: E402
+import support  # noqa: E402
+from support import pymongo  # noqa: E402
+
+SUITE = """
+name: own
+queries:
+  - name: read
+    operation: findOne
+    filter: '{"_id": {"$parameter": "id"}}'
+    parameters: {id: {range: [0, 999]}}
+  - name: write
+    operation: update
+    filter: '{"_id": {"$parameter": "id"}}'
+    update: '{"$inc": {"n": 1}}'
+    parameters: {id: {range: [0, 999]}}
+mix: {read: 3, write: 1}
+"""
+
+
+class QueryCase(support.ClusterCase):
+    def setUp(self):
+        super().setUp()
+        self.fill()
+
+    def fill(self):
+        self.database.t.insert_many({"_id": i, "n": 0, "rpm": i * 1.5} for i in range(1000))
+
+    def query(self, *words, code=support.EXIT_OK):
+        outcome = self.run_program("shardquery", *words)
+        self.assertEqual(outcome.code, code, outcome.text)
+        return outcome
+
+    def measure(self, *words, suite=SUITE, code=support.EXIT_OK):
+        """The entries of the report of a run."""
+        report = self.scratch / "report.json"
+        path = self.file("own.yaml", suite) if suite else "own.yaml"
+        self.query("run", *self.target("t"), "--report", report, *words, path, code=code)
+        entries = json.loads(report.read_text("utf-8"))["queries"]
+        for entry in entries:
+            if "mode" in entry:
+                self.assert_adds_up(entry)
+        return entries
+
+    def assert_adds_up(self, entry):
+        for figures in (entry, *entry["operations"]):
+            self.assertEqual(figures["attempted"], figures["succeeded"] + figures["failed"]
+                             + figures["skipped"], figures)
+        for name in ("attempted", "succeeded", "failed", "skipped"):
+            self.assertEqual(entry[name], sum(one[name] for one in entry["operations"]))
+            if name != "attempted":
+                self.assertEqual(entry[name], sum(entry["overTime"][name]))
+        self.assertEqual(entry.get("latencyMs", {"count": 0})["count"], entry["succeeded"])
+
+
+class AnyServer:
+    def test_clients_and_their_mix(self):
+        entries = self.measure("--clients", "1,4", "--operations", 400, "--warm-up-time", "0s")
+        self.assertEqual([entry["clients"] for entry in entries], [1, 4])
+        for entry in entries:
+            self.assertEqual(entry["succeeded"], 400)
+            read, write = entry["operations"]
+            self.assertEqual((read["name"], write["name"]), ("read", "write"))
+            self.assertEqual(read["documentsReturned"], read["succeeded"])
+            self.assertTrue(60 <= write["attempted"] <= 140, write)   # a quarter, give or take
+        added = sum(document["n"] for document in self.database.t.find())
+        self.assertEqual(added, sum(entry["operations"][1]["succeeded"] for entry in entries))
+
+    def test_percentiles_only_of_enough_operations(self):
+        few, = self.measure("--query", "read", "--clients", 2, "--operations", 150,
+                            "--warm-up-time", "0s")
+        self.assertEqual({"p50", "p90"}, {name for name in few["latencyMs"] if name[0] == "p"})
+        self.assertLessEqual(few["latencyMs"]["p50"], few["latencyMs"]["max"] * 1.004)
+
+    def test_operations_are_due_at_a_rate(self):
+        entry, = self.measure("--rate", 300, "--duration", "1s", "--warm-up-time", "0s")
+        self.assertEqual((entry["mode"], entry["attempted"]), ("open loop", 300))
+        self.assertEqual(entry["lagMs"]["count"], entry["succeeded"] + entry["failed"])
+
+    def test_failures_are_counted_and_told(self):
+        suite = SUITE.replace('{"$inc": {"n": 1}}', '{"$inc": {"_id": 1}}')
+        outcome = self.query("run", *self.target("t"), "--clients", 1, "--operations", 200,
+                             "--report", "r.json", self.file("own.yaml", suite))
+        entry, = json.loads((self.scratch / "r.json").read_text("utf-8"))["queries"]
+        self.assert_adds_up(entry)
+        self.assertGreater(entry["failed"], 0)
+        self.assertEqual(entry["failures"][0]["count"], entry["failed"])
+        self.assertIn("_id", entry["failures"][0]["message"])
+        self.assertIn("operations failed: ", outcome.out)
+
+    def test_ways_of_a_statistic_agree(self):
+        report = self.scratch / "report.json"
+        self.query("run", *self.target("t"), "--limit", "1,10,1000", "--repeat", 2,
+                   "--report", report, "statistics")
+        entries = json.loads(report.read_text("utf-8"))["queries"]
+        self.assertEqual(len(entries), 21)
+        for entry in entries:
+            expected = "not supported here" if entry["name"] == "mapReduce" and not self.javascript \
+                else "ok"
+            self.assertEqual(entry["answer"], expected, entry["name"])
+            if entry["answer"] == "ok":
+                self.assertEqual(entry["examined"], entry["limit"])
+                answer = entry["results"][0]
+                answer = answer.get("value", answer)
+                rpm = [i * 1.5 for i in range(entry["limit"])]
+                self.assertEqual((answer["min"], answer["max"], answer["sum"], answer["count"]),
+                                 (min(rpm), max(rpm), sum(rpm), len(rpm)))
+
+    def test_ways_that_disagree_are_reported(self):
+        suite = """
+name: own
+defaults: {agree: true}
+queries:
+  - {name: one, operation: count}
+  - {name: other, operation: count, filter: '{"_id": {"$lt": 999}}'}
+"""
+        entries = self.measure(suite=suite, code=support.EXIT_VERIFICATION)
+        self.assertEqual([entry["answer"] for entry in entries], ["ok", "WRONG"])
+
+    def test_a_keyed_lookup_examines_one_document(self):
+        entries = self.measure("--query", "read")
+        if self.explains:
+            self.assertEqual(entries[0]["examined"], 1)
+        self.assertNotEqual(entries[0].get("examined"), 1000)
+
+    def test_a_question_without_a_file(self):
+        outcome = self.query("run", *self.target("t"), "--pipeline",
+                             "[{\"$match\": {\"n\": 0}}, {\"$count\": \"it's\"}]")
+        self.assertIn("1000", outcome.out.replace(",", ""))
+
+    def test_figures_as_csv_and_as_a_page(self):
+        self.measure("--clients", "1,2", "--operations", 100, "--csv", "f.csv", "--html", "f.html")
+        with open(self.scratch / "f.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(row["clients"], row["succeeded"]) for row in rows],
+                         [("1", "100"), ("2", "100")])
+        page = (self.scratch / "f.html").read_text("utf-8")
+        self.assertIn("Operations under load", page)
+        shown = self.run_program("shardload", "report", "report.json")
+        self.assertEqual(shown.code, 0, shown.text)
+        self.assertIn("Latency by percentile", shown.out)
+
+    def test_before_during_and_after_a_command(self):
+        entries = self.measure("--query", "read", "--clients", "1,2", "--duration", "1s",
+                               "--warm-up-time", "0s", "--during", "sleep 4; echo done")
+        self.assertEqual([(entry["phase"], entry["clients"]) for entry in entries],
+                         [(phase, clients) for phase in ("before", "during", "after")
+                          for clients in (1, 2)])
+        self.measure("--query", "read", "--clients", 1, "--duration", "1s", "--warm-up-time", "0s",
+                     "--during", "exit 7", code=support.EXIT_USAGE)
+
+    def test_interrupted_it_reports_what_there_is(self):
+        running = self.start("shardquery", "run", *self.target("t"), "--clients", 1, "--duration",
+                             "600s", "--warm-up-time", "0s", "--report", self.scratch / "r.json",
+                             self.file("own.yaml", SUITE))
+        self.wait_for(lambda: self.database.t.find_one({"n": {"$gt": 0}}), "the first update")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertIn("mix ", outcome.out)
+        written = json.loads((self.scratch / "r.json").read_text("utf-8"))
+        self.assertIs(written["complete"], False)
+        self.assertGreater(written["queries"][0]["succeeded"], 0)
+
+
+class OnOneServer(AnyServer, QueryCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+    javascript = explains = True
+
+    def test_a_suite_on_standard_input(self):
+        words = ["run", *self.target("t"), "--quiet", "-"]
+        outcome = self.run_program("shardquery", *words, stdin=SUITE.replace("mix:", "# mix:").encode())
+        self.assertEqual(outcome.code, 0, outcome.text)
+        self.assertIn("read ", outcome.out)
+
+    def way(self, *words):
+        return " ".join(f"'{word}'" for word in (*self.target("t"), *words))
+
+    def test_measured_in_turn_a_large_difference_is_found(self):
+        self.file("slow.yaml", "name: own\nqueries:\n  - name: q\n    pipeline: '[{\"$match\": "
+                  "{\"$expr\": {\"$lt\": [\"$_id\", 1]}}}]'\n")
+        self.file("fast.yaml", "name: own\nqueries:\n  - name: q\n    operation: findOne\n    "
+                  "filter: '{\"_id\": 1}'\n")
+        words = ["compare", "--ab", "--runs", 8, "--report", "c.json"]
+        outcome = self.query(*words, "--a", self.way("fast.yaml"), "--b", self.way("slow.yaml"),
+                             code=support.EXIT_REJECTS)
+        row, = json.loads((self.scratch / "c.json").read_text("utf-8"))["rows"]
+        self.assertEqual(row["verdict"], "slower", outcome.text)
+        self.assertGreater(row["low"], 1)
+        self.assertAlmostEqual(row["new"] / row["old"], row["ratio"], 9)
+        self.query("compare", "--ab", "--a", "own.yaml", code=support.EXIT_USAGE)
+
+    def test_a_slower_side_is_an_exit_status(self):
+        for number in range(4):
+            for side, timings in (("old", [1, 1.1, 1.2]), ("new", [2, 2.1, 2.2])):
+                folder = self.scratch / side
+                folder.mkdir(exist_ok=True)
+                report = {"program": "shardquery", "date": {"$date": {"$numberLong": str(number)}},
+                          "queries": [{"suite": "s", "name": "q", "timingsMs": timings,
+                                       "medianMs": timings[1] * (1 + number / 100)}]}
+                (folder / f"{number}.json").write_text(json.dumps(report), "utf-8")
+        outcome = self.query("compare", "old", "new", code=support.EXIT_REJECTS)
+        self.assertIn("slower", outcome.out)
+        self.assertIn("1.909", outcome.out)      # 2.1 / 1.1
+        self.assertIn("faster", self.query("compare", "new", "old").out)
+        self.query("compare", "old", "new", "--threshold", "95%")
+        single = self.query("compare", "old/0.json", "new/0.json")
+        self.assertIn("too few runs to tell", single.out)
+
+    def test_measured_in_turn_nothing_is_made_of_nothing(self):
+        self.file("own.yaml", SUITE)
+        outcome = self.query("compare", "--ab", "--runs", 6, "--report", "c.json",
+                             "--a", self.way("--repeat", "2"), "--b", self.way("--repeat", "2"),
+                             "--threshold", "100%", "own.yaml")
+        rows = json.loads((self.scratch / "c.json").read_text("utf-8"))["rows"]
+        self.assertEqual([(row["oldRuns"], row["newRuns"]) for row in rows], [(6, 6)] * 2)
+        self.assertIn("permutation test over pairs of runs", outcome.out)
+        self.assertEqual(sum(document["n"] for document in self.database.t.find()), 6 * 2 * 3)
+
+
+class OnShards(AnyServer, QueryCase):
+    variable = "SHARDLOAD_TEST_URI"
+    javascript = explains = False      # of the small router; a real one has both
+
+    def fill(self):
+        self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"_id": "hashed"})
+        super().fill()
+
+
+class AServerThatStalls(support.Case):
+    """A server that is stopped for two seconds, with operations due all the time."""
+
+    wait_for = support.ClusterCase.wait_for
+
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="shardload-stall-"))
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        cls.servers = fault_case.Servers(folder / "servers", "--standalone")
+        cls.addClassCleanup(cls.servers.tool, "down")
+        with pymongo.MongoClient(cls.servers.uri) as client:
+            client.d.t.insert_many({"_id": i, "n": 0} for i in range(1000))
+
+    def stalled(self, *words):
+        """The entry of a run of four seconds in whose second second the server stops for two."""
+        path = self.file("own.yaml", SUITE)
+        running = self.start("shardquery", "run", "--uri", self.servers.uri, "-d", "d", "-c", "t",
+                             "--rate", 200, "--duration", "4s", "--warm-up-time", "0s", "--report",
+                             self.scratch / "r.json", *words, path)
+        with pymongo.MongoClient(self.servers.uri) as client:
+            before = client.admin.command("serverStatus")["opcounters"]["query"]
+            self.wait_for(lambda: client.admin.command("serverStatus")["opcounters"]["query"]
+                          > before + 50, "operations")
+        name = json.loads((self.servers.folder / "cluster.json").read_text())["processes"][0]["name"]
+        self.servers.signal(name, signal.SIGSTOP)
+        threading.Timer(2, self.servers.signal, (name, signal.SIGCONT)).start()
+        outcome = running.wait()
+        self.assertEqual(outcome.code, 0, outcome.text)
+        return json.loads((self.scratch / "r.json").read_text("utf-8"))["queries"][0]
+
+    def test_the_stall_is_in_the_tail_and_not_in_the_count(self):
+        entry = self.stalled("--max-lag", "60s")
+        self.assertEqual(entry["attempted"], 800)
+        self.assertEqual(entry["succeeded"], 800)
+        self.assertGreater(entry["latencyMs"]["max"], 1900)
+        # Two seconds of 200 operations were due while it stood still: half of them for more than
+        # a second, which is more than a tenth of all.
+        self.assertGreater(entry["latencyMs"]["p90"], 900)
+        self.assertGreater(entry["lagMs"]["max"], 500)
+
+    def test_operations_that_are_too_late_are_skipped_and_counted(self):
+        entry = self.stalled("--max-lag", "1s")
+        self.assertEqual(entry["attempted"], 800)
+        self.assertGreater(entry["skipped"], 0)
+        self.assertEqual(entry["attempted"],
+                         entry["succeeded"] + entry["failed"] + entry["skipped"])
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

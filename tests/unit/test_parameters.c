@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values that are drawn for operations. If this broke, a load would ask for other keys than its suite
+ * says, and its latencies would be those of another distribution. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <shardload/histogram.h>
+#include <shardload/json.h>
+
+#include "../../src/query/parameters.h"
+
+#define SUITE(declaration)                                                                         \
+    "name: s\nqueries:\n  - name: q\n    operation: findOne\n"                                     \
+    "    filter: '{\"a\": {\"$parameter\": \"x\"}, \"b\": [{\"c\": {\"$parameter\": \"x\"}}]}'\n"  \
+    "    parameters: {x: " declaration "}\n"
+
+static sl_suite *open_suite(const char *text) {
+    sl_error error = {0};
+    sl_suite *suite;
+    if (!sl_suite_parse(text, strlen(text), "s.yaml", &suite, &error))
+        fail_msg("%s", error.message);
+    return suite;
+}
+
+static int64_t next(sl_drawer *drawer) {
+    bson_t values = BSON_INITIALIZER;
+    bson_iter_t iter;
+    assert_true(sl_drawer_draw(drawer, &values));
+    assert_true(bson_iter_init_find(&iter, &values, "x"));
+    int64_t value = bson_iter_as_int64(&iter);
+    bson_destroy(&values);
+    return value;
+}
+
+/* Every value as often as Zipf's law says: chi-square over the first values and the others. */
+static void zipf_is_zipf(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double skew, count;
+    } cases[] = {
+        {SUITE("{zipf: {from: 10, count: 1000, skew: 0.99}}"), 0.99, 1000},
+        {SUITE("{zipf: {from: 10, count: 1000, skew: 1}}"), 1, 1000},
+        {SUITE("{zipf: {from: 10, count: 50, skew: 2.5}}"), 2.5, 50},
+        {SUITE("{zipf: {from: 10, count: 1, skew: 0.5}}"), 0.5, 1},
+    };
+    enum { CELLS = 30, DRAWS = 200000 };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sl_suite *suite = open_suite(cases[i].text);
+        sl_drawer drawer;
+        double seen[CELLS + 1] = {0}, sum = 0, square = 0, rest = 1;
+        assert_true(sl_drawer_init(&drawer, &suite->queries[0], 7, 0, 1, 0));
+        for (int n = 0; n < DRAWS; n++) {
+            int64_t value = next(&drawer) - 10;
+            assert_in_range(value, 0, (int64_t)cases[i].count - 1);
+            seen[value < CELLS ? value : CELLS]++;
+        }
+        for (double k = 1; k <= cases[i].count; k++)
+            sum += pow(k, -cases[i].skew);
+        int cells = 0;
+        for (int k = 0; k < CELLS && k < cases[i].count; k++) {
+            double expected = DRAWS * pow(k + 1, -cases[i].skew) / sum;
+            rest -= expected / DRAWS;
+            if (expected >= 5) {
+                square += (seen[k] - expected) * (seen[k] - expected) / expected;
+                cells++;
+            }
+        }
+        if (rest * DRAWS >= 5)
+            square += pow(seen[CELLS] - rest * DRAWS, 2) / (rest * DRAWS);
+        /* Beyond this once in a million: the mean of chi-square and five deviations. */
+        if (square > cells + 1 + 5 * sqrt(2.0 * (cells + 1)))
+            fail_msg("skew %g: chi-square %.1f over %d cells", cases[i].skew, square, cells);
+        sl_drawer_clear(&drawer);
+        sl_suite_destroy(suite);
+    }
+}
+
+static void ranges_reach_both_ends(void **state) {
+    (void)state;
+    sl_suite *suite = open_suite(SUITE("{range: [-2, 2]}"));
+    sl_drawer drawer;
+    int seen[5] = {0};
+    assert_true(sl_drawer_init(&drawer, &suite->queries[0], 1, 0, 1, 0));
+    for (int i = 0; i < 5000; i++) {
+        int64_t value = next(&drawer);
+        assert_in_range(value + 2, 0, 4);
+        seen[value + 2]++;
+    }
+    for (int i = 0; i < 5; i++)
+        assert_in_range(seen[i], 850, 1150);
+    sl_drawer_clear(&drawer);
+    sl_suite_destroy(suite);
+}
+
+/* Clients share out a sequence: none of its numbers comes twice, none is left out. */
+static void sequences_are_shared_out(void **state) {
+    (void)state;
+    sl_suite *suite = open_suite(SUITE("{sequence: {from: 100, step: 3}}"));
+    bool seen[40] = {false};
+    for (uint64_t client = 0; client < 4; client++) {
+        sl_drawer drawer;
+        assert_true(sl_drawer_init(&drawer, &suite->queries[0], 1, client, 4, 0));
+        for (int i = 0; i < 10; i++) {
+            int64_t place = (next(&drawer) - 100) / 3;
+            assert_in_range(place, 0, 39);
+            assert_false(seen[place]);
+            seen[place] = true;
+        }
+        sl_drawer_clear(&drawer);
+    }
+    sl_suite_destroy(suite);
+}
+
+static void values_go_where_they_are_named(void **state) {
+    (void)state;
+    sl_suite *suite = open_suite(SUITE("{list: '[\"only\"]'}"));
+    sl_drawer drawer;
+    bson_t values = BSON_INITIALIZER, filled = BSON_INITIALIZER;
+    bson_iter_t iter, field;
+    assert_true(sl_drawer_init(&drawer, &suite->queries[0], 1, 0, 1, 0));
+    assert_true(sl_drawer_draw(&drawer, &values));
+    assert_true(sl_parameters_fill(suite->queries[0].body, &values, &filled));
+    assert_true(bson_validate(&filled, BSON_VALIDATE_NONE, NULL));
+    static const char *const places[] = {"filter.a", "filter.b.0.c"};
+    for (int i = 0; i < 2; i++) {
+        assert_true(bson_iter_init(&iter, &filled));
+        assert_true(bson_iter_find_descendant(&iter, places[i], &field));
+        assert_string_equal(bson_iter_utf8(&field, NULL), "only");
+    }
+    assert_false(sl_parameters_in(&filled, NULL));
+    bson_t none = BSON_INITIALIZER;
+    bson_reinit(&filled);
+    assert_false(sl_parameters_fill(suite->queries[0].body, &none, &filled)); /* no such value */
+    bson_destroy(&values);
+    bson_destroy(&filled);
+    sl_drawer_clear(&drawer);
+    sl_suite_destroy(suite);
+}
+
+static void the_seed_decides(void **state) {
+    (void)state;
+    sl_suite *suite = open_suite(SUITE("{range: [0, 1000000000000]}"));
+    sl_drawer a, b, c, d;
+    assert_true(sl_drawer_init(&a, &suite->queries[0], 5, 0, 2, 0));
+    assert_true(sl_drawer_init(&b, &suite->queries[0], 5, 0, 2, 0));
+    assert_true(sl_drawer_init(&c, &suite->queries[0], 5, 1, 2, 0));
+    assert_true(sl_drawer_init(&d, &suite->queries[0], 6, 0, 2, 0));
+    int64_t value = next(&a);
+    assert_int_equal(value, next(&b));
+    assert_int_not_equal(value, next(&c));
+    assert_int_not_equal(value, next(&d));
+    sl_suite_destroy(suite);
+}
+
+/* ---- the histogram that latencies go into ---- */
+
+static int ascending(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Against exact quantiles of values without ties over nine powers of ten. */
+static void quantiles_are_as_precise_as_stated(void **state) {
+    (void)state;
+    enum { COUNT = 20000 };
+    static const double quantiles[] = {0.5, 0.9, 0.95, 0.99, 0.999};
+    uint64_t *values = malloc(COUNT * sizeof *values);
+    sl_histogram *histogram = calloc(1, sizeof *histogram), *merged = calloc(1, sizeof *merged);
+    assert_non_null(values);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        values[i] = (uint64_t)exp(20.7 * fmod((double)i * 0.6180339887498949, 1)) + i;
+        sl_histogram_add(histogram, values[i]);
+    }
+    sl_histogram_merge(merged, histogram);
+    qsort(values, COUNT, sizeof *values, ascending);
+    for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
+        uint64_t exact = values[(size_t)ceil(quantiles[i] * COUNT) - 1];
+        uint64_t found = sl_histogram_quantile(merged, quantiles[i]);
+        if (found < exact || (double)found > (double)exact * (1 + SL_HISTOGRAM_PRECISION) + 1)
+            fail_msg("%g: %llu for %llu", quantiles[i], (unsigned long long)found,
+                     (unsigned long long)exact);
+    }
+    assert_int_equal(sl_histogram_quantile(merged, 1), values[COUNT - 1]);
+    free(values);
+    free(histogram);
+    free(merged);
+}
+
+static void a_quantile_needs_ten_values_beyond(void **state) {
+    (void)state;
+    sl_histogram *histogram = calloc(1, sizeof *histogram);
+    for (int i = 1; i <= 10000; i++) {
+        sl_histogram_add(histogram, (uint64_t)i);
+        assert_int_equal(sl_histogram_supports(histogram, 0.5), i >= 20);
+        assert_int_equal(sl_histogram_supports(histogram, 0.95), i >= 200);
+        assert_int_equal(sl_histogram_supports(histogram, 0.99), i >= 1000);
+        assert_int_equal(sl_histogram_supports(histogram, 0.999), i >= 10000);
+    }
+    free(histogram);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zipf_is_zipf),
+        cmocka_unit_test(ranges_reach_both_ends),
+        cmocka_unit_test(sequences_are_shared_out),
+        cmocka_unit_test(values_go_where_they_are_named),
+        cmocka_unit_test(the_seed_decides),
+        cmocka_unit_test(quantiles_are_as_precise_as_stated),
+        cmocka_unit_test(a_quantile_needs_ten_values_beyond),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
