@@ -226,10 +226,11 @@ typedef struct sl_query_options {
     void *context;
 } sl_query_options;
 
-/* Runs a query warm_up + repeat times, one after the other on one connection, and times the last
- * `repeat` of them, each from sending the command to having read the last document. Comparing
- * answers is not part of the time. On false run->error is set; clear `run` in any case. */
-bool sl_query_execute(sl_connection *connection, const sl_query *query,
+/* Samples the values of the query's SL_DRAW_SAMPLE parameters, then runs the query warm_up + repeat
+ * times, one after the other on one connection, and times the last `repeat` runs, each from sending
+ * the command to having read the last document. Comparing answers is not part of the time. On false
+ * run->error is set; clear `run` in any case. */
+bool sl_query_execute(sl_connection *connection, sl_query *query,
                       const sl_query_options *options, sl_query_run *run);
 void sl_query_run_clear(sl_query_run *run);
 

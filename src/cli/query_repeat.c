@@ -13,24 +13,23 @@ static void show_progress(void *context, unsigned run, unsigned runs) {
     sl_print_to(stderr, "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
 }
 
-static void run_query(sl_query_session *s, const sl_query_outcome *outcome,
-                      sl_query_options *options, sl_query_run *run) {
+static void run_query(sl_query_session *s, sl_query *query, sl_query_options *options, sl_query_run *run) {
     bool quiet = sl_option_flag(s->options, "quiet");
     bool progress = !quiet && isatty(STDERR_FILENO), plan = sl_option_flag(s->options, "explain");
     bson_t expected;
     uint64_t ignored;
     options->expected =
-        sl_query_expected(s, outcome->query, &expected) ? &expected : NULL;
+        sl_query_expected(s, query, &expected) ? &expected : NULL;
     options->progress = progress ? show_progress : NULL;
-    options->context = outcome->query->name;
+    options->context = query->name;
     /* A plan costs one more run, which warms up as well as any other. */
     options->explain = plan || options->warm_up > 0;
-    if (!plan && sl_examined_by_definition(outcome->query, options->limit, options->documents,
+    if (!plan && sl_examined_by_definition(query, options->limit, options->documents,
                                            &ignored))
         options->explain = false;
-    bool ok = sl_query_execute(s->connection, outcome->query, options, run);
+    bool ok = sl_query_execute(s->connection, query, options, run);
     if (!options->explain)
-        run->examined_known = sl_examined_by_definition(outcome->query, options->limit,
+        run->examined_known = sl_examined_by_definition(query, options->limit,
                                                         options->documents, &run->examined);
     if (progress)
         fputs("\r\033[K", stderr);
@@ -39,7 +38,7 @@ static void run_query(sl_query_session *s, const sl_query_outcome *outcome,
     s->failed = s->failed || (!ok && run->answer != SL_ANSWER_UNSUPPORTED);
     s->wrong = s->wrong || run->answer == SL_ANSWER_WRONG;
     if (!quiet && options->limit == 0)
-        sl_show_run(outcome->query, run, (size_t)sl_option_number(s->options, "rows"), plan);
+        sl_show_run(query, run, (size_t)sl_option_number(s->options, "rows"), plan);
     fflush(stdout);
 }
 
@@ -88,7 +87,7 @@ static bool run_queries(sl_query_session *s, const sl_suite *suite,
     bool ok = true;
     size_t first = all->count;
     for (size_t i = 0; ok && i < suite->count && !atomic_load(&sl_query_stop); i++) {
-        const sl_query *query = &suite->queries[i];
+        sl_query *query = &suite->queries[i];
         if (!sl_query_selected(s->options, query))
             continue;
         size_t at = all->count++;
@@ -99,7 +98,7 @@ static bool run_queries(sl_query_session *s, const sl_suite *suite,
                                                .run = &all->runs[at],
                                                .documents = options->documents,
                                                .documents_known = options->documents > 0};
-        run_query(s, &all->outcomes[at], &all->options[at], &all->runs[at]);
+        run_query(s, query, &all->options[at], &all->runs[at]);
         if (suite->agree) /* what is found may change the first answer: they are written together */
             compare_ways(s, all, first, at);
         else

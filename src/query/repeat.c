@@ -58,7 +58,7 @@ static bool run_once(session *s, kept *answer, sl_result *result, double *millis
     else
         ok = sl_runner_run(&s->runner, keep, answer, result, error);
     *milliseconds = (double)(sl_clock_ns() - start) / 1e6;
-    if (ok && s->query->statistic)
+    if (ok && s->query->statistic && !bson_empty(&statistic))
         keep(answer, &statistic);
     bson_destroy(&statistic);
     return ok;
@@ -129,7 +129,7 @@ static bool repeat(session *s, sl_query_run *run) {
     return true;
 }
 
-bool sl_query_execute(sl_connection *connection, const sl_query *query,
+bool sl_query_execute(sl_connection *connection, sl_query *query,
                       const sl_query_options *options, sl_query_run *run) {
     *run = (sl_query_run){.answer = SL_ANSWER_NOT_CHECKED};
     run->timings = malloc((size_t)2 * options->repeat * sizeof *run->timings);
@@ -144,6 +144,10 @@ bool sl_query_execute(sl_connection *connection, const sl_query *query,
                            .read_preference = options->read_preference,
                            .limit = options->limit,
                            .seed = options->seed}};
+    if (!sl_query_sample(connection, query, &s.place, &run->error)) {
+        run->answer = SL_ANSWER_NONE;
+        return false;
+    }
     mongoc_client_t *client = sl_connection_borrow(connection);
     bool ok = sl_runner_init(&s.runner, client, query, &s.place, 0, 1, &run->error) &&
               (!options->explain || sl_explain_query(&s.runner, options->documents, run)) &&

@@ -119,13 +119,14 @@ static bool ask_all(sl_drill *drill, sl_drill_step *step, sl_error *error) {
     if (!step->runs)
         return sl_error_memory(error, "running a query suite");
     for (; step->run_count < suite->count; step->run_count++) {
-        const sl_query *query = &suite->queries[step->run_count];
+        sl_query *query = &suite->queries[step->run_count];
         sl_query_run *run = &step->runs[step->run_count];
         bson_t expected;
         bool checked = sl_drill_expected(drill, query, &expected);
         const sl_query_options options = {.database = target->database,
                                           .collection = step->collection,
                                           .repeat = sl_drill_repeat(drill),
+                                          .limit = suite->limit,
                                           .expected = checked ? &expected : NULL};
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted: the load was done, but not every query was "

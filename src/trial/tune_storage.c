@@ -48,7 +48,7 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
     for (size_t i = 0; open && i < suite->count && !sl_interrupt_requested(); i++) {
         const sl_query_options options = {
             .database = tune->config->load->database, .collection = tune->scratch,
-            .repeat = suite->repeat, .warm_up = suite->warm_up};
+            .repeat = suite->repeat, .warm_up = suite->warm_up, .limit = suite->limit};
         sl_query_run run = {.count = 0};
         bson_t item;
         char room[16];

@@ -123,6 +123,15 @@ class AnyServer:
                 self.assertEqual((answer["min"], answer["max"], answer["sum"], answer["count"]),
                                  (min(rpm), max(rpm), sum(rpm), len(rpm)))
 
+    def test_ways_of_a_statistic_agree_where_the_field_is_no_number(self):
+        self.database.t.update_many({}, {"$set": {"rpm": "fast"}})
+        report = self.scratch / "report.json"
+        self.query("run", *self.target("t"), "--limit", "10,1000", "--repeat", 1,
+                   "--report", report, "statistics")
+        entries = json.loads(report.read_text("utf-8"))["queries"]
+        self.assertEqual({entry["answer"] for entry in entries} - {"not supported here"}, {"ok"})
+        self.assertEqual({len(entry["results"]) for entry in entries}, {0})
+
     def test_ways_that_disagree_are_reported(self):
         suite = """
 name: own
@@ -139,6 +148,22 @@ queries:
         if self.explains:
             self.assertEqual(entries[0]["examined"], 1)
         self.assertNotEqual(entries[0].get("examined"), 1000)
+
+    def test_sampled_values_are_drawn_when_queries_are_repeated(self):
+        suite = """
+name: own
+queries:
+  - name: read
+    operation: findOne
+    filter: '{"_id": {"$parameter": "id"}}'
+    parameters: {id: {sample: {field: _id, count: 100}}}
+"""
+        entry, = self.measure("--repeat", 3, suite=suite)
+        self.assertEqual((len(entry["timingsMs"]), entry["resultCount"]), (3, 1))
+        nowhere = suite.replace("field: _id", "field: nowhere")
+        entry, = self.measure(suite=nowhere, code=support.EXIT_CLUSTER)
+        self.assertIn("no document of", entry["error"])
+        self.assertIn("has a field nowhere", entry["error"])
 
     def test_a_question_without_a_file(self):
         outcome = self.query("run", *self.target("t"), "--pipeline",
