@@ -114,7 +114,11 @@ void sl_show_differences(const sl_query_outcome *outcome) {
     const sl_differences *differences = &outcome->run->differences;
     if (outcome->run->answer != SL_ANSWER_WRONG)
         return;
-    sl_print("\nThe answer of %s is wrong:\n", outcome->query->name);
+    char limit[SL_HUMAN_ROOM];
+    bool limited = outcome->options->limit > 0;
+    sl_print("\nThe answer of %s%s%s is wrong:\n", outcome->query->name,
+             limited ? " with limit " : "",
+             limited ? sl_human_count((uint64_t)outcome->options->limit, limit) : "");
     for (uint64_t i = 0; i < differences->count && i < SL_DIFFERENCES_KEPT; i++)
         sl_print("  %s\n", differences->text[i]);
     if (differences->count > SL_DIFFERENCES_KEPT)

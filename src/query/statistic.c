@@ -113,11 +113,12 @@ static void add(running_figures *sum, const running_figures *one) {
     sum->count += one->count;
 }
 
+/* Without any number the answer stays empty, as a $group of no documents gives none. */
 static void append_answer(bson_t *answer, const running_figures *all) {
-    if (all->count > 0) {
-        BSON_APPEND_DOUBLE(answer, "min", all->minimum);
-        BSON_APPEND_DOUBLE(answer, "max", all->maximum);
-    }
+    if (all->count == 0)
+        return;
+    BSON_APPEND_DOUBLE(answer, "min", all->minimum);
+    BSON_APPEND_DOUBLE(answer, "max", all->maximum);
     BSON_APPEND_DOUBLE(answer, "sum", all->sum);
     BSON_APPEND_INT64(answer, "count", (int64_t)all->count);
 }
