@@ -13,6 +13,7 @@ static const struct {
 } percentiles[] = {{"p50", "p50 ms", 0.5},    {"p90", "p90 ms", 0.9},      {"p95", "p95 ms", 0.95},
                    {"p99", "p99 ms", 0.99},   {"p99_9", "p99.9 ms", 0.999}};
 #define PERCENTILES (sizeof percentiles / sizeof percentiles[0])
+#define LABEL_ROOM 280
 #define CURVE_POINTS 17 /* 1 - 2^-1 ... 1 - 2^-17 */
 
 static double milliseconds(uint64_t nanoseconds) {
@@ -275,42 +276,55 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
     return ok;
 }
 
+/* "during, point-read, 8 clients", for the notes. */
+static const char *label_of(const sl_load_step *step, char out[LABEL_ROOM]) {
+    char name[200];
+    sl_text_printable(sl_text_of(step->name), name, sizeof name);
+    snprintf(out, LABEL_ROOM, "%s%s%s, %u client%s", step->phase ? step->phase : "",
+             step->phase ? ", " : "", name, step->plan->clients,
+             step->plan->clients == 1 ? "" : "s");
+    return out;
+}
+
+static void show_step_notes(const sl_load_step *step) {
+    const sl_load_outcome *outcome = step->outcome;
+    const sl_load_figures *all = &outcome->figures[outcome->count];
+    char label[LABEL_ROOM];
+    label_of(step, label);
+    for (size_t k = 0; k < outcome->failure_count; k++) {
+        char message[220];
+        sl_text_printable(sl_text_of(outcome->failures[k].message), message, sizeof message);
+        sl_print("%s: %" PRIu64 " operations failed: %s (code %d)\n", label,
+                 outcome->failures[k].count, message, outcome->failures[k].code);
+    }
+    for (size_t k = 0; k < step->monitor->member_count; k++) {
+        const sl_member_lag *lag = &step->monitor->members[k];
+        char name[160];
+        sl_text_printable(sl_text_of(lag->name), name, sizeof name);
+        sl_print("%s: %s was %.1f s behind the primary on average, %.1f s at most\n", label, name,
+                 lag->sum / (double)lag->count, lag->most);
+    }
+    uint64_t stall = sl_histogram_quantile(&outcome->stall, 0.99);
+    uint64_t median = sl_histogram_quantile(&all->latency, 0.5);
+    if (all->succeeded > 0 && stall > 100000 && stall > median / 4)
+        sl_print("%s: 1 in 100 times this machine woke a thread %.2f ms late or later (%.2f ms at "
+                 "most), and the latencies contain such delays; use more processors or fewer "
+                 "clients\n",
+                 label, milliseconds(stall), milliseconds(outcome->stall.maximum));
+    if (!sl_load_adds_up(outcome))
+        sl_print("%s: INTERNAL ERROR: attempted is not succeeded + failed + skipped\n", label);
+}
+
 void sl_load_show_notes(const sl_load_step *steps, size_t count) {
     if (count > 0)
         sl_print("\nLatency is %s.\nPercentiles are at most %.1f %% above the exact ones; \"-\": fewer "
-               "than 10 operations lie above.\n",
-               steps[0].plan->rate > 0
-                   ? "from the time that an operation was due to its last document"
-                   : "from sending to the last document; while a server stalls, few operations "
-                     "are sent: use --rate to see what users would see",
-               100 * SL_HISTOGRAM_PRECISION);
-    for (size_t i = 0; i < count; i++) {
-        const sl_load_outcome *outcome = steps[i].outcome;
-        const sl_load_figures *all = &outcome->figures[outcome->count];
-        for (size_t k = 0; k < outcome->failure_count; k++) {
-            char message[220];
-            sl_text_printable(sl_text_of(outcome->failures[k].message), message, sizeof message);
-            sl_print("%u clients: %" PRIu64 " operations failed: %s (code %d)\n",
-                   steps[i].plan->clients, outcome->failures[k].count, message,
-                   outcome->failures[k].code);
-        }
-        for (size_t k = 0; k < steps[i].monitor->member_count; k++) {
-            const sl_member_lag *lag = &steps[i].monitor->members[k];
-            char name[160];
-            sl_text_printable(sl_text_of(lag->name), name, sizeof name);
-            sl_print("%s%s%u clients: %s was %.1f s behind the primary on average, %.1f s at most\n",
-                   steps[i].phase ? steps[i].phase : "", steps[i].phase ? ", " : "",
-                   steps[i].plan->clients, name, lag->sum / (double)lag->count, lag->most);
-        }
-        uint64_t stall = sl_histogram_quantile(&outcome->stall, 0.99);
-        uint64_t median = sl_histogram_quantile(&all->latency, 0.5);
-        if (all->succeeded > 0 && stall > 100000 && stall > median / 4)
-            sl_print("%u clients: this machine woke threads up to %.2f ms late (1 in 100; %.2f ms at "
-                   "most), which is in the latencies: use more processors or fewer clients\n",
-                   steps[i].plan->clients, milliseconds(stall),
-                   milliseconds(outcome->stall.maximum));
-        if (!sl_load_adds_up(outcome))
-            sl_print("%u clients: INTERNAL ERROR: attempted is not succeeded + failed + skipped\n",
-                   steps[i].plan->clients);
-    }
+                 "than 10 operations lie above.\n",
+                 steps[0].plan->rate > 0
+                     ? "from the time that an operation was due to its last document"
+                     : "from sending to the last document. While a server stalls, few operations "
+                       "are sent,\nand the percentiles hardly show it: use --rate to measure what "
+                       "users would see",
+                 100 * SL_HISTOGRAM_PRECISION);
+    for (size_t i = 0; i < count; i++)
+        show_step_notes(&steps[i]);
 }
