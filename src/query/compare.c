@@ -36,6 +36,7 @@ typedef struct side {
     const bson_t *const *reports;
     size_t count;
     const char *name;
+    bool preferences; /* one run measured queries with several read preferences */
 } side;
 
 /* One figure of one query. */
@@ -81,8 +82,10 @@ static bool begin_entries(const bson_t *report, bson_iter_t *entries) {
            bson_iter_recurse(&queries, entries);
 }
 
-/* What a query of a report is known by. False when it is no entry of a report. */
-static bool key_of(const bson_iter_t *entry, char key[LABEL_ROOM * 2]) {
+/* What a query of a report is known by. The read preference is part of it only where one run measured
+ * several, so that two sides with a preference each can be compared. False when it is no entry of a
+ * report. */
+static bool key_of(const side *s, const bson_iter_t *entry, char key[LABEL_ROOM * 2]) {
     const char *suite = BSON_ITER_HOLDS_DOCUMENT(entry) ? text_in(entry, "suite") : NULL;
     const char *name = suite ? text_in(entry, "name") : NULL;
     static const char *const parts[] = {"limit", "clients", "rate"};
@@ -95,10 +98,29 @@ static bool key_of(const bson_iter_t *entry, char key[LABEL_ROOM * 2]) {
             used += (size_t)snprintf(key + used, LABEL_ROOM * 2 - used, ", %s %" PRId64, parts[i],
                                      number);
     }
-    const char *phase = text_in(entry, "phase");
+    const char *phase = text_in(entry, "phase"), *preference = text_in(entry, "readPreference");
     if (phase && used < LABEL_ROOM * 2)
-        snprintf(key + used, LABEL_ROOM * 2 - used, ", %.20s", phase);
+        used += (size_t)snprintf(key + used, LABEL_ROOM * 2 - used, ", %.20s", phase);
+    if (s->preferences && preference && used < LABEL_ROOM * 2)
+        snprintf(key + used, LABEL_ROOM * 2 - used, ", %.20s", preference);
     return true;
+}
+
+/* Does a query come twice in the first report, when the read preference is left out? */
+static bool has_preferences(const side *s) {
+    bson_iter_t entry, other;
+    if (!begin_entries(s->reports[0], &entry))
+        return false;
+    while (bson_iter_next(&entry)) {
+        char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2];
+        bool same = false;
+        other = entry;
+        while (!same && key_of(s, &entry, key) && bson_iter_next(&other))
+            same = key_of(s, &other, twin) && strcmp(key, twin) == 0;
+        if (same)
+            return true;
+    }
+    return false;
 }
 
 static bool check_reports(const side *s, sl_error *error) {
@@ -110,7 +132,7 @@ static bool check_reports(const side *s, sl_error *error) {
                                 "the %s file (number %zu of its side) is not a report of "
                                 "shardquery run", s->name, i + 1);
         for (size_t k = 1; bson_iter_next(&entry); k++) {
-            if (!key_of(&entry, key))
+            if (!key_of(s, &entry, key))
                 return sl_error_set(error, SL_EXIT_SOURCE,
                                     "the %s file (number %zu of its side) is not a report of "
                                     "shardquery run: query %zu lacks its suite or name",
@@ -129,7 +151,7 @@ static size_t gather(const side *s, const char *key, size_t figure, double *valu
             continue;
         while (bson_iter_next(&entry)) {
             char other[LABEL_ROOM * 2];
-            if (!key_of(&entry, other) || strcmp(other, key) != 0 ||
+            if (!key_of(s, &entry, other) || strcmp(other, key) != 0 ||
                 !value_in(&entry, figure, &values[count]))
                 continue;
             times[count++] = bson_iter_init_find(&date, s->reports[i], "date") &&
@@ -174,7 +196,7 @@ static size_t fill_rows(row *rows, const side *old, const side *new,
     begin_entries(new->reports[0], &entry);
     while (bson_iter_next(&entry) && count + FIGURES < ROWS_MAX) {
         char key[LABEL_ROOM * 2];
-        key_of(&entry, key);
+        key_of(new, &entry, key);
         if (known(rows, count, key))
             continue;
         for (size_t figure = 0; figure < FIGURES; figure++) {
@@ -265,7 +287,8 @@ static void note_row(FILE *out, const row *r) {
         sl_print_to(out, "%s, %s: alone this row would be significant (p %.3f); among all rows of the "
                 "table it is not.\n", r->label, name, d->p);
     if (d->old_outliers + d->new_outliers > 0)
-        sl_print_to(out, "%s, %s: %zu old and %zu new runs are far from the others of their side.\n",
+        sl_print_to(out, "%s, %s: %zu old and %zu new runs are outliers, far from the other runs of their "
+                "side.\n",
                 r->label, name, d->old_outliers, d->new_outliers);
     if (d->drifts)
         sl_print_to(out, "%s, %s: the runs of both sides drifted by %+.1f %% from the first to the "
@@ -278,12 +301,12 @@ static void note_conditions(FILE *out, const side *old, const side *new) {
     begin_entries(new->reports[0], &entry);
     while (bson_iter_next(&entry)) {
         char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2], label[LABEL_ROOM];
-        key_of(&entry, key);
+        key_of(new, &entry, key);
         sl_text_printable(sl_text_of(key), label, sizeof label);
         bool found = false;
         begin_entries(old->reports[0], &other);
         while (!found && bson_iter_next(&other))
-            found = key_of(&other, twin) && strcmp(key, twin) == 0;
+            found = key_of(old, &other, twin) && strcmp(key, twin) == 0;
         if (!found) {
             sl_print_to(out, "%s: only in the new report.\n", label);
             continue;
@@ -304,18 +327,18 @@ static void note_conditions(FILE *out, const side *old, const side *new) {
                         strcmp(parts[i], "body") == 0 ? "query" : parts[i]);
         }
         int64_t before = number_in(&other, "documents"), after = number_in(&entry, "documents");
-        if (before != after)
+        if (before >= 0 && after >= 0 && before != after)
             sl_print_to(out, "%s: the collections had %" PRId64 " and %" PRId64 " documents.\n", label,
                     before, after);
     }
     begin_entries(old->reports[0], &entry);
     while (bson_iter_next(&entry)) {
         char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2], label[LABEL_ROOM];
-        key_of(&entry, key);
+        key_of(old, &entry, key);
         bool found = false;
         begin_entries(new->reports[0], &other);
         while (!found && bson_iter_next(&other))
-            found = key_of(&other, twin) && strcmp(key, twin) == 0;
+            found = key_of(new, &other, twin) && strcmp(key, twin) == 0;
         if (!found)
             sl_print_to(out, "%s: only in the old report.\n",
                     sl_text_printable(sl_text_of(key), label, sizeof label) ? label : "?");
@@ -327,16 +350,15 @@ static void explain_table(FILE *out, const row *rows, size_t count, bool paired)
     for (size_t i = 0; i < count; i++)
         few += rows[i].difference.verdict == SL_TOO_FEW;
     sl_print_to(out, "\nold and new: geometric means of the runs; new/old: their ratio, with its 95 %% "
-            "interval\n(permutation test over %s). The verdicts hold together at 5 %%.\n",
+            "interval\n(permutation test over %s). The level of 5 %% holds for all rows together.\n",
             paired ? "pairs of runs" : "runs");
     if (few > 0)
         sl_print_to(out, "A verdict needs %s.\n",
                 paired ? "6 pairs of runs"
-                       : "4 runs of the program on each side, or `compare --ab`, which measures both "
-                         "in turn");
+                       : "4 runs of the program on each side, or 6 pairs of runs: see `compare --ab`");
     else if (!paired)
-        sl_print_to(out, "The runs were not alternated: if the machine changed between the sides, that "
-                "shows as a difference.\n`compare --ab` measures both in turn.\n");
+        sl_print_to(out, "The two sides were not measured in pairs: a change of the machine between them "
+                "appears as a difference.\n`compare --ab` measures them in pairs.\n");
 }
 
 static bool record_rows(bson_t *record, const row *rows, size_t count, bool paired) {
@@ -378,11 +400,12 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     } columns[] = {{"query", false}, {"figure", false},       {"old", true},
                    {"new", true},    {"runs", true},          {"new/old", true},
                    {"95 % interval", true}, {"the new side is", false}};
-    const side old = {old_reports, old_count, "old"}, new = {new_reports, new_count, "new"};
+    side old = {old_reports, old_count, "old", false}, new = {new_reports, new_count, "new", false};
     sl_table *table = NULL;
     *slower = false;
     if (!check_reports(&old, error) || !check_reports(&new, error))
         return false;
+    old.preferences = new.preferences = has_preferences(&old) || has_preferences(&new);
     row *rows = calloc(ROWS_MAX, sizeof *rows);
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
     bool ok = rows && judge_together(rows, count) && (table = sl_table_create());

@@ -249,6 +249,24 @@ class OnOneServer(AnyServer, QueryCase):
         single = self.query("compare", "old/0.json", "new/0.json")
         self.assertIn("too few runs to tell", single.out)
 
+    def test_each_read_preference_is_compared_and_unknown_counts_are_not(self):
+        self.file("old.json", json.dumps({"queries": [
+            {"suite": "s", "name": "q", "readPreference": mode, "medianMs": time, "documents": 5}
+            for mode, time in (("primary", 1), ("secondary", 2))]}))
+        self.file("new.json", json.dumps({"queries": [
+            {"suite": "s", "name": "q", "readPreference": mode, "medianMs": time}
+            for mode, time in (("primary", 3), ("secondary", 8))]}))
+        outcome = self.query("compare", "--report", "c.json", "old.json", "new.json")
+        rows = json.loads((self.scratch / "c.json").read_text("utf-8"))["rows"]
+        self.assertEqual([(row["query"], round(row["ratio"], 6)) for row in rows],
+                         [("s/q, primary", 3), ("s/q, secondary", 4)])
+        self.assertNotIn("-1", outcome.out)
+        # One preference on each side: the same query.
+        for name, mode in (("a.json", "primary"), ("b.json", "secondary")):
+            self.file(name, json.dumps({"queries": [
+                {"suite": "s", "name": "q", "readPreference": mode, "medianMs": 1}]}))
+        self.assertIn("s/q  ", self.query("compare", "a.json", "b.json").out)
+
     def test_measured_in_turn_nothing_is_made_of_nothing(self):
         self.file("own.yaml", SUITE)
         outcome = self.query("compare", "--ab", "--runs", 6, "--report", "c.json",
