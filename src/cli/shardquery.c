@@ -111,9 +111,9 @@ static const sl_command commands[] = {
      "  shardquery run -d test -c mot mot\n"
      "      the built-in suite `mot` on a server of this machine\n"
      "  shardquery run --uri mongodb://router1,router2 -d test -c mot --answers answers.json mot\n"
-     "      checks each answer against those that the data generator computed\n"
+     "      checks each answer against the answers that the data generator computed\n"
      "  shardquery run -d test -c t --pipeline '[{\"$count\": \"n\"}]'\n"
-     "      one question, without a file\n"
+     "      one aggregation, without a file\n"
      "  shardquery run -d kv -c records --clients 8,16,32,64 --duration 30s ycsb\n"
      "      throughput and latency of each query at each number of clients\n"
      "  shardquery run -d kv -c records --rate 800 --query point-read --html reads.html ycsb\n"
@@ -123,7 +123,7 @@ static const sl_command commands[] = {
      "      before, during and after a load, with the replication lag\n"
      "  shardquery run --limit 1,10,100,1000 -d test -c obd statistics\n"
      "      the same queries over more and more documents\n\n"
-     "A suite looks like this (docs/suites.md has all of it):\n"
+     "A suite looks like this (docs/suites.md describes every key):\n"
      "  name: mine\n"
      "  defaults: {repeat: 5, warm-up: 1, database: test, collection: mot}\n"
      "  queries:\n"
@@ -142,16 +142,17 @@ static const sl_command commands[] = {
      "  mix: {one-vehicle: 95, tests-by-year: 5}",
      true, run},
     {"compare", COMPARE, "OLD NEW | --ab [--a OPTIONS] [--b OPTIONS] SUITE...",
-     "Compares runs of queries, and tells a difference from noise.",
-     "The unit is a run of the program, since the repeats within a run are not independent. OLD and\n"
-     "NEW are each a report of `run`, several with commas between them, or a folder of reports; a\n"
-     "verdict needs four runs on each side.\n\n"
-     "With --ab the two ways are measured here, in turn, each run a process of its own and the order\n"
-     "within each pair drawn by lot: whatever the machine does meanwhile meets both alike. That is\n"
-     "the way to compare two servers, two options or two builds.\n\n"
-     "The table has the geometric mean of each side, their ratio, its 95 % interval (a permutation\n"
-     "test), and a verdict. The verdicts of a table hold together: without any difference, 95 % of\n"
-     "tables show none.\n\n"
+     "Compares runs of queries, and decides whether a difference is more than noise.",
+     "The unit is one run of the program, because the repeats within a run are not independent. OLD\n"
+     "and NEW are each a report of `run`, several reports with commas between them, or a folder of\n"
+     "reports. A verdict needs at least 4 runs on each side.\n\n"
+     "With --ab the program measures both sides itself, in pairs: each run is a process of its own,\n"
+     "and the order within each pair is random, so that whatever else the machine does affects both\n"
+     "sides equally. Use it to compare two servers, two options or two data models. A verdict needs\n"
+     "at least 6 pairs.\n\n"
+     "The table shows the geometric mean of each side, their ratio, its 95 % interval (permutation\n"
+     "test), and a verdict. The level of 5 % holds for all rows together: if there is no difference,\n"
+     "at most 5 % of tables report one.\n\n"
      "Examples:\n"
      "  shardquery compare before.json after.json\n"
      "  shardquery compare before/ after/\n"
@@ -206,7 +207,7 @@ static const sl_option_row rows[] = {
              "measured."},
     {.name = "seed", .kind = SL_OPTION_COUNT, .argument = "N", .fallback = "1",
      .commands = RUN | COMPARE, .group = "Queries",
-     .help = "Seed of everything that is drawn by lot."},
+     .help = "Seed of random values, and of the random permutations of `compare`."},
     {.name = "answers", .kind = SL_OPTION_STRING, .argument = "FILE", .commands = RUN,
      .group = "Queries",
      .help = "JSON file whose object \"answers\" has the expected documents of each query by name; "
@@ -217,31 +218,33 @@ static const sl_option_row rows[] = {
      .help = "How often each query is timed. Without it the suite's number, or else 5."},
     {.name = "warm-up", .kind = SL_OPTION_COUNT, .argument = "N", .maximum = SL_REPEAT_MAX,
      .commands = RUN, .group = "Repeated runs",
-     .help = "How often each query runs before that, not timed. Without it the suite's number, or "
+     .help = "How often each query runs before the timed runs. Without it the suite's number, or "
              "else 1."},
     {.name = "cold", .kind = SL_OPTION_STRING, .argument = "COMMAND", .commands = RUN,
      .group = "Repeated runs",
-     .help = "Run this shell command before each run, not timed: one that empties caches."},
+     .help = "Run this shell command before each run, for example one that empties caches. Its time "
+             "is not counted."},
     {.name = "explain", .kind = SL_OPTION_FLAG, .commands = RUN, .group = "Repeated runs",
      .help = "Show the plan: which access path each shard takes, how many documents it examines, "
              "and whether the pipeline is split over the shards."},
 
     {.name = "clients", .letter = 'j', .kind = SL_OPTION_STRING, .argument = "N,N,...",
      .commands = RUN, .group = "Under load", .check = sl_query_check_numbers,
-     .help = "So many clients at the same time, each with a connection of its own; with several "
-             "numbers, each is measured. With --rate the most that may be busy at a time (64 "
-             "without it)."},
+     .help = "Number of clients that work at the same time, each with its own connection; with "
+             "several numbers, each is measured. With --rate: the largest number of operations in "
+             "progress at a time (64 without it)."},
     {.name = "rate", .kind = SL_OPTION_COUNT, .argument = "N", .fallback = "0",
      .maximum = 10000000, .commands = RUN, .group = "Under load",
-     .help = "Operations a second that are due over all clients, whether the server keeps up or "
-             "not."},
+     .help = "Operations per second that become due, over all clients, whether or not the server "
+             "keeps up."},
     {.name = "duration", .kind = SL_OPTION_SECONDS, .argument = "TIME", .fallback = "10s",
      .commands = RUN, .group = "Under load", .help = "How long each measurement takes."},
     {.name = "operations", .kind = SL_OPTION_COUNT, .argument = "N", .fallback = "0",
      .commands = RUN, .group = "Under load",
-     .help = "Measure so many operations instead, over all clients."},
+     .help = "Measure this number of operations, over all clients, instead of a duration."},
     {.name = "warm-up-time", .kind = SL_OPTION_SECONDS, .argument = "TIME", .fallback = "1s",
-     .commands = RUN, .group = "Under load", .help = "How long clients run before that."},
+     .commands = RUN, .group = "Under load",
+     .help = "How long the clients run before each measurement; not counted."},
     {.name = "max-lag", .kind = SL_OPTION_SECONDS, .argument = "TIME", .fallback = "10s",
      .commands = RUN, .group = "Under load",
      .help = "With --rate: an operation that could not be sent this long after it was due is "
@@ -252,27 +255,28 @@ static const sl_option_row rows[] = {
 
     {.name = "rows", .kind = SL_OPTION_COUNT, .argument = "N", .fallback = "20",
      .maximum = 1000000, .commands = RUN, .group = "Output",
-     .help = "Show at most so many documents of each answer; 0 shows none."},
+     .help = "Show at most this number of documents of each answer; 0 shows none."},
     {.name = "report", .kind = SL_OPTION_STRING, .argument = "FILE.json",
      .commands = RUN | COMPARE, .group = "Output",
      .help = "Write everything that was measured. `run` keeps it up to date after each query."},
     {.name = "html", .kind = SL_OPTION_STRING, .argument = "FILE.html", .commands = RUN,
      .group = "Output", .help = "Write a page with pictures."},
     {.name = "csv", .kind = SL_OPTION_STRING, .argument = "FILE.csv", .commands = RUN,
-     .group = "Output", .help = "Write the figures, a line for each query and step."},
+     .group = "Output",
+     .help = "Write the figures, one line for each query and measurement."},
     {.name = "quiet", .kind = SL_OPTION_FLAG, .commands = RUN, .group = "Output",
      .help = "Only the table of figures: no documents, no progress."},
 
     {.name = "ab", .kind = SL_OPTION_FLAG, .commands = COMPARE, .group = "Measuring in turn",
-     .help = "Measure two ways of running the suites, A and B, in turn."},
+     .help = "Measure two ways of running the suites, A (old) and B (new), in pairs."},
     {.name = "a", .kind = SL_OPTION_STRING, .argument = "OPTIONS", .commands = COMPARE,
      .group = "Measuring in turn",
-     .help = "Options of `run` for A, as words of a shell: '--uri mongodb://old -d t -c c'."},
+     .help = "Options of `run` for A, quoted as in a shell: '--uri mongodb://old -d t -c c'."},
     {.name = "b", .kind = SL_OPTION_STRING, .argument = "OPTIONS", .commands = COMPARE,
      .group = "Measuring in turn", .help = "Options of `run` for B."},
     {.name = "runs", .kind = SL_OPTION_COUNT, .argument = "N", .fallback = "10", .minimum = 1,
      .maximum = 1000, .commands = COMPARE, .group = "Measuring in turn",
-     .help = "Pairs of runs; 6 at least for a verdict, and more for more rows."},
+     .help = "Pairs of runs. A verdict needs at least 6, and more in a table of several rows."},
     {.name = "threshold", .kind = SL_OPTION_COUNT, .argument = "P%", .fallback = "0%",
      .choices = "P%", .commands = COMPARE, .group = "Verdict",
      .help = "Exit with 1 only where B (or NEW) is slower by more than this."},
@@ -287,9 +291,10 @@ int main(int count, char **words) {
         .environment_prefix = "SHARDLOAD",
         .commands = commands,
         .rows = rows,
-        .epilogue = "Exit codes: 0 all is well; 1 compare: the second side is slower; 2 wrong options; "
-                    "3 a suite, answers\nfile or report that cannot be read; 4 the server cannot be "
-                    "reached or refuses; 5 an answer is wrong;\n130 interrupted.",
+        .epilogue = "Exit codes: 0 success; 1 compare: the new side is slower; 2 wrong options, or the "
+                    "command of\n--during failed; 3 a suite, an answers file or a report cannot be read; "
+                    "4 the server cannot be\nreached, or a query failed; 5 an answer is wrong; 130 "
+                    "interrupted.",
     };
     return sl_options_main(&program, count, words);
 }

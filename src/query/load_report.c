@@ -317,7 +317,7 @@ static void show_step_notes(const sl_load_step *step) {
 
 void sl_load_show_notes(const sl_load_step *steps, size_t count) {
     if (count > 0)
-        sl_print("\nLatency is %s.\nPercentiles are at most %.1f %% above the exact ones; \"-\": fewer "
+        sl_print("\nLatency is " SL_LINES ".\nPercentiles are at most %.1f %% above the exact ones; \"-\": fewer "
                  "than 10 operations lie above.\n",
                  steps[0].plan->rate > 0
                      ? "from the time that an operation was due to its last document"
