@@ -241,6 +241,7 @@ bool sl_query_is_load(const sl_options *options) {
 
 bool sl_query_session_open(sl_query_session *s, sl_error *error) {
     s->queries = bson_new();
+    s->started = sl_wall_clock_ms();
     return open_suites(s, error) && check_selection(s, error) && check_namespaces(s, error) &&
            open_answers(s, error) && sl_connection_string(s->options, &s->uri, error);
 }
@@ -293,7 +294,7 @@ static bool make_report(const sl_query_session *s, bool complete, bson_t *report
               BSON_APPEND_INT32(report, "schema", 2) &&
               BSON_APPEND_UTF8(report, "version", SHARDLOAD_VERSION) &&
               BSON_APPEND_DATE_TIME(report, "date", sl_wall_clock_ms()) &&
-              BSON_APPEND_DATE_TIME(report, "startedAt", sl_wall_clock_ms()) &&
+              BSON_APPEND_DATE_TIME(report, "startedAt", s->started) &&
               BSON_APPEND_BOOL(report, "complete", complete) &&
               BSON_APPEND_DOCUMENT_BEGIN(report, "server", &part) &&
               BSON_APPEND_UTF8(&part, "uri", sl_connection_display_uri(s->connection)) &&

@@ -18,6 +18,7 @@ typedef struct sl_query_session {
     char *uri;            /* a secret: sl_secret_free */
     sl_connection *connection;
     bson_t *queries;      /* of the report */
+    int64_t started;      /* sl_wall_clock_ms */
     bool wrong;           /* an answer was */
     bool failed;          /* a query or an operation did */
 } sl_query_session;

@@ -202,6 +202,7 @@ queries:
         self.assertIn("mix ", outcome.out)
         written = json.loads((self.scratch / "r.json").read_text("utf-8"))
         self.assertIs(written["complete"], False)
+        self.assertLess(written["startedAt"]["$date"], written["date"]["$date"])
         self.assertGreater(written["queries"][0]["succeeded"], 0)
 
 
