@@ -128,6 +128,10 @@ bool sl_drawer_init(sl_drawer *drawer, const sl_query *query, uint64_t seed, uin
                     uint64_t clients, int64_t limit) {
     *drawer = (sl_drawer){.query = query, .client = client, .clients = clients, .limit = limit};
     uint64_t state = seed ^ client * UINT64_C(0xD1342543DE82EF95);
+    /* Queries of a mix draw independently: otherwise the n-th write would change the document of the
+     * n-th read. */
+    for (const char *at = query->name; at && *at; at++)
+        state = (state ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
     for (size_t i = 0; i < 4; i++)
         drawer->random[i] = spread(&state);
     bool ok = true;

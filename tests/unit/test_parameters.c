@@ -148,7 +148,7 @@ static void values_go_where_they_are_named(void **state) {
 static void the_seed_decides(void **state) {
     (void)state;
     sl_suite *suite = open_suite(SUITE("{range: [0, 1000000000000]}"));
-    sl_drawer a, b, c, d;
+    sl_drawer a, b, c, d, e;
     assert_true(sl_drawer_init(&a, &suite->queries[0], 5, 0, 2, 0));
     assert_true(sl_drawer_init(&b, &suite->queries[0], 5, 0, 2, 0));
     assert_true(sl_drawer_init(&c, &suite->queries[0], 5, 1, 2, 0));
@@ -157,6 +157,10 @@ static void the_seed_decides(void **state) {
     assert_int_equal(value, next(&b));
     assert_int_not_equal(value, next(&c));
     assert_int_not_equal(value, next(&d));
+    /* Two queries of a mix draw independently of each other. */
+    suite->queries[0].name[0] = 'r';
+    assert_true(sl_drawer_init(&e, &suite->queries[0], 5, 0, 2, 0));
+    assert_int_not_equal(value, next(&e));
     sl_suite_destroy(suite);
 }
 
