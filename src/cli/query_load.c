@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measuring under load: clients at the same time, in closed or open loop, before, during and after a
  * command (--during). */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,9 +75,12 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
     if (!one)
         return false;
     const char *preference = plan->place.read_preference;
+    char limit[40] = "";
+    if (plan->place.limit > 0)
+        snprintf(limit, sizeof limit, ", limit %" PRId64, plan->place.limit);
     one->plan = *plan;
     one->phase = phase;
-    snprintf(one->name, sizeof one->name, "%.180s%s%.40s", name, preference ? ", " : "",
+    snprintf(one->name, sizeof one->name, "%.150s%s%s%.40s", name, limit, preference ? ", " : "",
              preference ? preference : "");
     one->plan.progress = m->progress ? show_progress : NULL;
     one->plan.context = one;
@@ -98,7 +102,7 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
            sl_query_write_report(m->session, false, error);
 }
 
-/* ---- what is measured: numbers of clients, queries or the mix, read preferences ---- */
+/* ---- what is measured: limits, numbers of clients, queries or the mix, read preferences ---- */
 
 static bool each_preference(measuring *m, sl_load_plan *plan, const char *name, const char *phase,
                             sl_error *error) {
@@ -142,7 +146,6 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
     sl_load_plan plan = {
         .place = {.database = sl_query_database(m->session, m->suite),
                   .collection = sl_query_collection(m->session, m->suite),
-                  .limit = limited ? (int64_t)limits[0] : m->suite->limit,
                   .seed = sl_option_number(options, "seed")},
         .seconds = sl_option_number(options, "operations") ? 0
                                                            : sl_option_seconds(options, "duration"),
@@ -153,9 +156,12 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
         .stop = &sl_query_stop,
     };
     bool ok = true;
-    for (size_t i = 0; ok && i < (steps ? steps : 1) && !atomic_load(&sl_query_stop); i++) {
-        plan.clients = (unsigned)clients[i];
-        ok = each_query(m, &plan, phase, error);
+    for (size_t k = 0; ok && k < (limited ? limited : 1); k++) {
+        plan.place.limit = limited ? (int64_t)limits[k] : m->suite->limit;
+        for (size_t i = 0; ok && i < (steps ? steps : 1) && !atomic_load(&sl_query_stop); i++) {
+            plan.clients = (unsigned)clients[i];
+            ok = each_query(m, &plan, phase, error);
+        }
     }
     return ok;
 }

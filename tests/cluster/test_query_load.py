@@ -165,6 +165,17 @@ queries:
         self.assertIn("no document of", entry["error"])
         self.assertIn("has a field nowhere", entry["error"])
 
+    def test_each_limit_is_measured_under_load(self):
+        suite = """
+name: own
+queries:
+  - {name: first, operation: find, limit: '{"$parameter": "limit"}'}
+"""
+        entries = self.measure("--limit", "1,5", "--clients", "1,2", "--operations", 20,
+                               "--warm-up-time", "0s", suite=suite)
+        self.assertEqual([(entry["limit"], entry["clients"], entry["documentsReturned"])
+                          for entry in entries], [(1, 1, 20), (1, 2, 20), (5, 1, 100), (5, 2, 100)])
+
     def test_a_question_without_a_file(self):
         outcome = self.query("run", *self.target("t"), "--pipeline",
                              "[{\"$match\": {\"n\": 0}}, {\"$count\": \"it's\"}]")
