@@ -11,6 +11,7 @@
     rows_server.py  rows with one, against the yardstick
     rows_peers.py   rows against other loaders
     rows_limits.py  rows about what the server itself can take
+    rows_query.py      the query runner against plain sockets
     rows_published.py  rows after experiments that others have published
     rows_trial.py   rows about the experiments that the loader makes itself
     report.py       tables and JSON

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the query runner: what it adds to a read, against plain sockets and the Python driver."""
+import json
+import re
+import sys
+
+from .figures import at_least, at_most
+from .process import run
+from .servers import COLLECTION, DATABASE
+
+SECONDS = 4
+CLIENTS = (1, 8, 64)
+DOCUMENTS = 100_000
+
+SUITE = """
+name: bench
+queries:
+  - name: read
+    operation: findOne
+    filter: '{"_id": {"$parameter": "id"}}'
+    parameters: {id: {range: [0, %d]}}
+"""
+
+
+def point_reads(bench, result):
+    """findOne by _id in a closed loop. The plain-socket program sends the same messages."""
+    deployment = bench.servers.start("mongod")
+    deployment.collection.insert_many({"_id": i, "n": i} for i in range(DOCUMENTS))
+    suite = bench.folder / "reads.yaml"
+    suite.write_text(SUITE % (DOCUMENTS - 1), "utf-8")
+    rates = {n: result.compare(f"{n} clients, shardquery, reads/s", f"{n} clients, plain sockets",
+                               f"{n} clients, shardquery against plain sockets", at_least(0.9))
+             for n in CLIENTS}
+    added = {n: result.line(f"{n} clients, microseconds that the median is longer", at_most(10))
+             for n in CLIENTS[:1]}
+    driver = result.line("1 client, shardquery against the Python driver")
+    read_by_shardquery(bench, deployment, suite, 8)  # fills the cache
+    for _ in bench.rounds():
+        for clients in CLIENTS:
+            plain = read_by_sockets(bench, deployment, clients)
+            ours = read_by_shardquery(bench, deployment, suite, clients)
+            rates[clients].add(ours["operationsPerSecond"], plain["operations"] / plain["seconds"])
+            if clients in added:
+                added[clients].add(ours["latencyMs"]["p50"] * 1e3 - plain["p50Us"])
+            if clients == 1:
+                driver.add(ours["operationsPerSecond"] / read_by_driver(deployment))
+    result.note(f"{DOCUMENTS:,} small documents in the cache, {SECONDS} s each, in turn; client and "
+                "server share the machine")
+
+
+def read_by_sockets(bench, deployment, clients):
+    host, port = re.match(r"mongodb://([^:/]+):(\d+)", deployment.plain_uri).groups()
+    done = run([bench.bin / "shardload-yardstick-reads", host, port, DATABASE, COLLECTION, 0,
+                DOCUMENTS, clients, SECONDS])
+    return json.loads(done.output)
+
+
+def read_by_shardquery(bench, deployment, suite, clients):
+    file = bench.folder / "reads.json"
+    run([bench.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE,
+         "--collection", COLLECTION, "--clients", clients, "--duration", f"{SECONDS}s", "--quiet",
+         "--report", file, suite])
+    return json.loads(file.read_text("utf-8"))["queries"][0]
+
+
+def read_by_driver(deployment):
+    """Reads a second of one thread in Python."""
+    done = run([sys.executable, "-c", DRIVER, deployment.plain_uri, DATABASE, COLLECTION, DOCUMENTS,
+                SECONDS])
+    return float(done.output)
+
+
+DRIVER = """
+import random, sys, time
+import pymongo
+uri, database, collection, count, seconds = sys.argv[1:]
+documents = pymongo.MongoClient(uri)[database][collection]
+documents.find_one({"_id": 0})
+begun, reads = time.perf_counter(), 0
+while time.perf_counter() - begun < float(seconds):
+    assert documents.find_one({"_id": random.randrange(int(count))})
+    reads += 1
+print(reads / (time.perf_counter() - begun))
+"""
+
+ROWS = [
+    ("point-reads", "shardquery's findOne in a closed loop against plain sockets", point_reads),
+]
