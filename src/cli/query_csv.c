@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/print.h>
 #include <shardload/private_file.h>
 
 /* The columns, by their place in an entry of the report. */
@@ -37,9 +38,9 @@ static void put_value(FILE *out, const bson_iter_t *value) {
     if (BSON_ITER_HOLDS_UTF8(value))
         put_text(out, bson_iter_utf8(value, NULL));
     else if (BSON_ITER_HOLDS_DOUBLE(value))
-        fprintf(out, "%.9g", bson_iter_double(value));
+        sl_print_to(out, "%.9g", bson_iter_double(value));
     else
-        fprintf(out, "%" PRId64, bson_iter_as_int64(value));
+        sl_print_to(out, "%" PRId64, bson_iter_as_int64(value));
 }
 
 bool sl_query_csv_write(const bson_t *queries, const char *path, sl_error *error) {
@@ -50,7 +51,7 @@ bool sl_query_csv_write(const bson_t *queries, const char *path, sl_error *error
     if (!out || !bson_iter_init(&entry, queries))
         return sl_error_memory(error, "writing figures");
     for (size_t i = 0; i < COLUMNS; i++)
-        fprintf(out, "%s%s", i ? "," : "", columns[i]);
+        sl_print_to(out, "%s%s", i ? "," : "", columns[i]);
     fputs("\r\n", out);
     while (bson_iter_next(&entry)) {
         for (size_t i = 0; i < COLUMNS; i++) {

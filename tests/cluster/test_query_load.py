@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sys
@@ -260,6 +261,32 @@ class OnOneServer(AnyServer, QueryCase):
         self.query("compare", "old", "new", "--threshold", "95%")
         single = self.query("compare", "old/0.json", "new/0.json")
         self.assertIn("too few runs to tell", single.out)
+
+    def test_every_field_of_the_reports_is_documented(self):
+        """Except inside of queries, options and answers, whose fields are the user's."""
+        foreign = {"body", "pipeline", "options", "results"}
+        page = (support.TREE / "docs/query-report.md").read_text("utf-8")
+
+        def names(value):
+            if isinstance(value, list):
+                return set().union(*map(names, value)) if value else set()
+            if not isinstance(value, dict):
+                return set()
+            return set(value).union(*(names(inner) for key, inner in value.items()
+                                      if key not in foreign))
+        suite = SUITE + "    expect: '[]'\n"
+        suite = suite.replace("mix: {read: 3, write: 1}\n    expect", "    expect")
+        self.measure("--explain", suite=suite, code=support.EXIT_VERIFICATION)
+        found = names(json.loads((self.scratch / "report.json").read_text("utf-8")))
+        self.measure("--rate", 100, "--duration", "1s", "--warm-up-time", "0s", "--during", "sleep 2",
+                     "--read-preference", "nearest")
+        found |= names(json.loads((self.scratch / "report.json").read_text("utf-8")))
+        self.query("compare", "--report", "c.json", "report.json", "report.json")
+        found |= names(json.loads((self.scratch / "c.json").read_text("utf-8")))
+        self.assertGreater(len(found), 70)
+        shown = {name for name in found if not name.startswith("$")}
+        self.assertEqual({name for name in shown
+                          if not re.search(rf"[`.]{name}[`.]", page)}, set())
 
     def test_each_read_preference_is_compared_and_unknown_counts_are_not(self):
         self.file("old.json", json.dumps({"queries": [
