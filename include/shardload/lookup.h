@@ -30,7 +30,8 @@ typedef struct sl_walk {
 } sl_walk;
 sl_walk sl_walk_start(const bson_t *document, const char *path);
 bool sl_walk_next(sl_walk *walk); /* what is no document is passed over */
-uint32_t sl_walk_count(const bson_t *document, const char *path);
+uint32_t sl_walk_count(const bson_t *document, const char *path); /* documents of the array */
+uint32_t sl_look_count(const bson_t *document, const char *path); /* elements of any type */
 
 /* Did the drill of a record of `reload` come to its end, queries and all? By its "ended", and where
  * there is none by its exit code. */

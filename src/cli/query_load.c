@@ -216,8 +216,8 @@ static bool measure_around(measuring *m, const char *command, sl_error *error) {
     int64_t start = sl_clock_ns();
     bool ok = each_number(m, "during", error);
     if (ok && ended(child))
-        sl_print_to(stderr, "shardquery: the command of --during ended before the %zu measurements "
-                "beside it did (%.0f s): let it do more, or measure for less time (--duration)\n",
+        sl_print_to(stderr, "shardquery: the command of --during ended before the measurements during it "
+                "(number: %zu, time: %.0f s): let it do more, or shorten --duration\n",
                 m->count - first, sl_seconds_since(start));
     if (!await_command(child, ok ? error : &(sl_error){0}) && ok)
         return false;

@@ -86,6 +86,14 @@ uint32_t sl_walk_count(const bson_t *document, const char *path) {
     return count;
 }
 
+uint32_t sl_look_count(const bson_t *document, const char *path) {
+    uint32_t count = 0;
+    sl_walk walk = sl_walk_start(document, path);
+    while (walk.more && bson_iter_next(&walk.at))
+        count++;
+    return count;
+}
+
 /* ---- what records of some kinds have ---- */
 
 bool sl_look_drill_ended(const bson_t *record) {

@@ -74,7 +74,7 @@ static void add_repeated(sl_page *page, const bson_t *record) {
         sl_page_cell(page, table, label_of(page, entry));
         sl_page_cell(page, table, sl_section_value(page, entry, "examined", SL_UNIT_COUNT));
         sl_page_cell(page, table,
-                     sl_section_number(page, sl_walk_count(entry, "timingsMs"), SL_UNIT_COUNT));
+                     sl_section_number(page, sl_look_count(entry, "timingsMs"), SL_UNIT_COUNT));
         sl_page_cell(page, table, milliseconds(page, entry, "minMs"));
         sl_page_cell(page, table, milliseconds(page, entry, "medianMs"));
         sl_page_cell(page, table, milliseconds(page, entry, "meanMs"));

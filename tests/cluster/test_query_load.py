@@ -193,6 +193,9 @@ queries:
         shown = self.run_program("shardload", "report", "report.json")
         self.assertEqual(shown.code, 0, shown.text)
         self.assertIn("Latency by percentile", shown.out)
+        self.measure("--query", "read", "--repeat", 7)
+        shown = self.run_program("shardload", "report", "report.json")
+        self.assertRegex(shown.out, r"\n  read +\S+ +7 ")
 
     def test_before_during_and_after_a_command(self):
         entries = self.measure("--query", "read", "--clients", "1,2", "--duration", "1s",
