@@ -165,10 +165,9 @@ bson_t *sl_explain_summary(const bson_t *reply) {
               BSON_APPEND_ARRAY_BEGIN(summary, "plans", &plans);
     bson_iter_t server;
     if (bson_iter_init_find(&found, reply, "shards") && bson_iter_recurse(&found, &server)) {
-        for (uint32_t i = 0; ok && bson_iter_next(&server); i++) {
-            any = true;
+        any = true;
+        for (uint32_t i = 0; ok && bson_iter_next(&server); i++)
             ok = append_plan(&plans, i, bson_iter_key(&server), &server, &server);
-        }
     }
     ok = ok && (any || append_find_plans(&plans, reply, &any));
     if (ok && !any)

@@ -71,7 +71,7 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
             BSON_APPEND_INT64(entry, "documents", (int64_t)outcome->documents)) &&
            BSON_APPEND_UTF8(entry, "operation", sl_operation_name(query->operation)) &&
            (!query->pipeline || BSON_APPEND_ARRAY(entry, "pipeline", query->pipeline)) &&
-           BSON_APPEND_DOCUMENT(entry, "body", query->body) &&
+           (!query->body || BSON_APPEND_DOCUMENT(entry, "body", query->body)) &&
            (options->limit == 0 || BSON_APPEND_INT64(entry, "limit", options->limit)) &&
            BSON_APPEND_DOCUMENT(entry, "options", query->options) &&
            (!preference || BSON_APPEND_UTF8(entry, "readPreference", preference)) &&

@@ -74,7 +74,7 @@ class House(unittest.TestCase):
         """print.h makes inserted text harmless; these files print none, or have their own escaping."""
         own = {"print.c", "log.c", "json.c", "explain.c", "secrets.c", "options_help.c",
                "options_pages.c", "html.c", "picture.c", "picture_bars.c", "picture_curves.c",
-               "picture_grid.c"}
+               "picture_grid.c", "query_csv.c"}
         raw = re.compile(r"(?<![\w.>])(?:v?f?printf|v?dprintf|puts|putchar|perror)\(")
         wrong = [f"{p.relative_to(TOP)}: {line.strip()}" for p in (TOP / "src").rglob("*.c")
                  if p.name not in own for line in p.read_text().splitlines() if raw.search(line)]

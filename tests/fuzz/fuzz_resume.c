@@ -244,7 +244,7 @@ static void check_carried(loading *l) {
     require(sources == carried->inserted + carried->already_there, "sources add up");
     sl_source_block block = {.source = 0, .sequence = 1, .offset = SL_BLOCK_BYTES};
     sl_error error = {0};
-    if (carried->blocks > 0 && !sl_resume_same_text(&l->load, &block, &error))
+    if (carried->blocks > 0 && !sl_resume_block_fits(&l->load, &block, &error))
         check_error(&error);
 }
 
