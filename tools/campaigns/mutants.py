@@ -107,8 +107,9 @@ class Garden:
     """A copy of the tree with a build folder and servers of its own. Files keep their times unless
     they change, so that a build compiles little."""
 
-    PROGRAMS = ["shardload", "shardquery", "shardload-datagen", "shardload-router",
-                "shardload-clusterctl", "router_client", "clock_back", "record_writes"]
+    PROGRAMS = ["shardload", "shardquery", "decoded"]    # that mistakes are planted in
+    OTHERS = ["shardload-datagen", "shardload-router", "shardload-clusterctl", "router_client",
+              "clock_back", "record_writes"]
 
     def __init__(self, folder, tests):
         self.folder, self.tree, self.build = folder, folder / "tree", folder / "build"
@@ -128,7 +129,7 @@ class Garden:
             if shutil.which("ccache"):
                 words.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
             self.run(*words)
-        problem = self.compile(self.PROGRAMS + self.units)
+        problem = self.compile(self.PROGRAMS + self.OTHERS + self.units)
         if problem:
             raise Failure(f"the tree itself does not build: {problem}")
         if self.servers:
@@ -172,6 +173,11 @@ class Garden:
         errors = [line for line in done.stdout.splitlines() if "error" in line]
         return errors[0] if errors else done.stdout[-500:]
 
+    def targets_of(self, test):
+        if test.startswith("unit/"):
+            return [test.removeprefix("unit/")]
+        return self.PROGRAMS
+
     def try_test(self, test):
         environment = self.servers.environment if self.servers else {}
         return run_test(test, self.tree, self.build, environment, LIMIT)
@@ -179,6 +185,9 @@ class Garden:
     def passes_without(self, test):
         """A test that fails anyway would notice everything."""
         if test not in self.passing:
+            problem = self.compile(self.targets_of(test))    # an earlier mistake may be built in
+            if problem:
+                raise Failure(f"the tree itself does not build: {problem}")
             ran = self.try_test(test)
             self.passing[test] = ran.state == "passed"
             if not self.passing[test]:
@@ -187,26 +196,25 @@ class Garden:
         return self.passing[test]
 
     def plant(self, mistake):
-        """(state, the test that noticed or the problem)"""
+        """(state, the test that noticed or the problem). One test after the other, so that those
+        behind the one that notices need not be run without the mistake either."""
         path = self.tree / mistake.file
         before = path.read_text("utf-8")
-        asked = [test for test in mistake.tests if self.passes_without(test)]
-        if not asked:
-            return "untested", "none of its tests passes without it"
-        units = [test.removeprefix("unit/") for test in asked if test.startswith("unit/")]
-        targets = units if len(units) == len(asked) else ["shardload", "shardquery", *units]
-        try:
-            path.write_text(before.replace(mistake.old, mistake.new), "utf-8")
-            problem = self.compile(targets)
-            if problem:
-                return "unbuildable", problem
-            for test in asked:
+        state = "untested", "none of its tests passes without it"
+        for test in mistake.tests:
+            if not self.passes_without(test):
+                continue
+            try:
+                path.write_text(before.replace(mistake.old, mistake.new), "utf-8")
+                problem = self.compile(self.targets_of(test))
+                if problem:
+                    return "unbuildable", problem
                 if self.try_test(test).state in ("failed", "hung"):
                     return "noticed", test
-            return "MISSED", ""
-        finally:
-            path.write_text(before, "utf-8")
-            self.compile(targets)
+            finally:
+                path.write_text(before, "utf-8")
+            state = "MISSED", ""
+        return state
 
 
 def default_folder():
