@@ -446,6 +446,42 @@ static void test_racing_loaders_agree_on_numbers(void **state) {
     assert_distinct(seen);
 }
 
+/* Several loaders see that two numbers are left, and each draws one: six of them are refused. Not in
+ * every round do they draw at the same time. */
+static void test_racing_loaders_do_not_pass_the_last_number(void **state) {
+    fixture *f = *state;
+    enum { ROUNDS = 20, RACERS = 8, LEFT = 2 };
+    prepare(f, true);
+    for (int round = 0; round < ROUNDS; round++) {
+        racer racers[RACERS];
+        pthread_t threads[RACERS];
+        pthread_barrier_t line;
+        unsigned started = 0;
+        run(f, f->database,
+            BCON_NEW("delete", "things.sources", "deletes", "[", "{", "q", "{", "}", "limit",
+                     BCON_INT32(0), "}", "]"));
+        run(f, f->database,
+            BCON_NEW("insert", "things.sources", "documents", "[", "{", "_id", "counter", "last",
+                     BCON_INT32((int32_t)SL_SOURCE_NUMBER_MAX - LEFT), "}", "]"));
+        assert_int_equal(pthread_barrier_init(&line, NULL, RACERS), 0);
+        for (unsigned i = 0; i < RACERS; i++) {
+            racers[i] = (racer){.f = f, .sources = make_many(i, 1), .count = 1, .line = &line};
+            assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+        }
+        for (unsigned i = 0; i < RACERS; i++) {
+            pthread_join(threads[i], NULL);
+            started += racers[i].ok;
+            if (racers[i].ok)
+                assert_true(racers[i].sources->entries[0].number <= SL_SOURCE_NUMBER_MAX);
+            else
+                assert_non_null(strstr(racers[i].error.message, "another collection"));
+            free(racers[i].sources);
+        }
+        assert_int_equal(started, LEFT);
+        pthread_barrier_destroy(&line);
+    }
+}
+
 int main(void) {
     struct CMUnitTest tests[] = {
         ON_EACH(test_shards_have_names),
@@ -462,6 +498,7 @@ int main(void) {
         ON_EACH(test_numbers_run_out_with_words),
         ON_EACH(test_many_sources_of_which_half_are_known),
         ON_EACH(test_racing_loaders_agree_on_numbers),
+        ON_EACH(test_racing_loaders_do_not_pass_the_last_number),
         ON(REPLICA, test_election_is_waited_out),
         ON(STANDALONE, test_who_wants_to_stop_does_not_wait),
     };
