@@ -23,6 +23,7 @@ NOT_SOURCE_1 = {
     "negative long": lambda: bson.Int64(-SOURCE_1),
     "double below": lambda: 0.5,
     "Decimal128 below": lambda: bson.Decimal128("1e3"),
+    "long right behind": lambda: bson.Int64(2 * SOURCE_1),
     "long above": lambda: bson.Int64(SOURCE_1 * 99),
     "Decimal128 above": lambda: bson.Decimal128("1e30"),
 }
@@ -124,7 +125,7 @@ class Strays:
         outcome = self.begin("--shard-key", "none").wait()
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         found = self.verification()["outside"]
-        self.assertEqual(found["before"], {"numbers": 7, "otherTypes": 5, "sources": 1})
+        self.assertEqual(found["before"], {"numbers": 8, "otherTypes": 5, "sources": 1})
         self.assertEqual(found["after"], found["before"])
 
     def test_what_was_there_before_is_removed(self):
@@ -136,7 +137,7 @@ class Strays:
                 outcome = self.struck(lambda: self.database.t.delete_one({"_id": ids[name]}),
                                       "--shard-key", "none")
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("holds 11 documents of no source that its registry knows, and held 12",
+                self.assertIn("holds 12 documents of no source that its registry knows, and held 13",
                               outcome.err)
 
     def test_one_comes_and_one_of_another_type_goes(self):
