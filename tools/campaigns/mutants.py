@@ -68,6 +68,12 @@ def read_lists():
     return mistakes
 
 
+def cost(mistake):
+    """Of the first test, roughly: without servers, with them, with faults."""
+    first = mistake.tests[0]
+    return first.startswith("faults/"), bool(NEEDS_SERVERS.match(first)), first.startswith("cli/")
+
+
 # ---- results ----
 
 class Results:
