@@ -6,6 +6,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import proxy  # noqa: E402
 import support  # noqa: E402
 from fault_case import ROUNDS  # noqa: E402
 from ownership_case import (FAILPOINTS, REPLACED, OwnershipCase, Watching,  # noqa: E402
@@ -192,6 +193,29 @@ class Direct(Stories, OwnershipCase):
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn("one of the shards has lost it, or has another collection of this name",
                       outcome.err)
+
+    def test_a_shard_with_another_collection_behind_the_last_batch(self):
+        """With --no-verify no documents are counted: the shard must be asked."""
+        large = self.file("large.txt", self.source.read_bytes() * 15)   # for both shards
+        server, uri = self.between(proxy.Proxy)
+        self.load("--route", "direct", self.other, code=support.EXIT_REJECTS)
+        complete = 15 * len(self.expected[0].documents) + len(self.other_expected[0].documents)
+        home = self.client.config.databases.find_one({"_id": self.database_name})["primary"]
+        shard = self.enterContext(self.servers.member({"s0": "s1-0", "s1": "s0-0"}[home]))
+        replaced = []
+
+        def replace(message):
+            if proxy.command_of(message)[0] == "listCollections" and not replaced and \
+                    self.database.t.estimated_document_count() >= complete:
+                shard[self.database_name].t.drop()
+                shard[self.database_name].create_collection("t")
+                replaced.append(True)
+            return message
+        server.change_request = replace
+        outcome = self.first("--no-verify", uri=uri, source=large, size=2000).wait()
+        self.assertEqual(replaced, [True])
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.assertIn("it was dropped there, or created", outcome.err)
 
 
 if __name__ == "__main__":
