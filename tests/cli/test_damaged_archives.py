@@ -290,6 +290,18 @@ class Known(Case):
                 for way in ("file", "pipe"):
                     self.assert_text(data + bytes(zeros), TEXT, way)
 
+    def test_checksums_of_data_that_are_stored_as_they_are(self):
+        """A changed byte of data that do not pack shows in the checksum alone."""
+        text = random.Random(1).randbytes(3000)
+        for name, pack in (("gzip", gzip.compress), ("xz", lzma.compress), ("zstd", zstd),
+                           ("lz4", lz4)):
+            with self.subTest(name):
+                packed = pack(text)
+                self.assert_text(packed, text)
+                changed = bytearray(packed)
+                changed[packed.index(text[1000:1020])] ^= 1
+                self.assert_refused(bytes(changed), f"the {name} data is damaged")
+
     def test_padding_of_xz_comes_in_fours(self):
         one, two = lzma.compress(PARTS[0]), lzma.compress(PARTS[1])
         self.assert_text(one + bytes(8) + two + bytes(4), PARTS[0] + PARTS[1])
