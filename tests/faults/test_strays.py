@@ -164,6 +164,24 @@ class Strays:
                 found = self.verification()["outside"]
                 self.assertEqual((found["before"]["sources"], found["after"]["sources"]), (1, 2))
 
+    def test_another_loader_that_begins_while_documents_are_counted(self):
+        """Its source is not yet among those that the gaps were made of."""
+        other = self.file("other.txt", self.source.read_bytes()[:40000])
+        begun = []
+
+        def begin_other(message):
+            name, value = proxy.command_of(message)
+            if name == "aggregate" and not begun and b"\x01$gte\0" in message and \
+                    self.database.t.estimated_document_count() >= len(self.expected[0].documents):
+                begun.append(proxy.collection_of(value))
+                self.load("--shard-key", "none", other, code=None)
+            return message
+        self.proxy.change_request = begin_other
+        outcome = self.begin("--shard-key", "none").wait()
+        self.assertEqual(begun, ["t"])
+        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.assertEqual(self.verification()["outside"]["after"]["sources"], 2)
+
     def test_a_stray_between_two_runs(self):
         def stop():
             running.signal(signal.SIGKILL)
