@@ -141,7 +141,7 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
                  ": the collection of this name is another one now, with UUID %s",
                  printed(now.uuid, is));
     sl_error_set(error, SL_EXIT_CLUSTER,
-                 "%s.%s (UUID %s) was dropped, replaced or renamed while it was loaded%s. Another "
+                 "%s.%s (UUID %s) was dropped, replaced, renamed or resharded while it was loaded%s. Another "
                  "program did that, such as another load with --drop. %s. %s",
                  target->database, target->collection, printed(target->uuid, was), what,
                  target->by_uuid

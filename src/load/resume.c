@@ -251,7 +251,7 @@ static bool same_target(const sl_load *load, const char *uuid, sl_error *error) 
     return strcmp(uuid, sl_past_text(load->past->target, "target")) == 0 ||
            sl_past_differs(
                load, SL_EXIT_CLUSTER,
-               uuid[0] ? "the collection has been dropped and made anew since; load without "
+               uuid[0] ? "the collection has been dropped and made anew since, or resharded; load without "
                          "--resume, into another --work-dir"
                        : "the collection is not there any more; load without --resume, into "
                          "another --work-dir",

@@ -63,6 +63,8 @@ static bool begin_segment(sl_worker *worker) {
 static bool on_full(sl_sink *sink, size_t need) {
     sl_worker *worker = sink->context;
     sl_batch *batch = worker->target;
+    if (worker->error.code) /* a reject could not be kept: a delivery must not hide that */
+        return false;
     sink_to_batch(worker);
     bool ok = sl_deliver(worker, batch) &&
               (sl_batch_make_room(batch, need) ||

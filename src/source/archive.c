@@ -30,6 +30,7 @@ struct sl_archive {
     uint64_t files;      /* regular files seen */
     uint64_t unmatched;  /* of those, passed over because of the pattern */
     uint64_t number;     /* of the present member, from 1 */
+    const char *advice;  /* why the present member has no contents, or NULL */
     sl_positions begun;  /* where entries begin, of a zip that is no file */
     locale_t names;      /* in which libarchive can give names that are UTF-8; or none */
     sl_bridge bridge;
@@ -268,6 +269,25 @@ static bool end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
                         archive->include ? ", or do not match --include" : "");
 }
 
+static bool is_included(const sl_archive *archive, const char *path) {
+    return !archive->include || (path && fnmatch(archive->include, sl_base_name(path), 0) == 0);
+}
+
+/* Another name of an entry (a hard link) has no contents of its own. Where --include picks it and not
+ * the entry that has them, they would be lost without a word. */
+static const char *linked_away(const sl_archive *archive, struct archive_entry *entry,
+                               const char *path) {
+    const char *contents = archive_entry_hardlink(entry);
+    return contents && is_included(archive, path) && !is_included(archive, contents)
+               ? "another name of an entry that --include does not pick; its contents are stored "
+                 "under that name"
+               : NULL;
+}
+
+const char *sl_archive_advice(const sl_archive *archive) {
+    return archive->advice;
+}
+
 bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *times,
                      sl_error *error) {
     *member = NULL;
@@ -280,14 +300,15 @@ bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *ti
             return end(archive, times, error);
         archive->number++;
         name_member(archive, path);
-        if (!is_file(entry))
+        archive->advice = linked_away(archive, entry, path);
+        if (!is_file(entry) && !archive->advice)
             continue;
         archive->files++;
         if (path && is_hidden(path)) {
             sl_log_debug("%s: hidden; passed over", archive->place);
             continue;
         }
-        if (archive->include && (!path || fnmatch(archive->include, sl_base_name(path), 0) != 0)) {
+        if (!is_included(archive, path)) {
             archive->unmatched++;
             continue;
         }

@@ -34,5 +34,7 @@ void sl_archive_use_member(sl_archive *archive);
 
 /* The name of the present member, safe to print. */
 const char *sl_archive_member_name(const sl_archive *archive);
+/* Why the present member, though wanted, has no contents to be read; NULL when it has. */
+const char *sl_archive_advice(const sl_archive *archive);
 
 #endif

@@ -142,7 +142,9 @@ bool sl_stream_next_member(sl_stream *stream, bool *more, sl_reader_times *times
             return false;
         const unsigned char *head = sl_input_at(text);
         size_t length = sl_input_left(text);
-        const char *advice = advice_on(head, length);
+        const char *advice = sl_archive_advice(stream->archive);
+        if (!advice)
+            advice = advice_on(head, length);
         if (!advice && sl_archive_kind_of(head, length))
             advice = "an archive within the archive; unpack it first";
         if (advice && stream->report_to && stream->report_to->report)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and entries of archives that a load does not take are listed, and end it with exit code 3
 unless --skip-other is given."""
+import io
 import pathlib
 import subprocess
 import sys
+import tarfile
 import unittest
 import zipfile
 
@@ -80,6 +82,24 @@ class Archives(Case):
     def test_include_names_what_is_wanted(self):
         for path in self.archives():
             self.load("--include", "[rm]*e*s*.csv", path, code=support.EXIT_OK)
+
+    def test_another_name_of_an_entry_that_is_not_picked(self):
+        """The contents of a hard link are stored under its first name: without it they are lost."""
+        path = self.scratch / "links.tar"
+        with tarfile.open(path, "w") as archive:
+            for name, link in (("one.csv", None), ("two.dat", "one.csv"), ("p/x.dat", None)):
+                entry = tarfile.TarInfo(name)
+                if link:
+                    entry.type, entry.linkname = tarfile.LNKTYPE, link
+                    archive.addfile(entry)
+                else:
+                    entry.size = len(RESULTS)
+                    archive.addfile(entry, io.BytesIO(RESULTS))
+        outcome, work = self.load("--include", "*.dat", path, code=support.EXIT_SOURCE)
+        self.assertIn("two.dat: not loaded: this is another name of an entry", outcome.err)
+        self.assert_accounting(work, inserted=3)
+        self.load("--include", "*.csv", path, code=support.EXIT_OK)
+        self.load(path, code=support.EXIT_OK)
 
     def test_links_in_a_zip_are_no_entries(self):
         path = self.scratch / "links.zip"
