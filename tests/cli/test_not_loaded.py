@@ -219,15 +219,15 @@ class WorkDirectories(Case):
         folder = self.scratch / "folder"
         folder.mkdir()
         (folder / "a.csv").write_bytes(RESULTS + b"a line|of two fields\n")
-        first = ["load", "--sink", "null", "--progress", "none", "--work-dir", folder / "work", folder]
+        first = ["load", "--sink", "null", "--progress", "none", "--work-dir", folder / "run", folder]
         self.shardload(*first, code=support.EXIT_REJECTS)
-        own = {path.name for path in (folder / "work").iterdir()}
+        own = {path.name for path in (folder / "run").iterdir()}
         self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log"})
-        (folder / "work" / "b.csv").write_bytes(RESULTS)  # what is not its own is data
+        (folder / "run" / "b.csv").write_bytes(RESULTS)  # what is not its own is data
         outcome, work = self.load(folder, code=support.EXIT_REJECTS)
-        self.assertIn(f"{folder}/work: the work directory of a load; ", outcome.err)
+        self.assertIn(f"{folder}/run: the work directory of a load; ", outcome.err)
         self.assertEqual([source["path"] for source in support.run_record(work)["sources"]],
-                         [f"{folder}/a.csv", f"{folder}/work/b.csv"])
+                         [f"{folder}/a.csv", f"{folder}/run/b.csv"])
 
 
 class Copies(Case):
