@@ -132,7 +132,7 @@ class Shown(ShownCase, support.Case):
         self.show("report", "--html", self.scratch / "page.html", path)
         self.show("plan", "--from", path, good, expect=False)
         self.show("compare", path, path, program="shardquery", expect=False)
-        timing = {"suite": HOSTILE, "name": HOSTILE, "pipeline": [], "timingsMs": [1.0, 2.0, 3.0, 4.0]}
+        timing = {"suite": HOSTILE, "name": HOSTILE, "pipeline": [], "medianMs": 2.5}
         path = self.file("q.json", json.dumps({"program": "shardquery", "queries": [timing]}))
         self.show("compare", path, path, program="shardquery")
 
