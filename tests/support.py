@@ -166,6 +166,11 @@ class Running:
     def text(self):
         return self._read(self.out) + self._read(self.err)
 
+    def progress(self):
+        """The reports of `--progress json` so far. A line that is still being written is left out."""
+        complete = self._read(self.err).rpartition("\n")[0]
+        return [json.loads(line) for line in complete.splitlines() if line.startswith("{")]
+
     def stop(self):
         if self.running():
             self.process.kill()

@@ -65,7 +65,7 @@ struct sl_reject_files {
     FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder shows early */
     sl_journal *journal;
     bool dirty;          /* something is not on the disk */
-    bool named;          /* raw rejects have been opened, and their names are not on the disk */
+    bool named;          /* files have been created whose names are not on the disk yet */
     sl_error failure;    /* a block's rejects could not be written: no later one's are believed to be */
     uint64_t written;
     uint64_t shown;
@@ -170,7 +170,7 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
             goto fail;
         if (table_kept == 0)
             fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
-        sl_private_folder_sync(directory);
+        made->named = true;
         if (!flush(made->table, path, error)) /* a full disk shows now, not with the first reject */
             goto fail;
     }

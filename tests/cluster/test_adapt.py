@@ -2,7 +2,6 @@
 """Loads whose threads and batches change while they run. Whatever they change to, and when: the
 documents are all there. A load from a pipe goes on until the changes have been seen, so that nothing
 here depends on how fast the machine is."""
-import json
 import os
 import signal
 import sys
@@ -44,16 +43,6 @@ class AdaptCase(support.ClusterCase):
         self.feed.write(rows.encode())
         self.feed.flush()
 
-    def seen(self, running, name):
-        """The values that the progress has told of, in their order, without repetitions."""
-        found = []
-        for line in running.text().splitlines():
-            if line.startswith("{"):
-                value = json.loads(line)[name]
-                if not found or found[-1] != value:
-                    found.append(value)
-        return found
-
     def feed_until(self, running, condition, what):
         """Gives rows until `condition()` holds."""
         def go_on():
@@ -63,13 +52,14 @@ class AdaptCase(support.ClusterCase):
         self.wait_for(go_on, what)
         self.assertTrue(running.running(), running.text())
 
-    def changed_to_more(self, running):
-        threads = self.seen(running, "threads")
-        return threads and max(threads) > START
+    @staticmethod
+    def threads(running):
+        """The numbers of threads that the progress has reported, after a 0."""
+        return [0] + [report["threads"] for report in running.progress()]
 
     def changed_back(self, running):
-        threads = self.seen(running, "threads")
-        return self.changed_to_more(running) and threads[-1] < max(threads)
+        threads = self.threads(running)
+        return max(threads) > START and threads[-1] < max(threads)
 
     def assert_all_there(self):
         path = self.file("given.txt", "".join(self.text))

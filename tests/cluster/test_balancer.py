@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
@@ -183,6 +184,24 @@ class Holders(BalancerCase):
         self.assertEqual(len(self.holders()), 2)
 
 
+# Together longer than --timeout 1 and the 30 s for which a silent server is tried again.
+BUSY_ANSWERS, BUSY_SECONDS = 4, 9
+
+
+class BusyBalancer(proxy.Proxy):
+    """A router whose first answers to balancerStop are late, and report a lock that is taken."""
+
+    refused = 0
+
+    def action_for(self, message):
+        if proxy.command_of(message)[0] != "balancerStop" or self.refused == BUSY_ANSWERS:
+            return super().action_for(message)
+        self.refused += 1
+        time.sleep(BUSY_SECONDS)
+        return proxy.answer(lambda _: {"ok": 0.0, "code": 46, "codeName": "LockBusy",
+                                       "errmsg": "timed out waiting for balancerStop"})
+
+
 class Refusals(BalancerCase):
     """The server refuses an administrative command, and does nothing."""
 
@@ -203,6 +222,16 @@ class Refusals(BalancerCase):
         self.assertIn("cannot stop the balancer", outcome.err)
         self.assertIn("balancerSto?", outcome.err)
         self.assertNotIn("t", self.database.list_collection_names())
+        self.assert_put_back()
+
+    def test_a_stop_that_takes_long_is_waited_for(self):
+        """A server that answers "busy" is asked again, however long each of its answers takes."""
+        port = int(self.uri.split("://")[1].split("/")[0].rpartition(":")[2])
+        server = BusyBalancer(port)
+        self.addCleanup(server.close)
+        self.load_through(server, "--timeout", 1, code=support.EXIT_OK)
+        self.assertEqual(server.refused, BUSY_ANSWERS)
+        self.assertEqual(self.database.t.count_documents({}), ROWS)
         self.assert_put_back()
 
     def test_it_cannot_be_asked(self):

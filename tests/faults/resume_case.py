@@ -123,15 +123,15 @@ class ResumeCase(fault_case.ProxyCase):
         while len(self.journal()) <= before and time.monotonic() < end:
             time.sleep(0.0005)
 
-    def struck(self, strike, *more, batch=None, command=None, after=False, **where):
+    def struck(self, strike, *more, batch=None, command=None, action=proxy.call, **where):
         """A load to which `strike(running)` is done at that batch or command, counted from its
-        start, as it comes or (`after`) once it has gone on to the server. Returns the outcome."""
+        start. `action` makes the proxy's action of a function. Returns the outcome."""
         begun = threading.Event()
 
         def do():
             begun.wait()
             strike(running)
-        action = (proxy.call_after if after else proxy.call)(do)
+        action = action(do)
         if batch:
             self.proxy.on_batch(batch, action)
         else:
@@ -150,6 +150,12 @@ class ResumeCase(fault_case.ProxyCase):
         outcome = self.struck(kill, *more, batch=batch, **where)
         self.assertNotIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS), outcome.text)
         return outcome
+
+    def interrupted_between_inserts(self, *more, **where):
+        """The same with one thread, whose last batch does not reach the server: no insert is under
+        way any more, so that the collection stays as it is."""
+        return self.interrupted(*more, threads=1,
+                                action=lambda kill: proxy.cut_request(0, before=kill), **where)
 
     def resume(self, *more, **where):
         return self.begin("--resume", *more, **where).wait()

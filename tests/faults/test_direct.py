@@ -138,6 +138,14 @@ class InTheMiddleOfAMove(Halting):
             return outcome
         return running, go_on
 
+    def sent(self):
+        """The _ids of all documents that any shard stores, whether it owns them or not."""
+        found = set()
+        for shard in ("s0", "s1"):
+            with self.servers.member(self.servers.primary_of(shard, 1)) as client:
+                found |= {one["_id"] for one in client[self.database_name].t.find({}, {"_id": 1})}
+        return found
+
     def try_move(self, chunk, outcome):
         try:
             self.move(chunk)
@@ -150,6 +158,20 @@ class InTheMiddleOfAMove(Halting):
 
     def test_nothing_is_believed_when_the_other_shard_gives_away(self):
         self.assert_nothing_is_believed(filled=False)
+
+    def test_the_journal_does_not_grow_before_it_is_decided(self):
+        """Even when all documents have been sent."""
+        running, go_on = self.begin_move("moveChunkHangAtStep4")
+        journal = (self.work / "journal").read_bytes()
+        self.wait_for(lambda: not running.running() or len(self.sent()) == self.rows, "documents")
+        reports = len(running.progress())
+        self.wait_for(lambda: not running.running() or len(running.progress()) > reports + 2,
+                      "further reports of progress")
+        self.assertTrue(running.running(), running.text())
+        self.assertEqual((self.work / "journal").read_bytes(), journal)
+        self.assertEqual(go_on(), ["moved"])
+        self.assertEqual(running.wait().code, support.EXIT_CLUSTER)
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
     def assert_nothing_is_believed(self, filled):
         running, go_on = self.begin_move("moveChunkHangAtStep5", filled)

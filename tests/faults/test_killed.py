@@ -13,6 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import proxy  # noqa: E402
 import resume_case  # noqa: E402
 from fault_case import ROUNDS  # noqa: E402
 from resume_case import BATCH, ResumeCase  # noqa: E402
@@ -46,7 +47,8 @@ class Killed:
             time.sleep(later)
             running.signal(signal.SIGKILL)
         return self.struck(kill, *more, command=draw.randint(1, COMMANDS),
-                           after=draw.random() < 0.5, threads=draw.choice([1, 2, 3]),
+                           action=proxy.call_after if draw.random() < 0.5 else proxy.call,
+                           threads=draw.choice([1, 2, 3]),
                            size=draw.choice([7, BATCH, 60]))
 
 

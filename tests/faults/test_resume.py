@@ -121,7 +121,7 @@ class Refused(ResumeCase):
         super().setUp()
         self.path = self.scratch / "2015.txt"
         self.path.write_bytes(self.source.read_bytes())
-        self.interrupted(source=self.path)
+        self.interrupted_between_inserts(source=self.path)
         self.before = sorted(self.stored())
 
     def assert_refuses(self, *words, said, code=None, **where):
@@ -212,7 +212,7 @@ class RejectsGone(ResumeCase):
 
     def setUp(self):
         super().setUp()
-        self.interrupted(batch=40)
+        self.interrupted_between_inserts(batch=40)
         self.before = sorted(self.stored())
 
     def assert_refused_without(self, name, take, said):

@@ -30,6 +30,7 @@ SECONDS = 2.5                 # that a load takes which is not killed; the rate 
 KILLS_EACH = 2
 TRIES = 40                    # runs of one story before it counts as endless
 LIMIT = 180                   # seconds that one run may take
+READS = 20                    # attempts to read a collection while servers are killed
 SERVER_PAUSE = 6.0            # seconds between kills of servers
 NOTHING_TO_RESUME = ("no journal", "cannot use the work directory")
 
@@ -185,13 +186,26 @@ class Story:
                 return f"exit status {code}"
         return f"no end after {TRIES} runs"
 
+    def stored(self):
+        """All documents. Read again when a server is killed in the middle of it."""
+        import pymongo
+        from bson import CodecOptions, raw_bson
+        client = self.campaign.clients[DEPLOYMENTS[self.deployment]]
+        collection = client[self.name].get_collection(
+            "t", codec_options=CodecOptions(document_class=raw_bson.RawBSONDocument))
+        for _ in range(READS):
+            try:
+                return list(collection.find({}))
+            except pymongo.errors.PyMongoError as error:
+                problem = error
+                time.sleep(1)
+        raise Failure(f"the collection cannot be read: {problem}")
+
     def compare(self):
         import fault_case
         support = fault_case.support
         found = {}
-        options = support.bson.CodecOptions(document_class=support.bson.raw_bson.RawBSONDocument)
-        client = self.campaign.clients[DEPLOYMENTS[self.deployment]]
-        for document in client[self.name].get_collection("t", codec_options=options).find({}):
+        for document in self.stored():
             number = support.key_of(document.raw) >> 40
             raw = fault_case.without_number(document.raw)
             documents = found.setdefault(number, {})
