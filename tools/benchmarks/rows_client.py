@@ -124,7 +124,7 @@ def memory(bench, result):
 ROWS = [
     ("mot-parse", "MOT text to BSON, one thread, null sink, all checks on", mot_parse),
     ("isd-parse", "ISD text to BSON, one thread, null sink, all checks on", isd_parse),
-    ("ycsb-generate", "made-up records, one thread, null sink", ycsb_generate),
+    ("ycsb-generate", "generated records, one thread, null sink", ycsb_generate),
     ("second-core", "null sink, two threads against one", second_core),
     ("many-threads", "null sink, contention where threads are many", many_threads),
     ("memory", "peak of memory on large inputs, plain and compressed", memory),
