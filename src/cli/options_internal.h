@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the options: what options.c parses, options_values.c hands out and options_help.c
- * explains. */
+/* Shared by the options*.c files: the values of a parsed command line, and how a value is checked
+ * and stored. */
 #ifndef SHARDLOAD_OPTIONS_INTERNAL_H
 #define SHARDLOAD_OPTIONS_INTERNAL_H
 
 #include <shardload/options.h>
 
+/* Ordered by precedence: a later origin overrides an earlier one. */
 typedef enum sl_option_origin {
     FROM_DEFAULT,
     FROM_CONFIG,
@@ -30,23 +31,62 @@ struct sl_options {
     const char **arguments;
     size_t argument_count;
     char *config_path;
-    sl_error *error; /* while parsing: what is wrong so far */
-    bool wrong;
+    sl_error *error; /* while parsing: the problems found so far */
 };
 
-/* The row of that name, or SIZE_MAX. */
+/* The index of the row with that name, or SIZE_MAX. */
 size_t sl_options_row(const sl_options *options, const char *name, size_t length);
 
-/* Does the row belong to the command in hand? */
+/* Does the command that was given take the option of this row? */
 static inline bool sl_options_applies(const sl_options *options, size_t index) {
     return options->program->rows[index].commands & options->command->bit;
 }
 
-/* options_pages.c: a manual page in roff; a completion for bash. */
-void sl_print_manual(const sl_program *program);
-void sl_print_completion(const sl_program *program);
+/* ---- options_store.c ---- */
+
+/* Checks one value against row `index` and stores it; it replaces the value of a weaker origin.
+ * `where` names the option as its source does, for messages. A wrong value adds a problem. */
+void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
+                      const char *where);
+
+/* Overwrites a secret on the command line, in the environment or in memory with its redacted form. */
+void sl_options_wipe(char *text, sl_option_secrecy secrecy);
+
+#define SL_NAME_ROOM 100
+/* An option's or a command's name for a message: cut to 80 bytes, and without the credentials of a
+ * connection string that was given in its place. Returns out. */
+const char *sl_options_shown_name(const char *name, size_t length, char out[SL_NAME_ROOM]);
+
+/* The option with a name similar to a mistyped one, or NULL. */
+const char *sl_options_nearest(const sl_program *program, const char *name, size_t length);
+
+/* ---- the origins of values, each in a file of its own ---- */
+
+/* options_config.c: the file of --config. */
+void sl_options_read_config(sl_options *options, const char *path);
+
+/* options_environment.c: variables such as SHARDLOAD_URI. */
+void sl_options_read_environment(sl_options *options);
+
+/* options_words.c: the command line. Its values are collected first and stored last, because the
+ * configuration file, which they override, is itself named on the command line. */
+typedef struct sl_option_word {
+    size_t row;
+    char *text;
+} sl_option_word;
+
+/* Appends the option values among words[2] to words[count - 1] to `out`, which has room for `count`;
+ * the other words become arguments. Returns the number of values. */
+size_t sl_options_read_words(sl_options *options, int count, char **words, sl_option_word *out);
+
+/* Stores the values and wipes secrets from the command line. */
+void sl_options_store_words(sl_options *options, const sl_option_word *values, size_t count);
+
+/* ---- options_help.c: --help; options_pages.c: a manual page in roff, a completion for bash ---- */
 
 void sl_print_program_help(const sl_program *program);
 void sl_print_command_help(const sl_program *program, const sl_command *command);
+void sl_print_manual(const sl_program *program);
+void sl_print_completion(const sl_program *program);
 
 #endif
