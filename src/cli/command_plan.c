@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload plan`: the options of a load, and what a plan needs besides. */
+/* `shardload plan`: the configuration of a plan, or of a capacity model (--model). */
 #include "commands.h"
 
 #include <stdlib.h>
@@ -13,33 +13,30 @@
 
 #define SWEEP_MOST 200
 
-/* What has no meaning beside what was asked for. */
+/* Adds a problem for each of the options (NULL-ended) that is given; `why` follows its name. */
 static void refuse(const sl_options *options, const char *const *names, const char *why,
                    sl_error *error) {
     for (; *names; names++) {
-        char problem[160];
-        sl_print_text(problem, sizeof problem, "--%s %s", *names, why);
         if (sl_option_given(options, *names))
-            sl_option_problem(error, problem);
+            sl_option_problem(error, "--%s %s", *names, why);
     }
 }
 
 typedef struct model_options {
     sl_error *error;
-    bool sources; /* there are some, which say how many documents there are */
+    bool sources; /* are sources given? Their options are then allowed */
 } model_options;
 
-/* A model needs little, so what it takes is named, and all else refused. What the environment or a
- * configuration file says is for the other commands, too. */
+/* Refuses all options on the command line except the few that a model uses. Options in the
+ * environment or a configuration file are ignored, because they may be meant for other commands. */
 static void refuse_beside_model(void *context, const char *name, const char *value,
                                 const char *origin) {
     static const char *const taken[] = {"model", "set", "sweep", "report", "config"};
     static const char *const of_sources[] = {
-        "format", "schema", "names", "encoding", "trim", "missing", "include", "skip-other", "blocks",
-        "records",
-        "field-count", "field-length", "integer-count", "skew", "seed"};
+        "format",  "schema",      "names",        "encoding",      "trim",
+        "missing", "include",     "skip-other",   "blocks",        "records",
+        "skew",    "field-count", "field-length", "integer-count", "seed"};
     const model_options *at = context;
-    char problem[160];
     (void)value;
     if (strcmp(origin, "command line") != 0)
         return;
@@ -52,26 +49,20 @@ static void refuse_beside_model(void *context, const char *name, const char *val
         of_source = of_source || strcmp(name, of_sources[i]) == 0;
     if (of_source && at->sources)
         return;
-    sl_print_text(problem, sizeof problem,
-                  of_source ? "--%s is for sources, and none is named beside the --model"
-                            : "--%s has no meaning for a --model; --set gives it what it needs",
-                  name);
-    sl_option_problem(at->error, problem);
+    sl_option_problem(at->error,
+                      of_source ? "--%s is for sources: name one beside --model, or leave it out"
+                                : "--%s has no effect on a --model: change its inputs with --set",
+                      name);
 }
 
-/* "shards=1,2,4". */
+/* Parses --sweep, "shards=1,2,4". `values` has room for SWEEP_MOST. */
 static void read_sweep(const char *text, sl_model_config *config, double *values, sl_error *error) {
-    char problem[300];
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : strlen(text);
     config->sweep = sl_capacity_find(text, length);
     config->sweep_values = values;
-    sl_print_text(problem, sizeof problem,
-                  "--sweep %.100s: not NAME=VALUE,VALUE,... with a name of the "
-                  "model, like shards=1,2,4,8",
-                  text);
     bool good = equals && config->sweep != SL_CAPACITY_INPUTS;
-    for (const char *at = equals; good && *at; ) {
+    for (const char *at = equals; good && *at;) {
         size_t digits = strcspn(++at, ",");
         good = config->sweep_count < SWEEP_MOST &&
                sl_capacity_number(at, digits, &values[config->sweep_count]);
@@ -79,15 +70,18 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
             const sl_capacity_input_row *row = &sl_capacity_inputs[config->sweep];
             double value = values[config->sweep_count++];
             if (value < row->minimum || value > row->maximum) {
-                sl_print_text(problem, sizeof problem, "--sweep %s: %g is not within %g to %g",
-                              row->name, value, row->minimum, row->maximum);
-                good = false;
+                sl_option_problem(error, "--sweep %s: %g is not within %g to %g", row->name, value,
+                                  row->minimum, row->maximum);
+                return;
             }
         }
         at += digits;
     }
     if (!good)
-        sl_option_problem(error, problem);
+        sl_option_problem(error,
+                          "--sweep %.100s: not NAME=VALUE,VALUE,... with an input of the model, "
+                          "like shards=1,2,4,8",
+                          text);
 }
 
 static int run_model(const sl_options *options, sl_setup *setup, sl_error *error) {
@@ -101,15 +95,12 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
     sl_error why = {0};
     bool opened = sl_capacity_open(sl_option_string(options, "model"), &model, &why);
     if (!opened) {
-        sl_error_prefix(&why, "--model");
-        sl_option_problem(error, why.message);
+        sl_option_problem(error, "--model: " SL_LINES, why.message);
     }
     for (size_t i = 0; opened && i < sl_option_list_count(options, "set"); i++) {
         why = (sl_error){0};
-        if (!sl_capacity_set(&model, sl_option_list_item(options, "set", i), &why)) {
-            sl_error_prefix(&why, "--set");
-            sl_option_problem(error, why.message);
-        }
+        if (!sl_capacity_set(&model, sl_option_list_item(options, "set", i), &why))
+            sl_option_problem(error, "--set: " SL_LINES, why.message);
     }
     if (sweep)
         read_sweep(sweep, &config, values, error);
@@ -119,8 +110,9 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
 }
 
 static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
-    static const char *const models[] = {"set", "sweep", NULL}, *const alone[] = {"shards", NULL};
-    static const char *const of_clusters[] = {
+    static const char *const model_only[] = {"set", "sweep", NULL};
+    static const char *const without_uri_only[] = {"shards", NULL};
+    static const char *const with_uri_only[] = {
         "db", "collection", "drop", "again", "username", "password", "password-file",
         "authenticationDatabase", "authenticationMechanism", "tls", "tlsCAFile",
         "tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsAllowInvalidHostnames",
@@ -132,8 +124,8 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     if (sl_option_given(options, "rate"))
         config.rate = (double)sl_option_number(options, "rate");
     if (config.from && config.rate > 0)
-        sl_option_problem(error, "--from and --rate: which of the two?");
-    refuse(options, models, "is for --model", error);
+        sl_option_problem(error, "--from and --rate exclude each other");
+    refuse(options, model_only, "is for --model", error);
     if (!sl_set_up_source(setup, options, error))
         return error->code;
     sl_set_up_layout(setup, options);
@@ -141,10 +133,11 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     setup->config.again = sl_option_flag(options, "again");
     setup->config.verify = !sl_option_flag(options, "no-verify");
     if (sl_option_given(options, "uri")) {
-        refuse(options, alone, "is for a plan without --uri, whose cluster has its own", error);
+        refuse(options, without_uri_only,
+               "is for a plan without --uri; with --uri the cluster's own shards count", error);
         sl_set_up_target(setup, options, error);
     } else {
-        refuse(options, of_clusters, "is for a cluster, which a plan asks only when --uri names it",
+        refuse(options, with_uri_only, "needs --uri: without it a plan does not read a cluster",
                error);
     }
     return error->code ? (int)error->code : (int)sl_plan_run(&config);

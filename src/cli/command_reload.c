@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shardload reload: its own options on top of those of a load. */
+/* `shardload reload`: the configuration of a drill, which extends that of a load. */
 #include "commands.h"
 
 #include <stdio.h>
@@ -15,40 +15,31 @@
 #include "option_checks.h"
 #include "load_setup.h"
 
-/* Adds another error to the problems that there are. */
-static void add_error(sl_error *error, const char *option, const sl_error *why) {
-    char problem[sizeof why->message + 100];
-    sl_print_text(problem, sizeof problem, "%s: " SL_LINES, option, why->message);
-    sl_option_problem(error, problem);
-}
-
 static void open_suite(const sl_options *options, sl_suite **suite, sl_error *error) {
     size_t count = sl_option_list_count(options, "suite");
     const char *name = count > 0 ? sl_option_list_item(options, "suite", 0) : NULL;
     sl_error why = {0};
     if (count > 1)
-        sl_option_problem(error, "--suite: a reload asks one suite; put the queries of several into one "
-                          "YAML file, or drill once for each");
+        sl_option_problem(error, "--suite: a reload runs one suite; put the queries of several into "
+                                 "one YAML file, or drill once for each");
     if (!name)
-        sl_option_problem(error, "--suite is missing: which queries tell that the data is back? "
-                          "`shardquery list` names those that are built in");
+        sl_option_problem(error, "--suite is missing: name the queries that must be answered; "
+                                 "`shardquery list` shows the built-in suites");
     else if (!sl_suite_open(name, suite, &why))
-        add_error(error, "--suite", &why);
+        sl_option_problem(error, "--suite: " SL_LINES, why.message);
     else if ((*suite)->count == 0)
-        sl_option_problem(error, "--suite: there is no query in it");
+        sl_option_problem(error, "--suite: it contains no query");
 }
 
 static void read_json(const sl_options *options, const char *option, bson_t **document,
                       sl_error *error) {
     const char *path = sl_option_string(options, option);
     sl_error why = {0};
-    char name[32];
-    snprintf(name, sizeof name, "--%s", option);
     if (path && !sl_json_read_file(path, document, &why))
-        add_error(error, name, &why);
+        sl_option_problem(error, "--%s: " SL_LINES, option, why.message);
 }
 
-static bool is_asked(const sl_suite *suite, const char *name) {
+static bool has_query(const sl_suite *suite, const char *name) {
     for (size_t i = 0; i < suite->count; i++) {
         if (strcmp(suite->queries[i].name, name) == 0)
             return true;
@@ -56,9 +47,8 @@ static bool is_asked(const sl_suite *suite, const char *name) {
     return false;
 }
 
-/* An answer that belongs to no query would never be compared with anything, and a drill without
- * answers to compare is one whose first answer counts: so none is passed over. Suites without
- * queries have been refused. */
+/* Refuses answers of unknown queries and a file without answers: without answers to compare, a drill
+ * accepts any answer as correct. */
 static void check_answers(const bson_t *answers, const sl_suite *suite, sl_error *error) {
     bson_iter_t found, one;
     size_t known = 0, wrong = 0;
@@ -66,33 +56,29 @@ static void check_answers(const bson_t *answers, const sl_suite *suite, sl_error
         return;
     if (!bson_iter_init_find(&found, answers, "answers") || !BSON_ITER_HOLDS_DOCUMENT(&found) ||
         !bson_iter_recurse(&found, &one)) {
-        sl_option_problem(error, "--answers: there is no object \"answers\" in it");
+        sl_option_problem(error, "--answers: it contains no object \"answers\"");
         return;
     }
     while (suite && bson_iter_next(&one)) {
-        char shown[100], problem[300];
-        bool asked = is_asked(suite, bson_iter_key(&one)), list = BSON_ITER_HOLDS_ARRAY(&one);
+        const char *name = bson_iter_key(&one);
+        bool asked = has_query(suite, name), list = BSON_ITER_HOLDS_ARRAY(&one);
         if (asked && list)
             known++;
-        if ((asked && list) || wrong++ >= 5)
+        else if (wrong++ >= 5) /* the message has room for a few only */
             continue;
-        sl_text_printable(sl_text_of(bson_iter_key(&one)), shown, sizeof shown);
-        if (asked)
-            sl_print_text(problem, sizeof problem,
-                          "--answers: what it has for %s is not an array of "
-                          "documents",
-                          shown);
+        else if (asked)
+            sl_option_problem(error, "--answers: the answer of %.90s is not an array of documents",
+                              name);
         else
-            sl_print_text(problem, sizeof problem,
-                          "--answers: the suite %.60s has no query %s; leave it "
-                          "out of the file, or name another suite",
-                          suite->name, shown);
-        sl_option_problem(error, problem);
+            sl_option_problem(error,
+                              "--answers: the suite %.60s has no query %.90s; leave it out of the "
+                              "file, or name another suite",
+                              suite->name, name);
     }
     if (suite && suite->count > 0 && known == 0 && wrong == 0)
         sl_option_problem(error,
-                          "--answers: there is no answer in it; without the option, the answers "
-                          "that the suite has are checked");
+                          "--answers: it contains no answer; leave the option out to check the "
+                          "answers in the suite");
 }
 
 int sl_command_reload(const sl_options *options) {
@@ -101,16 +87,16 @@ int sl_command_reload(const sl_options *options) {
     sl_suite *suite = NULL;
     bson_t *answers = NULL, *last = NULL;
     sl_setup_init(&setup, options);
-    /* The files first: the rest may ask for a password, and does so only when all is well. */
+    /* Files are read first: setting up the load asks for a password, unless a problem was found. */
     open_suite(options, &suite, &error);
     read_json(options, "answers", &answers, &error);
     check_answers(answers, suite, &error);
     read_json(options, "compare", &last, &error);
     if (sl_option_given(options, "objective") && sl_option_seconds(options, "objective") <= 0)
-        sl_option_problem(&error, "--objective: nothing takes no time; give one like 90s, 15m or 4h");
+        sl_option_problem(&error, "--objective must be more than 0; write it like 90s, 15m or 4h");
     bool ok = sl_set_up_load(&setup, options, &error) && !error.code;
     const char *sample = sl_option_string(options, "sample");
-    if (sample) /* its check has refused what is no share, and the whole */
+    if (sample)
         setup.config.sample = sl_option_share(sample);
     int code;
     if (ok) {

@@ -33,8 +33,8 @@ static void clear(inputs *in) {
     free(in->names);
 }
 
-/* What to call the record of a file: its own name, or its folder's where all files are called
- * alike, as run.json is. */
+/* The title of a record: its file's name, or its folder's name when the file has a common name such
+ * as run.json. */
 static char *name_of(const char *path) {
     static const char *const common[] = {"run.json", "tune.json", "reload.json", "plan.json"};
     const char *base = strrchr(path, '/');
@@ -53,11 +53,11 @@ static char *name_of(const char *path) {
     return strndup(base, length);
 }
 
-/* Reads all files; what is wrong with any of them is said of all. */
+/* Reads all files; the problems of all files are reported together. */
 static bool read_records(const sl_options *options, inputs *in, sl_error *error) {
     size_t count = sl_options_argument_count(options);
     if (count == 0)
-        return sl_option_problem(error, "which records? Name run.json of a load, or several");
+        return sl_option_problem(error, "name a record, such as the run.json of a load, or several");
     in->records = calloc(count, sizeof *in->records);
     in->names = calloc(count, sizeof *in->names);
     if (!in->records || !in->names)
@@ -73,7 +73,7 @@ static bool read_records(const sl_options *options, inputs *in, sl_error *error)
         if (in->records[in->count])
             sl_error_prefix(&one, "%s", path);
         sl_exit code = error->code ? error->code : one.code;
-        sl_option_problem(error, one.message);
+        sl_option_problem(error, SL_LINES, one.message);
         error->code = code;
     }
     return !error->code;
@@ -96,14 +96,15 @@ static bool write_html(const sl_report *report, const char *path, sl_error *erro
     return ok;
 }
 
+/* 0 when standard output is not a terminal and COLUMNS is not set. */
 static unsigned terminal_columns(void) {
     struct winsize size = {0};
     uint64_t columns = 0;
-    const char *told = getenv("COLUMNS");
+    const char *variable = getenv("COLUMNS");
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
-    return told && sl_text_to_u64(sl_text_of(told), &columns) && columns < 1000 ? (unsigned)columns
-                                                                                : 0;
+    bool valid = variable && sl_text_to_u64(sl_text_of(variable), &columns) && columns < 1000;
+    return valid ? (unsigned)columns : 0;
 }
 
 int sl_command_report(const sl_options *options) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands of shardload that have a file of their own. Each returns the exit code; what went wrong
- * has been said. */
+/* Commands of shardload that have a file of their own. Each prints its errors and returns the exit
+ * code. */
 #ifndef SHARDLOAD_COMMANDS_H
 #define SHARDLOAD_COMMANDS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection string, put together. It is taken apart only as far as needed: the driver judges
- * it, and what cannot be read as one is handed over as it is. */
+/* Builds the connection string. --uri is split only as far as the options require; the driver
+ * validates it. Text without "://" is passed to the driver unchanged. */
 #include "connection_string.h"
 
 #include <ctype.h>
@@ -17,13 +17,13 @@
 typedef struct parts {
     sl_text scheme;   /* "mongodb://" */
     sl_text user;     /* as written, that is, percent-encoded */
-    sl_text password; /* after the colon; data is NULL when there is no colon */
+    sl_text password; /* after the colon; bytes is NULL when there is no colon */
     sl_text hosts;
     sl_text path;  /* "/db", or empty */
     sl_text query; /* without the question mark */
 } parts;
 
-static bool take_apart(const char *uri, parts *p) {
+static bool split_uri(const char *uri, parts *p) {
     *p = (parts){.scheme = {.bytes = uri}};
     const char *rest = strstr(uri, "://");
     if (!rest)
@@ -49,7 +49,7 @@ static bool take_apart(const char *uri, parts *p) {
     return true;
 }
 
-/* The text being made. It has room for everything from the start: no copy is left behind. */
+/* The new connection string. Its room is allocated once: realloc would leave copies of a password. */
 typedef struct writer {
     char *text;
     size_t used;
@@ -71,7 +71,7 @@ static void put_encoded(writer *w, const char *text) {
     }
 }
 
-/* Options later in the string win over earlier ones. */
+/* Appends an option; in a connection string the last option of a name counts. */
 static void put_option(writer *w, const char *name, const char *value) {
     if (!value)
         return;
@@ -87,8 +87,8 @@ static sl_option_origin origin(const sl_options *options, const char *name) {
     return options->values[sl_options_row(options, name, strlen(name))].from;
 }
 
-/* Does the mechanism want a password? Without a name it is SCRAM. */
-static bool wants_password(const sl_options *options, const parts *p) {
+/* Does the authentication mechanism need a password? The default mechanism is SCRAM. */
+static bool needs_password(const sl_options *options, const parts *p) {
     static const char name[] = "authMechanism=";
     const char *given = sl_option_string(options, "authenticationMechanism");
     const char *found = p->query.length ? strcasestr(p->query.bytes, name) : NULL;
@@ -97,8 +97,8 @@ static bool wants_password(const sl_options *options, const parts *p) {
     return !given || strncasecmp(given, "SCRAM", 5) == 0 || strncasecmp(given, "PLAIN", 5) == 0;
 }
 
-/* Takes a password that was given, or asks for it. */
-static bool take_or_ask(const char *given, const char *whose, char secret[SL_SECRET_ROOM],
+/* Copies the given password to `secret`, or asks for one when it is empty. */
+static bool copy_or_ask(const char *given, const char *whose, char secret[SL_SECRET_ROOM],
                         sl_error *error) {
     if (!*given)
         return sl_secret_ask(whose, secret, error);
@@ -109,26 +109,26 @@ static bool take_or_ask(const char *given, const char *whose, char secret[SL_SEC
     return true;
 }
 
-/* Nobody takes a password: none should have been given, unless it lies in the environment for other
- * commands. */
-static bool none_given(const sl_options *options, const char *given_by, bool anybody,
-                       sl_error *error) {
+/* For a connection that needs no password: a password option is an error. One in the environment is
+ * ignored, because it may be meant for other commands. */
+static bool check_unused(const sl_options *options, const char *given_by, bool has_user,
+                         sl_error *error) {
     if (!given_by || origin(options, given_by) == FROM_ENVIRONMENT)
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
-                        anybody ? "--%s: this authentication mechanism takes no password"
-                                : "--%s without --username: whose is it?",
+                        has_user ? "--%s: this authentication mechanism takes no password"
+                                 : "--%s without --username: name the user it belongs to",
                         given_by);
 }
 
-/* The password of the user; `secret` stays empty when the URI has it or none is wanted. */
+/* The password of the user; `secret` stays empty when the URI contains it or none is needed. */
 static bool find_password(const sl_options *options, const parts *p, char secret[SL_SECRET_ROOM],
                           sl_error *error) {
     const char *user = sl_option_string(options, "username");
     const char *given = sl_option_string(options, "password");
     const char *file = sl_option_string(options, "password-file");
-    bool anybody = user || p->user.length > 0;
-    bool wanted = wants_password(options, p);
+    bool has_user = user || p->user.length > 0;
+    bool needed = needs_password(options, p);
     if (given && file) {
         if (origin(options, "password") == origin(options, "password-file"))
             return sl_error_set(error, SL_EXIT_USAGE,
@@ -138,13 +138,13 @@ static bool find_password(const sl_options *options, const parts *p, char secret
         else
             given = NULL;
     }
-    if (!anybody && wanted && sl_option_given(options, "authenticationMechanism"))
+    if (!has_user && needed && sl_option_given(options, "authenticationMechanism"))
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "--authenticationMechanism %s without --username: who is it?",
+                            "--authenticationMechanism %s needs a user: add --username",
                             sl_option_string(options, "authenticationMechanism"));
-    if (!anybody || !wanted)
-        return none_given(options, file ? "password-file" : given ? "password" : NULL, anybody,
-                          error);
+    if (!has_user || !needed)
+        return check_unused(options, file ? "password-file" : given ? "password" : NULL, has_user,
+                            error);
     if (file)
         return sl_secret_read_file(file, secret, error);
     if (!given && !user && p->password.bytes)
@@ -152,25 +152,25 @@ static bool find_password(const sl_options *options, const parts *p, char secret
     char whose[400];
     snprintf(whose, sizeof whose, "%.*s at %.*s", user ? (int)strlen(user) : (int)p->user.length,
              user ? user : p->user.bytes, (int)p->hosts.length, p->hosts.bytes);
-    return take_or_ask(given ? given : "", whose, secret, error);
+    return copy_or_ask(given ? given : "", whose, secret, error);
 }
 
 static bool find_key_password(const sl_options *options, char secret[SL_SECRET_ROOM],
                               sl_error *error) {
     const char *given = sl_option_string(options, "tlsCertificateKeyFilePassword");
-    return !given || take_or_ask(given, "the client certificate's key", secret, error);
+    return !given || copy_or_ask(given, "the client certificate's key", secret, error);
 }
 
-/* A configuration file with a secret in it is for its owner alone. */
-static void look_at_config_file(const sl_options *options, const parts *p) {
-    bool holds = (p->password.length > 0 && origin(options, "uri") == FROM_CONFIG) ||
-                 origin(options, "password") == FROM_CONFIG ||
-                 origin(options, "tlsCertificateKeyFilePassword") == FROM_CONFIG;
-    if (holds)
+/* Warns when the configuration file contains a secret and other users may read it. */
+static void check_config_file(const sl_options *options, const parts *p) {
+    bool secret = (p->password.length > 0 && origin(options, "uri") == FROM_CONFIG) ||
+                  origin(options, "password") == FROM_CONFIG ||
+                  origin(options, "tlsCertificateKeyFilePassword") == FROM_CONFIG;
+    if (secret)
         sl_secret_warn_of_readers(options->config_path);
 }
 
-/* What --uri says about compressing the connection; bytes is NULL when it says nothing. */
+/* The value of compressors= in --uri; bytes is NULL without it. */
 static sl_text named_compressors(const parts *p) {
     static const char name[] = "compressors=";
     for (size_t at = 0; at < p->query.length;) {
@@ -183,20 +183,20 @@ static sl_text named_compressors(const parts *p) {
     return (sl_text){NULL, 0};
 }
 
-/* The URI cannot be told to forget what it names, and of two lists nobody knows which is meant. */
+/* Refuses --wire-compression beside a different compressors= in --uri: either could be meant. */
 static bool check_compression(const sl_options *options, const parts *p, sl_error *error) {
-    const char *wanted = sl_option_string(options, "wire-compression");
+    const char *option = sl_option_string(options, "wire-compression");
     sl_text named = named_compressors(p);
-    if (!wanted || !named.bytes || sl_text_equal(named, sl_text_of(wanted)))
+    if (!option || !named.bytes || sl_text_equal(named, sl_text_of(option)))
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
-                        "--wire-compression %s: --uri says compressors=%.*s already; leave one of them "
-                        "out", wanted, (int)named.length, named.bytes);
+                        "--wire-compression %s: --uri already has compressors=%.*s; remove one of "
+                        "them", option, (int)named.length, named.bytes);
 }
 
-/* What is at a percent-encoded text's beginning, compared without regard to case; `*text` is moved
- * behind it. False, with `*text` anywhere, when it is not `word`. */
-static bool takes_word(sl_text *text, const char *word) {
+/* Removes `word` from the beginning of a percent-encoded text, in any case of letters. False, with
+ * `*text` undefined, when the text does not begin with it. */
+static bool skip_word(sl_text *text, const char *word) {
     for (; *word; word++) {
         unsigned code = text->length > 0 ? (unsigned char)*text->bytes : 0;
         size_t length = 1;
@@ -209,12 +209,12 @@ static bool takes_word(sl_text *text, const char *word) {
     return true;
 }
 
-/* Does --uri have the option with this value, in any case and encoding? */
+/* Does --uri contain the option with this value, in any case of letters and percent-encoding? */
 static bool uri_has(const parts *p, const char *name, const char *value) {
     for (size_t at = 0; at < p->query.length;) {
         size_t length = strcspn(p->query.bytes + at, "&;");
         sl_text option = {p->query.bytes + at, length};
-        if (takes_word(&option, name) && takes_word(&option, "=") && takes_word(&option, value) &&
+        if (skip_word(&option, name) && skip_word(&option, "=") && skip_word(&option, value) &&
             option.length == 0)
             return true;
         at += length + 1;
@@ -222,14 +222,14 @@ static bool uri_has(const parts *p, const char *name, const char *value) {
     return false;
 }
 
-/* PLAIN sends the password as it is: whoever is between here and the server reads it. */
+/* PLAIN sends the password unencrypted, so it needs TLS. */
 static bool check_plain(const sl_options *options, const parts *p, sl_error *error) {
     static const char *const tls_options[] = {"tlsCAFile", "tlsCertificateKeyFile",
                                               "tlsCertificateKeyFilePassword"};
     bool by_uri = !uri_has(p, "tls", "false") && !uri_has(p, "ssl", "false") &&
                   (uri_has(p, "tls", "true") || uri_has(p, "ssl", "true") ||
                    strncasecmp(p->scheme.bytes, "mongodb+srv:", strlen("mongodb+srv:")) == 0);
-    bool tls = by_uri || sl_option_flag(options, "tls") || /* options win over the URI */
+    bool tls = by_uri || sl_option_flag(options, "tls") || /* options override the URI */
                sl_option_flag(options, "tlsAllowInvalidHostnames");
     for (size_t i = 0; i < sizeof tls_options / sizeof tls_options[0]; i++)
         tls = tls || sl_option_string(options, tls_options[i]);
@@ -243,8 +243,8 @@ static bool check_plain(const sl_options *options, const parts *p, sl_error *err
         "or --plain-without-tls if the network itself is safe");
 }
 
-static void put_together(writer *w, const sl_options *options, const parts *p, const char *password,
-                         const char *key_password) {
+static void write_uri(writer *w, const sl_options *options, const parts *p, const char *password,
+                      const char *key_password) {
     static const struct {
         const char *option;
         const char *name; /* in a URI */
@@ -286,7 +286,7 @@ static void put_together(writer *w, const sl_options *options, const parts *p, c
     const char *compression = sl_option_string(options, "wire-compression");
     if (compression && strcmp(compression, "none") != 0 && !named_compressors(p).bytes)
         put_option(w, "compressors", compression);
-    if (w->text[w->used - 1] == '?') /* nothing was asked for: as it was */
+    if (w->text[w->used - 1] == '?') /* no options at all */
         w->text[--w->used] = '\0';
 }
 
@@ -296,11 +296,11 @@ bool sl_connection_string(const sl_options *options, char **uri, sl_error *error
     char password[SL_SECRET_ROOM] = "", key_password[SL_SECRET_ROOM] = "";
     parts p;
     *uri = NULL;
-    if (!take_apart(sl_option_string(options, "uri"), &p)) {
+    if (!split_uri(sl_option_string(options, "uri"), &p)) {
         *uri = strdup(sl_option_string(options, "uri"));
         return *uri || sl_error_memory(error, "connecting");
     }
-    look_at_config_file(options, &p);
+    check_config_file(options, &p);
     bool ok = check_compression(options, &p, error) && check_plain(options, &p, error) &&
               find_password(options, &p, password, error) &&
               find_key_password(options, key_password, error);
@@ -315,7 +315,7 @@ bool sl_connection_string(const sl_options *options, char **uri, sl_error *error
         writer w = {.text = calloc(1, room)};
         ok = w.text != NULL || sl_error_memory(error, "connecting");
         if (ok)
-            put_together(&w, options, &p, password, key_password);
+            write_uri(&w, options, &p, password, key_password);
         *uri = w.text;
         sl_options_forget_secrets(options);
     }

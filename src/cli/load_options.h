@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of options of shardload's commands. */
+/* The option table of shardload. */
 #ifndef SHARDLOAD_LOAD_OPTIONS_H
 #define SHARDLOAD_LOAD_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options become a configuration. All that is wrong with them is told at once. */
+/* Converts options to a configuration. All problems are reported together. */
 #include "load_setup.h"
 
 #include <limits.h>
@@ -18,14 +18,15 @@
 
 #define SCHEMA_BYTES_MAX ((size_t)1 << 20)
 
-/* What "auto" begins with, and to how many threads it may go where that is faster: four per core, or
- * twice what it begins with, but enough on a small client to have many batches under way to a distant server, and no more on a
- * large one than a cluster has use for. */
-#define BATCH_DOCUMENTS 20000
+#define BATCH_DOCUMENTS 20000 /* with --batch-size auto, at the start */
+
+/* With --threads auto a load may use up to four threads per core, or twice as many as at the start,
+ * within these limits: a small client needs many batches in flight to a distant server, and a
+ * cluster gains nothing from very many. */
 #define THREADS_FEW 16
 #define THREADS_MANY 64
 
-/* Adds an item to an option that has been recorded already. */
+/* Adds an item to an option that is recorded already, which becomes an array. */
 static void record_item(bson_t *options, bson_iter_t *recorded, const char *name,
                         const char *value) {
     bson_t others = BSON_INITIALIZER, list = BSON_INITIALIZER;
@@ -55,21 +56,13 @@ static void record_option(void *context, const char *name, const char *value, co
         sl_text_printable(sl_text_of(value), shown, sizeof shown);
         value = shown;
     }
-    if (bson_iter_init_find(&iter, options, name)) { /* a list: its items, one after the other */
+    if (bson_iter_init_find(&iter, options, name)) { /* called once per item of a list */
         record_item(options, &iter, name, value);
     } else if (value) {
         BSON_APPEND_UTF8(options, name, value);
     } else {
         BSON_APPEND_NULL(options, name);
     }
-}
-
-bool sl_option_problem(sl_error *error, const char *text) {
-    size_t used = error->code ? strlen(error->message) : 0;
-    error->code = SL_EXIT_USAGE;
-    sl_print_text(error->message + used, sizeof error->message - used, SL_LINES SL_LINES,
-                  used ? "\n" : "", text);
-    return false;
 }
 
 static char *read_text(const char *path, sl_error *error) {
@@ -91,36 +84,31 @@ static char *read_text(const char *path, sl_error *error) {
     }
     if (text)
         text[used] = '\0';
-    if (!file || ferror(file) || used > SCHEMA_BYTES_MAX) {
-        char problem[400];
-        sl_print_text(problem, sizeof problem, "--schema %.300s: %s", path,
-                      used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
-                                              : "cannot be read");
-        sl_option_problem(error, problem);
-    }
+    if (!file || ferror(file) || used > SCHEMA_BYTES_MAX)
+        sl_option_problem(error, "--schema %.300s: %s", path,
+                          used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
+                                                  : "cannot be read");
     if (file)
         fclose(file);
     return text;
 }
 
-/* What belongs to --format ycsb, and what does not. */
-static void set_up_made_up(sl_load_config *config, const sl_options *options, sl_error *error) {
+/* The options of --format ycsb, which generates its records; other formats need sources instead. */
+static void set_up_generated(sl_load_config *config, const sl_options *options, sl_error *error) {
     static const char *const names[] = {"records", "field-count", "field-length", "integer-count",
                                         "skew", "seed"};
-    bool made_up = strcmp(config->format, "ycsb") == 0;
-    for (size_t i = 0; !made_up && i < sizeof names / sizeof names[0]; i++) {
-        char problem[100];
-        sl_print_text(problem, sizeof problem, "--%s is for --format ycsb only", names[i]);
+    bool generated = strcmp(config->format, "ycsb") == 0;
+    for (size_t i = 0; !generated && i < sizeof names / sizeof names[0]; i++) {
         if (sl_option_given(options, names[i]))
-            sl_option_problem(error, problem);
+            sl_option_problem(error, "--%s is for --format ycsb only", names[i]);
     }
-    if (!made_up && config->path_count == 0)
+    if (!generated && config->path_count == 0)
         sl_option_problem(error, "which sources? Name files or folders, or - for standard input");
-    if (made_up && config->path_count > 0)
-        sl_option_problem(error, "--format ycsb makes its records up: name no source");
-    if (made_up && !sl_option_given(options, "records"))
-        sl_option_problem(error, "--format ycsb: --records is missing: how many?");
-    if (made_up && !error->code)
+    if (generated && config->path_count > 0)
+        sl_option_problem(error, "--format ycsb generates its records: leave out the sources");
+    if (generated && !sl_option_given(options, "records"))
+        sl_option_problem(error, "--format ycsb needs --records, the number of records");
+    if (generated && !error->code)
         config->format_options.ycsb = (sl_ycsb_options){
             .records = sl_option_number(options, "records"),
             .seed = sl_option_number(options, "seed"),
@@ -154,7 +142,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         setup->schema_text = read_text(config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
     }
-    set_up_made_up(config, options, error);
+    set_up_generated(config, options, error);
     return true;
 }
 
@@ -164,12 +152,12 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
     config->database = sl_option_string(options, "db");
     config->collection = sl_option_string(options, "collection");
     if (!config->database)
-        sl_option_problem(error, "--db is missing: which database?");
+        sl_option_problem(error, "--db is missing: name the database");
     if (!config->collection)
-        sl_option_problem(error, "--collection is missing: which collection?");
+        sl_option_problem(error, "--collection is missing: name the collection");
     if (config->database && config->collection && strcmp(config->database, "shardload") == 0 &&
         strcmp(config->collection, "balancer") == 0)
-        sl_option_problem(error, "shardload.balancer is where loads keep the state of the balancer: "
+        sl_option_problem(error, "shardload.balancer stores the balancer's state during a load: "
                                  "choose another name");
     if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
         config->uri = setup->uri;
@@ -178,7 +166,7 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
 static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     const char *sink = sl_option_string(options, "sink");
-    if (!sink) /* a command that goes nowhere else */
+    if (!sink) /* the command has no --sink */
         sink = "cluster";
     if (strcmp(sink, "null") == 0) {
         config->sink = SL_SINK_NULL;
@@ -223,49 +211,50 @@ static unsigned cores_here(void) {
     return cores > 0 ? (unsigned)cores : 1;
 }
 
-/* A number; or what auto begins with: the one that a weaker source gives (a file that `tune` saved),
- * or else `otherwise`. */
-static unsigned begins_with(const sl_options *options, const char *name, unsigned otherwise) {
+/* The number of an option at the start of a load. For auto it is the number in the configuration
+ * file (saved by `tune`) or the environment, or else `otherwise`. */
+static unsigned start_number(const sl_options *options, const char *name, unsigned otherwise) {
     if (!sl_option_is_word(options, name, "auto"))
         return (unsigned)sl_option_number(options, name);
     unsigned weaker = (unsigned)sl_option_weaker_number(options, name);
     return weaker > 0 ? weaker : otherwise;
 }
 
-/* How it runs and what it leaves behind. */
 void sl_set_up_run(sl_setup *setup, const sl_options *options) {
     sl_load_config *config = &setup->config;
     unsigned cores = cores_here();
-    config->threads = begins_with(options, "threads", 2 * cores);
-    /* Parsing alone has nothing to wait for. */
+    config->threads = start_number(options, "threads", 2 * cores);
+    /* Without a cluster threads never wait, so one per core is enough. */
     if (sl_option_is_word(options, "threads", "auto") && config->sink != SL_SINK_CLUSTER)
         config->threads = cores;
     config->work_directory = sl_option_string(options, "work-dir");
     config->report = sl_option_string(options, "report");
     if (sl_options_command(options)->bit & (SL_COMMAND_LOAD | SL_COMMAND_RELOAD | SL_COMMAND_TUNE))
         config->html = sl_option_string(options, "html");
-    const char *progress = sl_option_string(options, "progress"); /* not of a command that shows its own */
+    const char *progress = sl_option_string(options, "progress"); /* NULL for tune */
     config->progress = progress ? progress_named(progress) : SL_PROGRESS_AUTO;
 }
 
-/* What is left to the loader changes while it loads; trials set what they try by themselves. */
+/* Threads and batch size may change during a load when they are auto, but not in the trials of
+ * tune, which set them. */
 static void set_up_pace(sl_load_config *config, const sl_options *options) {
     const unsigned adapting = SL_COMMAND_LOAD | SL_COMMAND_RELOAD;
-    bool limited = sl_option_given(options, "rate-limit") && /* nothing to find out */
+    bool limited = sl_option_given(options, "rate-limit") &&
                    !sl_option_is_word(options, "rate-limit", "unlimited");
     bool adapt = config->sink == SL_SINK_CLUSTER && !limited &&
                  (sl_options_command(options)->bit & adapting) != 0;
     bool automatic = sl_option_is_word(options, "batch-size", "auto");
-    config->batch_documents = begins_with(options, "batch-size", BATCH_DOCUMENTS);
+    config->batch_documents = start_number(options, "batch-size", BATCH_DOCUMENTS);
     config->batch_bytes = (size_t)sl_option_number(options, "batch-bytes");
     config->adapt_batches = adapt && automatic;
     if (limited)
         config->rate_limit = sl_option_number(options, "rate-limit");
-    /* A batch is sent in one piece: none should be worth more than a tenth of a second. */
+    /* A batch is sent at once, so it is limited to the documents of a tenth of a second. */
     if (limited && config->batch_documents > config->rate_limit / 10)
         config->batch_documents = config->rate_limit < 10 ? 1 : (uint32_t)(config->rate_limit / 10);
     if (adapt && sl_option_is_word(options, "threads", "auto")) {
-        unsigned most = 2 * (config->threads > 2 * cores_here() ? config->threads : 2 * cores_here());
+        unsigned usual = 2 * cores_here();
+        unsigned most = 2 * (config->threads > usual ? config->threads : usual);
         config->threads_most = most < THREADS_FEW    ? THREADS_FEW
                                : most > THREADS_MANY ? THREADS_MANY
                                                      : most;
@@ -274,26 +263,22 @@ static void set_up_pace(sl_load_config *config, const sl_options *options) {
     }
 }
 
-/* --only-shards, and what it does not go together with. */
+/* --only-shards, and the options that it excludes. */
 static void set_up_shards(sl_load_config *config, const sl_options *options, sl_error *error) {
     config->only_shards = sl_option_string(options, "only-shards");
     if (!config->only_shards)
         return;
     if (config->parts > 0)
         sl_option_problem(error, "--only-shards and --part both share a load: choose one of them");
-    if (config->drop)
-        sl_option_problem(error, "--drop with --only-shards would drop what the other loaders have "
-                                 "loaded: drop the collection beforehand");
     if (config->sink != SL_SINK_CLUSTER)
-        sl_option_problem(error, "--only-shards is for loads into a cluster; elsewhere a load is "
-                                 "shared with --part");
+        sl_option_problem(error, "--only-shards is for loads into a cluster; with another --sink "
+                                 "share the load with --part");
     if (!config->shard_key || !sl_key_is_id(config->shard_key))
-        sl_option_problem(error, "--only-shards is for collections sharded by {\"_id\": 1}, where "
-                                 "blocks belong to shards; with another --shard-key, share the load "
-                                 "with --part");
+        sl_option_problem(error, "--only-shards is for collections sharded by {\"_id\": 1}; with "
+                                 "another --shard-key share the load with --part");
 }
 
-static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *error) {
+static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     set_up_pace(config, options);
     config->write_concern = "majority";
@@ -320,18 +305,20 @@ static void set_up_rest(sl_setup *setup, const sl_options *options, sl_error *er
     config->drop = sl_option_flag(options, "drop");
     if (sl_option_given(options, "part"))
         sl_option_parse_part(sl_option_string(options, "part"), &config->part, &config->parts);
-    if (config->parts > 0 && config->drop)
-        sl_option_problem(error, "--drop with --part would drop what the other parts have loaded: "
-                                 "drop the collection beforehand");
     set_up_shards(config, options, error);
+    if (config->drop && (config->parts > 0 || config->only_shards))
+        sl_option_problem(error, "--drop with --%s would drop the documents of the other loaders: "
+                                 "drop the collection beforehand",
+                          config->parts > 0 ? "part" : "only-shards");
     config->again = sl_option_flag(options, "again");
     config->another_pipe = sl_option_flag(options, "another-pipe");
     config->resume = sl_option_flag(options, "resume");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");
     if (config->resume && !config->work_directory)
-        sl_option_problem(error, "--resume needs --work-dir: which load?");
+        sl_option_problem(error, "--resume needs --work-dir: name the one of the interrupted load");
     if (config->resume && config->sink != SL_SINK_CLUSTER)
-        sl_option_problem(error, "--resume is for loads into a cluster: other sinks begin anew");
+        sl_option_problem(error, "--resume is for loads into a cluster: a load into another --sink "
+                                 "cannot be resumed");
     config->verify = !sl_option_flag(options, "no-verify");
     config->allow_other_writers = sl_option_flag(options, "allow-other-writers");
 }
@@ -342,10 +329,10 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     set_up_sink(setup, options, error);
     sl_set_up_layout(setup, options);
     sl_set_up_run(setup, options);
-    set_up_rest(setup, options, error);
+    set_up_delivery(setup, options, error);
     if (setup->config.html && strcmp(setup->config.html, "-") == 0)
-        sl_option_problem(error, "--html - is for shardload report; here standard output is for the "
-                                 "figures: name a file");
+        sl_option_problem(error, "--html - is for `shardload report` only, because this command "
+                                 "prints figures to standard output: name a file");
     return !error->code;
 }
 

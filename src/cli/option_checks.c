@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must be true of the values of options. */
+/* Checks of option values that need more than a kind and a range. */
 #include "option_checks.h"
 
 #include <stdio.h>
@@ -39,9 +39,8 @@ bool sl_check_key(const char *text, char *problem, size_t room) {
     return key != NULL;
 }
 
-/* Can a field of this name be part of a shard key? Not where a part of the path is empty or begins
- * with $. */
-static bool may_be_path(const char *name) {
+/* Can the field be part of a shard key? No part of its dotted path may be empty or begin with $. */
+static bool is_key_path(const char *name) {
     for (const char *part = name;; part++) {
         size_t length = strcspn(part, ".");
         if (length == 0 || part[0] == '$')
@@ -52,9 +51,8 @@ static bool may_be_path(const char *name) {
     }
 }
 
-/* What keeps a key from being a shard key, by the server's own rules; NULL when nothing does. An
- * index may have more: what is no key for the server must be known before --drop has dropped
- * anything. */
+/* The reason why the server would refuse the shard key, and the field that is wrong; NULL for a good
+ * key. It is checked here because --drop drops the collection before the server sees the key. */
 static const char *shard_key_flaw(const bson_t *key, const char **field) {
     bson_iter_t iter, other;
     bool hashed = false;
@@ -67,12 +65,12 @@ static const char *shard_key_flaw(const bson_t *key, const char **field) {
         if (!is_hashed && !ascending)
             return "is neither 1 nor \"hashed\"";
         if (is_hashed && hashed)
-            return "is the second one that is \"hashed\", of which there may be one";
-        if (!may_be_path(*field))
+            return "is a second \"hashed\" field, and only one is allowed";
+        if (!is_key_path(*field))
             return "is not the name of a field";
         if (bson_iter_init_find(&other, key, *field) &&
             bson_iter_offset(&other) != bson_iter_offset(&iter))
-            return "is there twice";
+            return "is named twice";
         hashed = hashed || is_hashed;
     }
     return NULL;
@@ -102,8 +100,8 @@ bool sl_check_sink(const char *text, char *problem, size_t room) {
     return false;
 }
 
-/* The databases that belong to the server. It compares names without regard to case. */
-static bool is_of_server(const char *name) {
+/* The server compares the names of its own databases without regard to case. */
+static bool is_server_database(const char *name) {
     static const char *const names[] = {"admin", "config", "local"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcasecmp(name, names[i]) == 0)
@@ -114,15 +112,15 @@ static bool is_of_server(const char *name) {
 
 bool sl_check_database(const char *text, char *problem, size_t room) {
     size_t length = strlen(text);
-    if (is_of_server(text)) {
-        snprintf(problem, room, "\"%s\" is a database of the server itself, which no data is loaded "
-                 "into; choose another name", text);
+    if (is_server_database(text)) {
+        snprintf(problem, room, "\"%s\" is a database of the server itself, where data cannot be "
+                 "loaded; choose another name", text);
         return false;
     }
     if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
         return true;
-    snprintf(problem, room, "\"%s\" cannot be the name of a database: it has 1 to 63 bytes, none of "
-             "them a blank or one of /\\.\"$*<>:|?", text);
+    snprintf(problem, room, "\"%s\" is not a database name: use 1 to 63 bytes without blanks and "
+             "without the characters /\\.\"$*<>:|?", text);
     return false;
 }
 
@@ -131,8 +129,8 @@ bool sl_check_collection(const char *text, char *problem, size_t room) {
     if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
         text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
         return true;
-    snprintf(problem, room, "\"%s\" cannot be the name of a collection: it must not be empty, longer "
-             "than 200 bytes, begin or end with a dot, begin with system., or hold a $", text);
+    snprintf(problem, room, "\"%s\" is not a collection name: it must not be empty, longer than 199 "
+             "bytes, begin or end with a dot, begin with system., or contain a $", text);
     return false;
 }
 
@@ -147,7 +145,7 @@ bool sl_check_part(const char *text, char *problem, size_t room) {
     unsigned part, parts;
     if (sl_option_parse_part(text, &part, &parts))
         return true;
-    snprintf(problem, room, "\"%s\" is no part; write it like 2/4, the second of four (of %d at most)",
+    snprintf(problem, room, "\"%s\" is not a part; write it like 2/4, the second of four parts (%d parts at most)",
              text, SL_PARTS_MAX);
     return false;
 }
@@ -159,11 +157,11 @@ bool sl_check_shard_names(const char *text, char *problem, size_t room) {
         length = strcspn(at += length + 1, ",");
     if (length > 0)
         return true;
-    snprintf(problem, room, "\"%s\" lacks the name of a shard; write it like a or a,b", text);
+    snprintf(problem, room, "\"%s\" contains an empty shard name; write it like a or a,b", text);
     return false;
 }
 
-/* Seven digits at most: then a double has the number to the letter, wherever it is told. */
+/* At most seven digits, which a double holds exactly, so that the skew is printed as it was given. */
 bool sl_check_skew(const char *text, char *problem, size_t room) {
     char *end;
     double skew = strtod(text, &end);
@@ -193,19 +191,19 @@ bool sl_check_share(const char *text, char *problem, size_t room) {
     if (sl_option_share(text) > 0)
         return true;
     snprintf(problem, room, "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and below "
-             "100%%; for the whole, leave --sample out", text);
+             "100%%; to load everything, leave --sample out", text);
     return false;
 }
 
-/* "1,2,4" with each number from 1 to `most`. */
-static bool check_numbers(const char *text, uint64_t most, const char *what, char *problem,
+/* "1,2,4" with each number from 1 to `most`; `unit` is the noun for the message. */
+static bool check_numbers(const char *text, uint64_t most, const char *unit, char *problem,
                           size_t room) {
     uint64_t number;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         if (!sl_text_to_count((sl_text){at, length}, &number) || number < 1 || number > most) {
             snprintf(problem, room, "\"%.*s\" is not a number of %s from 1 to %llu; write them like "
-                     "1,2,4", (int)length, at, what, (unsigned long long)most);
+                     "1,2,4", (int)length, at, unit, (unsigned long long)most);
             return false;
         }
         at += length;
@@ -222,7 +220,7 @@ bool sl_check_batch_sizes(const char *text, char *problem, size_t room) {
     return check_numbers(text, SL_BATCH_SIZE_MAX, "documents", problem, room);
 }
 
-/* Words of a list; "number" among them stands for any from 1 to 50. */
+/* A list of the given words; the word "number" allows any number from 1 to 50. */
 static bool check_words(const char *text, const char *const words[], char *problem, size_t room) {
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
@@ -236,7 +234,7 @@ static bool check_words(const char *text, const char *const words[], char *probl
         known = known || (number && sl_text_to_count((sl_text){at, length}, &value) && value >= 1 &&
                           value <= 50);
         if (!known) {
-            size_t used = (size_t)snprintf(problem, room, "\"%.*s\" is none of", (int)length, at);
+            size_t used = (size_t)snprintf(problem, room, "\"%.*s\" is not one of", (int)length, at);
             for (size_t i = 0; words[i] && used < room; i++)
                 used += (size_t)snprintf(problem + used, room - used, "%s %s", i ? "," : "",
                                          words[i]);

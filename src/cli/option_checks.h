@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of options that are more than a word or a number: checked, and read. */
+/* Option values that are more than a word or a number: shard keys, shares, lists. Each has a check
+ * and, where needed, a parser. */
 #ifndef SHARDLOAD_OPTION_CHECKS_H
 #define SHARDLOAD_OPTION_CHECKS_H
 
@@ -11,18 +12,18 @@
 #define SL_THREADS_MAX 1024
 #define SL_BATCH_SIZE_MAX 100000
 
-/* The key of an index or of sharding that an option's text gives: an object with at least one field,
- * each a direction or a kind of index. NULL when it is none; else destroy it. */
+/* Parses the key of an index or a shard key: a JSON object with at least one field, each a direction
+ * or an index type ("hashed"). Destroy the result. NULL when the text is not such a key. */
 bson_t *sl_option_key(const char *text);
 
 #define SL_PARTS_MAX 9999
-/* Reads "K/N" of --part. False when it is none. */
+/* Parses "K/N" of --part, with 1 <= K <= N <= SL_PARTS_MAX. False for other text. */
 bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts);
 
-/* The share, above 0 and up to 1, that "5%" or "0.05" stands for; 0 when it is neither. */
+/* Parses a share such as "5%" or "0.05" to a fraction above 0 and below 1; returns 0 for other text. */
 double sl_option_share(const char *text);
 
-/* For sl_option_row.check: true, or false with the problem in words, to follow the option's name. */
+/* For sl_option_row.check. */
 bool sl_check_key(const char *text, char *problem, size_t room);
 bool sl_check_shard_key(const char *text, char *problem, size_t room);
 bool sl_check_sink(const char *text, char *problem, size_t room);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: --help, written from the tables. */
+/* Options: --help, generated from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
 #include "options_internal.h"
 
+/* Wraps at 96 columns; `column` is the current one, and lines begin at `indent`. */
 static void print_wrapped(FILE *out, const char *text, int indent, int column) {
     const int width = 96;
     while (*text) {
@@ -41,9 +42,9 @@ static void print_row(FILE *out, const sl_option_row *row) {
     if (column == 0)
         fprintf(out, "\n%34s", "");
     char help[1200];
-    bool tell = row->fallback && row->kind != SL_OPTION_FLAG;
-    snprintf(help, sizeof help, "%s%s%s%s", row->help, tell ? " (default: " : "",
-             tell ? row->fallback : "", tell ? ")" : "");
+    bool show_default = row->fallback && row->kind != SL_OPTION_FLAG;
+    snprintf(help, sizeof help, "%s%s%s%s", row->help, show_default ? " (default: " : "",
+             show_default ? row->fallback : "", show_default ? ")" : "");
     print_wrapped(out, help, 34, 34);
 }
 
@@ -58,12 +59,12 @@ void sl_print_command_help(const sl_program *program, const sl_command *command)
             printf("\n%s:\n", group = row->group);
         print_row(stdout, row);
     }
-    printf("\nEverywhere:\n"
-           "      --config FILE               Options from a YAML file: long names as keys.\n"
-           "  -h, --help                      This text.\n"
-           "      --version                   The version.\n\n"
-           "Each option can also come from the environment, as %s_NAME; the command line wins over\n"
-           "the environment, the environment over the file.\n",
+    printf("\nAll commands:\n"
+           "      --config FILE               Read options from a YAML file; its keys are the long names.\n"
+           "  -h, --help                      Show this text.\n"
+           "      --version                   Show the version.\n\n"
+           "An option can also be set by the environment variable %s_NAME. The command line\n"
+           "overrides the environment, and the environment overrides the file of --config.\n",
            program->environment_prefix);
     if (program->epilogue)
         printf("\n%s\n", program->epilogue);
@@ -74,7 +75,7 @@ void sl_print_program_help(const sl_program *program) {
            program->version, program->summary, program->name);
     for (const sl_command *command = program->commands; command->name; command++)
         printf("  %-10s %s\n", command->name, command->summary);
-    printf("\n%s COMMAND --help tells more.\n", program->name);
+    printf("\n`%s COMMAND --help` lists the options of a command.\n", program->name);
     if (program->epilogue)
         printf("\n%s\n", program->epilogue);
 }

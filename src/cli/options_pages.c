@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: the manual page and the completion for bash, written from the tables as --help is. */
+/* Options: the manual page (--man) and the completion for bash (--completion), generated from the
+ * tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 /* ---- the manual page ---- */
 
-/* Text as roff takes it literally. */
+/* Escapes text that roff must print literally. */
 static void print_roff(const char *text) {
     bool line_begins = true;
     for (; *text; text++) {
@@ -29,8 +30,8 @@ static void print_titled(const char *macro, const char *text) {
     putchar('\n');
 }
 
-/* The commands that take the row, but for one that all of a program's commands take. */
-static void print_takers(const sl_program *program, const sl_option_row *row) {
+/* Lists the commands that take the option, unless all do. */
+static void print_commands(const sl_program *program, const sl_option_row *row) {
     unsigned all = 0;
     for (const sl_command *command = program->commands; command->name; command++)
         all |= command->bit;
@@ -65,7 +66,7 @@ static void print_manual_row(const sl_program *program, const sl_option_row *row
         print_roff(row->fallback);
         putchar(')');
     }
-    print_takers(program, row);
+    print_commands(program, row);
     putchar('\n');
 }
 
@@ -94,12 +95,13 @@ void sl_print_manual(const sl_program *program) {
             print_titled(".SS", group = row->group);
         print_manual_row(program, row);
     }
-    fputs(".SS Everywhere\n.TP\n\\fB\\-\\-config\\fR \\fIFILE\\fR\n"
-          "Options from a YAML file: long names as keys.\n"
-          ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nThe options of a command; the version.\n"
+    fputs(".SS All commands\n.TP\n\\fB\\-\\-config\\fR \\fIFILE\\fR\n"
+          "Read options from a YAML file; its keys are the long names.\n"
+          ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nShow the options of a command; show the version.\n"
           ".SH ENVIRONMENT\n", stdout);
-    printf("Each option can also come from the environment, as %s_NAME; the command line wins over the\n"
-           "environment, the environment over the file.\n", program->environment_prefix);
+    printf("An option can also be set by the environment variable %s_NAME. The command line overrides\n"
+           "the environment, and the environment overrides the file of \\-\\-config.\n",
+           program->environment_prefix);
     if (program->epilogue) {
         fputs(".SH NOTES\n", stdout);
         print_roff(program->epilogue);
@@ -119,7 +121,7 @@ static bool has_words(const sl_option_row *row) {
 }
 
 void sl_print_completion(const sl_program *program) {
-    printf("# Completion of %s for bash; zsh takes it after `bashcompinit`.\n"
+    printf("# Completion of %s for bash, and for zsh after `bashcompinit`.\n"
            "_%s() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
            "    local words=\n"
@@ -136,7 +138,7 @@ void sl_print_completion(const sl_program *program) {
             print_words(row->choices);
             fputs("' ;;\n", stdout);
         } else {
-            fputs("return ;;\n", stdout); /* a file, perhaps: readline's own guess */
+            fputs("return ;;\n", stdout); /* may be a file: `complete -o default` */
         }
     }
     printf("    --config) return ;;\n"

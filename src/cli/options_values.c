@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: their values, by name. */
+/* Options: values read by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ bool sl_option_is_word(const sl_options *options, const char *name, const char *
 }
 
 uint64_t sl_option_weaker_number(const sl_options *options, const char *name) {
-    return value_of(options, name, 1u << SL_OPTION_COUNT)->number; /* which a word leaves as it was */
+    return value_of(options, name, 1u << SL_OPTION_COUNT)->number; /* a word does not change it */
 }
 
 bool sl_option_is_percentage(const sl_options *options, const char *name) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets: how they come in without being seen, and go without being left behind. */
+/* Secrets: read without echo or from a file, and not left in core dumps. */
 #include "secrets.h"
 
 #include <errno.h>
@@ -18,40 +18,40 @@
 
 /* ---- the terminal ---- */
 
-/* A signal that ends the program must not leave the terminal without its echo: the handler puts it
- * back (tcsetattr is safe there), and the signal, raised anew, does what it would have done. */
-static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-enum { DEADLY = sizeof deadly / sizeof deadly[0] };
+/* These signals end the program. Their handler first restores the terminal's echo (tcsetattr is
+ * async-signal-safe), then raises the signal again, now with its default action. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { ENDING = sizeof ending / sizeof ending[0] };
 
 static struct {
     int file;
-    struct termios shown; /* how it was */
+    struct termios before; /* with echo */
 } terminal;
 
-static void put_terminal_back(int number) {
-    tcsetattr(terminal.file, TCSANOW, &terminal.shown);
-    raise(number); /* SA_RESETHAND: by now with its usual effect */
+static void restore_terminal(int number) {
+    tcsetattr(terminal.file, TCSANOW, &terminal.before);
+    raise(number); /* SA_RESETHAND has restored the default action */
 }
 
-static void hide_input(struct sigaction before[DEADLY]) {
-    const struct sigaction act = {.sa_handler = put_terminal_back, .sa_flags = (int)SA_RESETHAND};
-    for (int i = 0; i < DEADLY; i++) {
-        sigaction(deadly[i], NULL, &before[i]);
+static void hide_input(struct sigaction before[ENDING]) {
+    const struct sigaction act = {.sa_handler = restore_terminal, .sa_flags = (int)SA_RESETHAND};
+    for (int i = 0; i < ENDING; i++) {
+        sigaction(ending[i], NULL, &before[i]);
         if (before[i].sa_handler != SIG_IGN)
-            sigaction(deadly[i], &act, NULL);
+            sigaction(ending[i], &act, NULL);
     }
-    struct termios hidden = terminal.shown;
+    struct termios hidden = terminal.before;
     hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
     tcsetattr(terminal.file, TCSAFLUSH, &hidden);
 }
 
-static void show_input(const struct sigaction before[DEADLY]) {
-    tcsetattr(terminal.file, TCSANOW, &terminal.shown);
-    for (int i = 0; i < DEADLY; i++)
-        sigaction(deadly[i], &before[i], NULL);
+static void show_input(const struct sigaction before[ENDING]) {
+    tcsetattr(terminal.file, TCSANOW, &terminal.before);
+    for (int i = 0; i < ENDING; i++)
+        sigaction(ending[i], &before[i], NULL);
 }
 
-/* Reads a line into `secret`, without its end. False when it did not fit or there was none. */
+/* Reads a line into `secret`, without its newline. False when it is empty or too long. */
 static bool read_line(char secret[SL_SECRET_ROOM]) {
     size_t used = 0;
     for (;;) {
@@ -71,7 +71,7 @@ static bool read_line(char secret[SL_SECRET_ROOM]) {
 
 bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *error) {
     terminal.file = open("/dev/tty", O_RDWR | O_CLOEXEC);
-    if (terminal.file < 0 || tcgetattr(terminal.file, &terminal.shown) != 0) {
+    if (terminal.file < 0 || tcgetattr(terminal.file, &terminal.before) != 0) {
         if (terminal.file >= 0)
             close(terminal.file);
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -79,7 +79,7 @@ bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *err
                             "docs/security.md lists the other ways to give it",
                             whose);
     }
-    struct sigaction before[DEADLY];
+    struct sigaction before[ENDING];
     hide_input(before);
     char prompt[500];
     size_t length = sl_print_text(prompt, sizeof prompt, "Password of %s: ", whose);
@@ -98,7 +98,7 @@ bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *err
 void sl_secret_warn_of_readers(const char *path) {
     struct stat about;
     if (stat(path, &about) == 0 && S_ISREG(about.st_mode) && (about.st_mode & 077))
-        sl_log_warning("%s holds a password and can be read by others; chmod 600 it", path);
+        sl_log_warning("%s contains a password and can be read by other users; chmod 600 it", path);
 }
 
 bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error *error) {
@@ -135,7 +135,7 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
                                 : "its first line is no password: too long, or with a NUL byte");
 }
 
-/* ---- memory ---- */
+/* ---- the process ---- */
 
 void sl_secret_guard_process(void) {
     prctl(PR_SET_DUMPABLE, 0);

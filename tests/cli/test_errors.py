@@ -101,7 +101,7 @@ class WrongOptions(ErrorCase):
         outcome = self.fails(support.EXIT_USAGE, "load", "--uri",
                              "mongodb://127.0.0.1:1/?compressors=zlib", "--wire-compression", "zstd",
                              *target, self.good)
-        self.assertIn("--wire-compression zstd: --uri says compressors=zlib already", outcome.err)
+        self.assertIn("--wire-compression zstd: --uri already has compressors=zlib", outcome.err)
 
     def test_wrong_index_specifications(self):
         for spec in ("{t", "[]", '"t"', "{}", '{"t": "sideways"}'):

@@ -385,7 +385,7 @@ class Foreign(ReportCase):
         self.assertGreater(drawn, 45)
 
     def test_usage(self):
-        self.assertIn("which records?", self.shardload("report", code=support.EXIT_USAGE).err)
+        self.assertIn("name a record", self.shardload("report", code=support.EXIT_USAGE).err)
         outcome = self.shardload("report", "missing.json", code=support.EXIT_USAGE)
         self.assertIn("missing.json", outcome.err)
         outcome = self.shardload("report", "--help")

@@ -127,8 +127,8 @@ class MadeUp(support.Case):
         path = self.file("a.csv", support.HEADER + "\n")
         for command in (["load", "--sink", "null"], ["inspect"]):
             with self.subTest(command[0]):
-                self.refused(*command, *FORMAT, says="--records is missing")
-                self.refused(*command, *FORMAT, "--records", 5, path, says="name no source")
+                self.refused(*command, *FORMAT, says="needs --records")
+                self.refused(*command, *FORMAT, "--records", 5, path, says="leave out the sources")
                 self.refused(*command, "--records", 5, says=["--records is for --format ycsb",
                                                              "which sources?"])
                 self.refused(*command, "--skew", 1, "--seed", 2, path,

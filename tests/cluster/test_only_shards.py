@@ -299,7 +299,7 @@ class Refusals(OnlyShardsCase):
     def test_names(self):
         for names in ("", ",", f"{self.first},"):
             outcome, _ = self.load(f"--only-shards={names}", self.source, code=support.EXIT_USAGE)
-            self.assertIn("lacks the name of a shard", outcome.err)
+            self.assertIn("contains an empty shard name", outcome.err)
         for names in ("nobody", f"{self.first},nobody", f"nobody,{self.first}"):
             outcome, _ = self.only(names, self.source, code=support.EXIT_USAGE)
             self.assertIn(f"no shard \"nobody\"; it has {self.first}, {self.second}", outcome.err)

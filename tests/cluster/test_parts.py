@@ -262,7 +262,7 @@ class Parts(support.ClusterCase):
         source = self.file("t.txt", f"{support.HEADER}\n{support.ROW.format(id=1)}\n")
         for text in ("0/2", "3/2", "1", "1/", "1/2/3", "a/b", "1/0", "-1/2"):
             outcome, _ = self.load(f"--part={text}", source, code=support.EXIT_USAGE)
-            self.assertIn(f"\"{text}\" is no part; write it like 2/4", outcome.err)
+            self.assertIn(f"\"{text}\" is not a part; write it like 2/4", outcome.err)
         outcome, _ = self.part(1, 2, "--drop", source, code=support.EXIT_USAGE)
         self.assertIn("--drop with --part would drop", outcome.err)
         outcome, _ = self.part(1, 2, "-", stdin=source.read_bytes(), code=support.EXIT_USAGE)

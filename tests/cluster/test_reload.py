@@ -258,7 +258,7 @@ class AnyServer(reload_case.ReloadCase):
         for share in ("100%", "1", "99.99999999999999999999%"):
             outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop",
                                      "--sample", share, path, code=support.EXIT_USAGE)
-            self.assertIn("for the whole, leave --sample out", outcome.err)
+            self.assertIn("to load everything, leave --sample out", outcome.err)
             self.assertEqual(self.database.t.count_documents({}), 1)
         _, record, _ = self.reload("--drop", "--sample", "99.999%", path)
         self.assertEqual(self.collections(), ["t"])
@@ -334,9 +334,9 @@ class AnyServer(reload_case.ReloadCase):
     def test_answers_that_belong_to_no_query(self):
         path, _ = self.data(100, 87)
         cases = [({"makse": []}, "the suite mot has no query makse"),
-                 ({"makes": {"count": 1}}, "what it has for makes is not an array of documents"),
+                 ({"makes": {"count": 1}}, "the answer of makes is not an array of documents"),
                  ({"makes": [], "green-nes": []}, "the suite mot has no query green-nes"),
-                 ({}, "there is no answer in it")]
+                 ({}, "it contains no answer")]
         for answers, words in cases:
             with self.subTest(words):
                 file = self.file("odd.json", json.dumps({"answers": answers}))
@@ -352,7 +352,7 @@ class AnyServer(reload_case.ReloadCase):
         outcome = self.shardload("reload", "--uri", self.uri, "-d", self.database_name, "--answers",
                                  answers, "--compare", "nowhere.json", path,
                                  code=support.EXIT_USAGE)
-        for text in ("--suite is missing", "--collection is missing", "--answers: there is no object",
+        for text in ("--suite is missing", "--collection is missing", "--answers: it contains no object",
                      "--compare: "):
             self.assertIn(text, outcome.err)
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop", "--shard-key",

@@ -144,7 +144,7 @@ class Users(SecureCase):
             path = self.file(name, content)
             path.chmod(0o644)
             outcome = self.load("--uri", self.uri(self.plain), *words, path)
-            self.assertIn(f"warning: {path} holds a password and can be read by others",
+            self.assertIn(f"warning: {path} contains a password and can be read by other users",
                           outcome.err)
 
     def test_mistakes_about_passwords_are_named(self):

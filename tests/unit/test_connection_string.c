@@ -107,7 +107,7 @@ static void compression_is_said_in_one_place(void **state) {
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_null(string_of(lines[i], &error));
         assert_int_equal(error.code, SL_EXIT_USAGE);
-        assert_non_null(strstr(error.message, "--uri says compressors=snappy"));
+        assert_non_null(strstr(error.message, "--uri already has compressors=snappy"));
         assert_non_null(strstr(error.message, "leave one of them out"));
     }
 }

@@ -33,8 +33,8 @@ static void shard_keys(void **state) {
         {"{\"st\": \"2d\"}", "\"st\" is neither 1 nor"},
         {"{\"st\": \"2dsphere\"}", "\"st\" is neither 1 nor"},
         {"{\"st\": \"text\"}", "\"st\" is neither 1 nor"},
-        {"{\"st\": \"hashed\", \"ts\": \"hashed\"}", "\"ts\" is the second one that is \"hashed\""},
-        {"{\"st\": 1, \"st\": 1}", "\"st\" is there twice"},
+        {"{\"st\": \"hashed\", \"ts\": \"hashed\"}", "\"ts\" is a second \"hashed\" field"},
+        {"{\"st\": 1, \"st\": 1}", "\"st\" is named twice"},
         {"{\"\": 1}", "\"\" is not the name of a field"},
         {"{\"a..b\": 1}", "is not the name of a field"},
         {"{\".a\": 1}", "is not the name of a field"},
@@ -74,7 +74,7 @@ static void names_of_shards(void **state) {
         assert_true(sl_check_shard_names(good[i], problem, sizeof problem));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_false(sl_check_shard_names(bad[i], problem, sizeof problem));
-        assert_non_null(strstr(problem, "lacks the name of a shard"));
+        assert_non_null(strstr(problem, "contains an empty shard name"));
     }
 }
 
@@ -88,7 +88,7 @@ static void names_of_targets(void **state) {
         assert_true(sl_check_database(good[i], problem, sizeof problem));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_false(sl_check_database(bad[i], problem, sizeof problem));
-        assert_non_null(strstr(problem, i < 5 ? "a database of the server" : "cannot be the name"));
+        assert_non_null(strstr(problem, i < 5 ? "a database of the server" : "is not a database name"));
     }
     assert_true(sl_check_collection("systems", problem, sizeof problem));
     assert_true(sl_check_collection("my.system.x", problem, sizeof problem));
