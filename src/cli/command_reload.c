@@ -20,8 +20,8 @@ static void open_suite(const sl_options *options, sl_suite **suite, sl_error *er
     const char *name = count > 0 ? sl_option_list_item(options, "suite", 0) : NULL;
     sl_error why = {0};
     if (count > 1)
-        sl_option_problem(error, "--suite: a reload runs one suite; put the queries of several into "
-                                 "one YAML file, or drill once for each");
+        sl_option_problem(error, "--suite: a reload runs one suite; put the queries of several "
+                                 "suites into one YAML file, or drill once for each");
     if (!name)
         sl_option_problem(error, "--suite is missing: name the queries that must be answered; "
                                  "`shardquery list` shows the built-in suites");
@@ -47,8 +47,8 @@ static bool has_query(const sl_suite *suite, const char *name) {
     return false;
 }
 
-/* Refuses answers of unknown queries and a file without answers: without answers to compare, a drill
- * accepts any answer as correct. */
+/* Refuses answers of unknown queries and a file without answers: without answers to compare, a
+ * drill accepts any answer as correct. */
 static void check_answers(const bson_t *answers, const sl_suite *suite, sl_error *error) {
     bson_iter_t found, one;
     size_t known = 0, wrong = 0;

@@ -57,7 +57,7 @@ static char *name_of(const char *path) {
 static bool read_records(const sl_options *options, inputs *in, sl_error *error) {
     size_t count = sl_options_argument_count(options);
     if (count == 0)
-        return sl_option_problem(error, "name a record, such as the run.json of a load, or several");
+        return sl_option_problem(error, "name a record, such as the run.json of a load");
     in->records = calloc(count, sizeof *in->records);
     in->names = calloc(count, sizeof *in->names);
     if (!in->records || !in->names)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload tune`: from its options to what is tried. */
+/* `shardload tune`: converts its options to the values and limits of the trials. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #include "commands.h"
 #include "load_setup.h"
 
-/* Where the values of each dimension come from. */
+/* The option of each dimension. A dimension is a setting that trials may vary. */
 static const struct {
     sl_tune_dimension dimension;
     const char *option; /* the list of values to try */
     bool numbers;
-    const char *fallback; /* what is tried without that option; NULL: the one value that a load has */
-    const char *standard; /* preferred among those that are tried, if it is there */
+    const char *fallback; /* the values without that option; NULL: only the value of a load */
+    const char *standard; /* the value that trials of other dimensions use, if it is in the list */
 } rows[] = {
     {SL_TUNE_THREADS, "try-threads", true, NULL, NULL},
     {SL_TUNE_BATCH_SIZE, "try-batch-sizes", true, "100,300,1000,3000,10000,30000", "10000"},
@@ -29,6 +29,7 @@ static const struct {
     {SL_TUNE_WIRE_COMPRESSION, "try-wire-compression", false, NULL, "none"},
 };
 
+/* Adds a value unless the list contains it. False when the list is full. */
 static bool add_value(sl_tune_values *values, const char *text, size_t length, bool number) {
     char item[SL_TUNE_VALUE_ROOM];
     uint64_t count;
@@ -76,8 +77,8 @@ static void usual_thread_counts(sl_tune_values *values) {
     }
 }
 
-/* The one value of a dimension that is not varied. */
-static void take_fixed(const sl_load_config *load, const sl_options *options,
+/* Adds the only value of a dimension that is not varied: that of a load. */
+static void add_fixed(const sl_load_config *load, const sl_options *options,
                        sl_tune_dimension dimension, sl_tune_values *values) {
     const char *wire = sl_option_string(options, "wire-compression");
     char text[SL_TUNE_VALUE_ROOM] = "";
@@ -97,7 +98,7 @@ static void take_fixed(const sl_load_config *load, const sl_options *options,
     case SL_TUNE_ROUTE:
         snprintf(text, sizeof text, "%s", load->direct ? "direct" : "mongos");
         break;
-    default: /* else as the connection string says */
+    default: /* "": the connection string decides */
         snprintf(text, sizeof text, "%s", wire ? wire : "");
     }
     add_value(values, text, strlen(text), false);
@@ -121,12 +122,9 @@ static void set_up_values(sl_tune_config *config, const sl_options *options, sl_
         for (size_t i = 0; i < lists; i++)
             room = add_values(values, sl_option_list_item(options, rows[r].option, i),
                               rows[r].numbers) && room;
-        if (!room) {
-            char problem[120];
-            sl_print_text(problem, sizeof problem, "--%s: more than %d values", rows[r].option,
-                          SL_TUNE_VALUES_MAX);
-            sl_option_problem(error, problem);
-        }
+        if (!room)
+            sl_option_problem(error, "--%s: more than %d values", rows[r].option,
+                              SL_TUNE_VALUES_MAX);
         bool fixed = !fixing[d] || (sl_option_given(options, fixing[d]) &&
                                     !sl_option_is_word(options, fixing[d], "auto"));
         if (lists == 0 && !fixed && d == SL_TUNE_THREADS)
@@ -134,12 +132,12 @@ static void set_up_values(sl_tune_config *config, const sl_options *options, sl_
         else if (lists == 0 && !fixed)
             add_values(values, rows[r].fallback, rows[r].numbers);
         else if (lists == 0)
-            take_fixed(config->load, options, d, values);
+            add_fixed(config->load, options, d, values);
         if (rows[r].numbers)
             qsort(values->items, values->count, sizeof values->items[0], by_number);
         choose_standard(values, rows[r].standard);
     }
-    /* What a load of these options would have is the standard, where it is tried at all. */
+    /* The options of a load override the standards of the table. */
     choose_standard(&config->values[SL_TUNE_COMPRESSOR], config->load->compressor);
     choose_standard(&config->values[SL_TUNE_WRITE_CONCERN], config->load->write_concern);
     choose_standard(&config->values[SL_TUNE_ROUTE], config->load->direct ? "direct" : "mongos");
@@ -168,30 +166,32 @@ static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_
     if (sl_option_given(options, "trial-bytes"))
         config->trial_bytes = sl_option_number(options, "trial-bytes");
     if (grid && sl_option_given(options, "max-trials"))
-        sl_option_problem(error, "--max-trials is for --search adaptive: a grid is tried as a whole");
+        sl_option_problem(error, "--max-trials is for --search adaptive: the number of a grid's "
+                                 "trials is fixed");
     config->html = sl_option_string(options, "html");
     config->save = sl_option_string(options, "save");
     config->storage = config->values[SL_TUNE_COMPRESSOR].count > 1;
     size_t suites = sl_option_list_count(options, "suite");
     if (suites > 0 && !config->storage)
-        sl_option_problem(error, "--suite needs --try-compressors with several of them: the queries "
-                                 "are timed on what each one stores");
+        sl_option_problem(error, "--suite needs --try-compressors with several compressors: the "
+                                 "queries are timed with each of them");
     if (config->load->index_count > 0 && !config->storage)
-        sl_option_problem(error, "--index needs --try-compressors with several of them: indexes are "
-                                 "built for what each one stores, not in trials");
+        sl_option_problem(error, "--index needs --try-compressors with several compressors: "
+                                 "indexes are built once for each of them, not in trials");
     if (config->values[SL_TUNE_ROUTE].count > 1 && !config->load->shard_key)
         sl_option_problem(error, "--try-routes needs a sharded collection: leave out --shard-key "
                                  "none");
     bool wires = sl_option_list_count(options, "try-wire-compression") > 0;
     if (wires && sl_option_given(options, "wire-compression"))
-        sl_option_problem(error, "--try-wire-compression tries several, --wire-compression says which: "
-                                 "leave one of them out");
+        sl_option_problem(error,
+                          "--try-wire-compression and --wire-compression exclude each other");
     else if (wires && config->load->uri && strstr(config->load->uri, "compressors="))
-        sl_option_problem(error, "--try-wire-compression: --uri says compressors= already; leave "
-                                 "one of them out");
+        sl_option_problem(error, "--try-wire-compression: --uri already has compressors=; remove "
+                                 "one of them");
 }
 
-/* Suites that cannot be read are told of before anything is run. */
+/* Opens each suite, so that a wrong one is reported before the trials; keeps their names. Free the
+ * result. */
 static const char **open_suites(sl_tune_config *config, const sl_options *options,
                                 sl_error *error) {
     size_t count = sl_option_list_count(options, "suite");
@@ -201,7 +201,7 @@ static const char **open_suites(sl_tune_config *config, const sl_options *option
         sl_error why = {0};
         suites[i] = sl_option_list_item(options, "suite", i);
         if (!sl_suite_open(suites[i], &suite, &why))
-            sl_option_problem(error, why.message);
+            sl_option_problem(error, SL_LINES, why.message);
         sl_suite_destroy(suite);
     }
     config->suites = suites;

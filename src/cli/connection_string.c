@@ -49,7 +49,8 @@ static bool split_uri(const char *uri, parts *p) {
     return true;
 }
 
-/* The new connection string. Its room is allocated once: realloc would leave copies of a password. */
+/* The new connection string. Its room is allocated once: realloc would leave copies of a
+ * password. */
 typedef struct writer {
     char *text;
     size_t used;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option table of shardload: one row per option, with the commands that take it and its help. */
+/* The option table of shardload: one row per option, with the commands that take it and its
+ * help. */
 #include "load_options.h"
 
 #include <shardload/bson_writer.h>

@@ -24,11 +24,13 @@ typedef struct sl_setup {
 void sl_setup_init(sl_setup *setup, const sl_options *options);
 void sl_setup_clear(sl_setup *setup);
 
-/* Each function below adds its problems to the error (SL_EXIT_USAGE, one line each) and continues. */
+/* Each function below adds its problems to the error (SL_EXIT_USAGE, one line each) and
+ * continues. */
 
 /* Sources, their format and schema. False only without memory. */
 bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error);
-/* Connection, database, collection. May ask the user for a password, if no problem was found yet. */
+/* Connection, database, collection. May ask the user for a password, if no problem was found
+ * yet. */
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Properties of the collection: shard key, indexes, compressor, clustered. */
 void sl_set_up_layout(sl_setup *setup, const sl_options *options);

@@ -51,8 +51,9 @@ static bool is_key_path(const char *name) {
     }
 }
 
-/* The reason why the server would refuse the shard key, and the field that is wrong; NULL for a good
- * key. It is checked here because --drop drops the collection before the server sees the key. */
+/* The reason why the server would refuse the shard key, and the field that is wrong; NULL for a
+ * good key. It is checked here because --drop drops the collection before the server sees the
+ * key. */
 static const char *shard_key_flaw(const bson_t *key, const char **field) {
     bson_iter_t iter, other;
     bool hashed = false;
@@ -129,8 +130,8 @@ bool sl_check_collection(const char *text, char *problem, size_t room) {
     if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
         text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
         return true;
-    snprintf(problem, room, "\"%s\" is not a collection name: it must not be empty, longer than 199 "
-             "bytes, begin or end with a dot, begin with system., or contain a $", text);
+    snprintf(problem, room, "\"%s\" is not a collection name: it must not be empty, longer than "
+             "199 bytes, begin or end with a dot, begin with system., or contain a $", text);
     return false;
 }
 
@@ -145,8 +146,8 @@ bool sl_check_part(const char *text, char *problem, size_t room) {
     unsigned part, parts;
     if (sl_option_parse_part(text, &part, &parts))
         return true;
-    snprintf(problem, room, "\"%s\" is not a part; write it like 2/4, the second of four parts (%d parts at most)",
-             text, SL_PARTS_MAX);
+    snprintf(problem, room, "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at "
+             "most)", text, SL_PARTS_MAX);
     return false;
 }
 
@@ -161,7 +162,8 @@ bool sl_check_shard_names(const char *text, char *problem, size_t room) {
     return false;
 }
 
-/* At most seven digits, which a double holds exactly, so that the skew is printed as it was given. */
+/* At most seven digits, which a double holds exactly, so that the skew is printed as it was
+ * given. */
 bool sl_check_skew(const char *text, char *problem, size_t room) {
     char *end;
     double skew = strtod(text, &end);
@@ -202,8 +204,8 @@ static bool check_numbers(const char *text, uint64_t most, const char *unit, cha
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         if (!sl_text_to_count((sl_text){at, length}, &number) || number < 1 || number > most) {
-            snprintf(problem, room, "\"%.*s\" is not a number of %s from 1 to %llu; write them like "
-                     "1,2,4", (int)length, at, unit, (unsigned long long)most);
+            snprintf(problem, room, "\"%.*s\" is not a number of %s from 1 to %llu; write them "
+                     "like 1,2,4", (int)length, at, unit, (unsigned long long)most);
             return false;
         }
         at += length;
@@ -234,7 +236,8 @@ static bool check_words(const char *text, const char *const words[], char *probl
         known = known || (number && sl_text_to_count((sl_text){at, length}, &value) && value >= 1 &&
                           value <= 50);
         if (!known) {
-            size_t used = (size_t)snprintf(problem, room, "\"%.*s\" is not one of", (int)length, at);
+            size_t used =
+                (size_t)snprintf(problem, room, "\"%.*s\" is not one of", (int)length, at);
             for (size_t i = 0; words[i] && used < room; i++)
                 used += (size_t)snprintf(problem + used, room - used, "%s %s", i ? "," : "",
                                          words[i]);

@@ -12,15 +12,17 @@
 #define SL_THREADS_MAX 1024
 #define SL_BATCH_SIZE_MAX 100000
 
-/* Parses the key of an index or a shard key: a JSON object with at least one field, each a direction
- * or an index type ("hashed"). Destroy the result. NULL when the text is not such a key. */
+/* Parses the key of an index or a shard key: a JSON object with at least one field, each a
+ * direction or an index type ("hashed"). Destroy the result. NULL when the text is not such a
+ * key. */
 bson_t *sl_option_key(const char *text);
 
 #define SL_PARTS_MAX 9999
 /* Parses "K/N" of --part, with 1 <= K <= N <= SL_PARTS_MAX. False for other text. */
 bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts);
 
-/* Parses a share such as "5%" or "0.05" to a fraction above 0 and below 1; returns 0 for other text. */
+/* Parses a share such as "5%" or "0.05" to a fraction above 0 and below 1; returns 0 for other
+ * text. */
 double sl_option_share(const char *text);
 
 /* For sl_option_row.check. */

@@ -175,9 +175,9 @@ void sl_options_destroy(sl_options *options) {
 
 /* ---- running a program ---- */
 
-/* When standard input, output or error is closed at the start, the next file that is opened gets its
- * descriptor, and messages or documents would be written into that file. So closed descriptors are
- * opened on /dev/null, for reading only: reads return no data, writes fail. */
+/* When standard input, output or error is closed at the start, the next file that is opened gets
+ * its descriptor, and messages or documents would be written into that file. So closed descriptors
+ * are opened on /dev/null, for reading only: reads return no data, writes fail. */
 static void open_standard_files(void) {
     int file;
     do

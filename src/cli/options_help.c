@@ -60,7 +60,7 @@ void sl_print_command_help(const sl_program *program, const sl_command *command)
         print_row(stdout, row);
     }
     printf("\nAll commands:\n"
-           "      --config FILE               Read options from a YAML file; its keys are the long names.\n"
+           "      --config FILE               Read options from a YAML file: long names as keys.\n"
            "  -h, --help                      Show this text.\n"
            "      --version                   Show the version.\n\n"
            "An option can also be set by the environment variable %s_NAME. The command line\n"

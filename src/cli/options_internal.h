@@ -49,7 +49,8 @@ static inline bool sl_options_applies(const sl_options *options, size_t index) {
 void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
                       const char *where);
 
-/* Overwrites a secret on the command line, in the environment or in memory with its redacted form. */
+/* Overwrites a secret on the command line, in the environment or in memory with its redacted
+ * form. */
 void sl_options_wipe(char *text, sl_option_secrecy secrecy);
 
 #define SL_NAME_ROOM 100
@@ -75,14 +76,14 @@ typedef struct sl_option_word {
     char *text;
 } sl_option_word;
 
-/* Appends the option values among words[2] to words[count - 1] to `out`, which has room for `count`;
- * the other words become arguments. Returns the number of values. */
+/* Appends the option values among words[2] to words[count - 1] to `out`, which has room for
+ * `count`; the other words become arguments. Returns the number of values. */
 size_t sl_options_read_words(sl_options *options, int count, char **words, sl_option_word *out);
 
 /* Stores the values and wipes secrets from the command line. */
 void sl_options_store_words(sl_options *options, const sl_option_word *values, size_t count);
 
-/* ---- options_help.c: --help; options_pages.c: a manual page in roff, a completion for bash ---- */
+/* ---- options_help.c: --help; options_pages.c: the manual page, completion for bash ---- */
 
 void sl_print_program_help(const sl_program *program);
 void sl_print_command_help(const sl_program *program, const sl_command *command);

@@ -96,11 +96,12 @@ void sl_print_manual(const sl_program *program) {
         print_manual_row(program, row);
     }
     fputs(".SS All commands\n.TP\n\\fB\\-\\-config\\fR \\fIFILE\\fR\n"
-          "Read options from a YAML file; its keys are the long names.\n"
-          ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nShow the options of a command; show the version.\n"
+          "Read options from a YAML file: long names as keys.\n"
+          ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\n"
+          "Show the options of a command; show the version.\n"
           ".SH ENVIRONMENT\n", stdout);
-    printf("An option can also be set by the environment variable %s_NAME. The command line overrides\n"
-           "the environment, and the environment overrides the file of \\-\\-config.\n",
+    printf("An option can also be set by the environment variable %s_NAME. The command line\n"
+           "overrides the environment, and the environment overrides the file of \\-\\-config.\n",
            program->environment_prefix);
     if (program->epilogue) {
         fputs(".SH NOTES\n", stdout);

@@ -35,7 +35,8 @@ const char *sl_options_shown_name(const char *name, size_t length, char out[SL_N
     return out;
 }
 
-/* By edit distance (insertions, deletions, replacements), of at most a third of the name's length. */
+/* By edit distance (insertions, deletions, replacements), of at most a third of the name's
+ * length. */
 const char *sl_options_nearest(const sl_program *program, const char *name, size_t length) {
     const char *best = NULL;
     size_t best_distance = length / 3 + 1;

@@ -22,7 +22,9 @@ const char *sl_options_argument(const sl_options *options, size_t index) {
     return options->arguments[index];
 }
 
-static const sl_option_value *value_of(const sl_options *options, const char *name, unsigned kinds) {
+/* `kinds` has a bit for each kind that is allowed. */
+static const sl_option_value *value_of(const sl_options *options, const char *name,
+                                       unsigned kinds) {
     size_t index = sl_options_row(options, name, strlen(name));
     if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind))) {
         sl_print_to(stderr, "shardload: internal error: option %s\n", name);
@@ -40,7 +42,8 @@ bool sl_option_flag(const sl_options *options, const char *name) {
 }
 
 const char *sl_option_string(const sl_options *options, const char *name) {
-    const sl_option_value *found = value_of(options, name, 1u << SL_OPTION_STRING | 1u << SL_OPTION_CHOICE);
+    const sl_option_value *found =
+        value_of(options, name, 1u << SL_OPTION_STRING | 1u << SL_OPTION_CHOICE);
     return found->count ? found->texts[0] : NULL;
 }
 

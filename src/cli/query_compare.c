@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardquery compare`: reports that exist, or (--ab) two ways of running that are measured in turn.
+/* `shardquery compare`: compares existing reports, or (--ab) runs both sides in pairs and compares
+ * their reports.
  *
- * With --ab each run is a process of its own, with connections of its own, because that is the unit
- * that is compared. Within each pair of runs the order is drawn by lot. */
+ * With --ab each run is a process with its own connections, because runs, not repeats within a run,
+ * are independent. The order within each pair is random. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static int is_json(const struct dirent *entry) {
            strcmp(entry->d_name + length - 5, ".json") == 0;
 }
 
-/* A file, several with commas between them, or a folder of *.json. */
+/* Reads the reports of one side: a file, several with commas between them, or a folder of
+ * *.json. */
 static bool read_side(const char *text, reports *list, sl_error *error) {
     struct stat facts;
     bool ok = true;
@@ -64,7 +66,7 @@ static bool read_side(const char *text, reports *list, sl_error *error) {
         return ok && (list->count > 0 ||
                       sl_error_set(error, SL_EXIT_SOURCE, "%s: no *.json in this folder", text));
     }
-    if (stat(text, &facts) == 0) /* also a name with a comma in it */
+    if (stat(text, &facts) == 0) /* a file's name may contain a comma */
         return add_report(list, text, error);
     char *copy = strdup(text), *rest = copy;
     for (const char *path; ok && copy && (path = strsep(&rest, ","));)
@@ -73,33 +75,34 @@ static bool read_side(const char *text, reports *list, sl_error *error) {
     return copy ? ok : sl_error_memory(error, "reading reports");
 }
 
-/* ---- measuring in turn ---- */
+/* ---- measuring in pairs ---- */
 
-typedef struct pair_of_ways {
+/* A and B: the arrays' elements 0 and 1. */
+typedef struct ab_test {
     const sl_options *options;
     char folder[64];
     wordexp_t words[2]; /* of --a and --b */
     reports reports[2];
-} pair_of_ways;
+} ab_test;
 
-/* Runs `shardquery run COMMON... WORDS... --report FILE`. */
-static bool run_child(const pair_of_ways *ways, int way, unsigned number, sl_error *error) {
-    size_t common = sl_options_argument_count(ways->options), count = 0;
-    size_t words = ways->words[way].we_wordc;
+/* Runs `shardquery run WORDS... --quiet --report FILE SUITE...` and reads its report. */
+static bool run_child(ab_test *test, int side, unsigned number, sl_error *error) {
+    size_t common = sl_options_argument_count(test->options), count = 0;
+    size_t words = test->words[side].we_wordc;
     const char **list = calloc(common + words + 8, sizeof *list);
     char report[120];
     if (!list)
         return sl_error_memory(error, "starting a run");
-    snprintf(report, sizeof report, "%s/%c%03u.json", ways->folder, "ab"[way], number);
+    snprintf(report, sizeof report, "%s/%c%03u.json", test->folder, "ab"[side], number);
     list[count++] = "shardquery";
     list[count++] = "run";
     for (size_t i = 0; i < words; i++)
-        list[count++] = ways->words[way].we_wordv[i];
+        list[count++] = test->words[side].we_wordv[i];
     list[count++] = "--quiet";
     list[count++] = "--report";
     list[count++] = report;
     for (size_t i = 0; i < common; i++)
-        list[count++] = sl_options_argument(ways->options, i);
+        list[count++] = sl_options_argument(test->options, i);
     pid_t child = fork();
     if (child == 0) {
         if (!freopen("/dev/null", "w", stdout))
@@ -114,41 +117,37 @@ static bool run_child(const pair_of_ways *ways, int way, unsigned number, sl_err
     if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return sl_error_set(error, child > 0 && WIFEXITED(status) ? (sl_exit)WEXITSTATUS(status)
                                                                   : SL_EXIT_CLUSTER,
-                            "run %u of %c failed; its message is above", number + 1, "AB"[way]);
-    bson_t *read;
-    if (!sl_json_read_file(report, &read, error))
-        return false;
-    ((reports *)(uintptr_t)&ways->reports[way])->items[number] = read;
-    return true;
+                            "run %u of %c failed; its message is above", number + 1, "AB"[side]);
+    return sl_json_read_file(report, &test->reports[side].items[number], error);
 }
 
-static void remove_folder(const pair_of_ways *ways, size_t runs) {
-    for (int way = 0; way < 2; way++) {
+static void remove_folder(const ab_test *test, size_t runs) {
+    for (int side = 0; side < 2; side++) {
         for (unsigned i = 0; i < runs; i++) {
             char path[120];
-            snprintf(path, sizeof path, "%s/%c%03u.json", ways->folder, "ab"[way], i);
+            snprintf(path, sizeof path, "%s/%c%03u.json", test->folder, "ab"[side], i);
             unlink(path);
         }
     }
-    rmdir(ways->folder);
+    rmdir(test->folder);
 }
 
-static bool measure_in_turn(pair_of_ways *ways, sl_error *error) {
-    unsigned runs = (unsigned)sl_option_number(ways->options, "runs");
-    uint64_t chance = sl_option_number(ways->options, "seed") ^ (uint64_t)sl_clock_ns();
+static bool measure_pairs(ab_test *test, sl_error *error) {
+    unsigned runs = (unsigned)sl_option_number(test->options, "runs");
+    uint64_t chance = sl_option_number(test->options, "seed") ^ (uint64_t)sl_clock_ns();
     bool progress = isatty(STDERR_FILENO), ok = true;
     for (unsigned i = 0; ok && i < runs && !atomic_load(&sl_query_stop); i++) {
         chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         int first = (int)(chance >> 40 & 1);
         if (progress)
             sl_print_to(stderr, "\rpair %u of %u\033[K", i + 1, runs);
-        ok = run_child(ways, first, i, error) && run_child(ways, 1 - first, i, error);
+        ok = run_child(test, first, i, error) && run_child(test, 1 - first, i, error);
         if (ok)
-            ways->reports[0].count = ways->reports[1].count = i + 1;
+            test->reports[0].count = test->reports[1].count = i + 1;
     }
     if (progress)
         fputs("\r\033[K", stderr);
-    return ok || ways->reports[0].count > 0;
+    return ok || test->reports[0].count > 0;
 }
 
 static bool split_words(const sl_options *options, const char *name, wordexp_t *words,
@@ -156,7 +155,7 @@ static bool split_words(const sl_options *options, const char *name, wordexp_t *
     const char *text = sl_option_string(options, name);
     return wordexp(text ? text : "", words, WRDE_NOCMD | WRDE_UNDEF) == 0 ||
            sl_error_set(error, SL_EXIT_USAGE,
-                        "--%s: cannot be split into words as a shell does; quote special characters",
+                        "--%s: cannot be split into words as by a shell; quote special characters",
                         name);
 }
 
@@ -183,40 +182,40 @@ static bool compare(const sl_options *options, const reports *old, const reports
 }
 
 static bool compare_ab(const sl_options *options, bool *slower, sl_error *error) {
-    pair_of_ways *ways = calloc(1, sizeof *ways);
-    if (!ways)
-        return sl_error_memory(error, "measuring in turn");
-    ways->options = options;
+    ab_test *test = calloc(1, sizeof *test);
+    if (!test)
+        return sl_error_memory(error, "measuring in pairs");
+    test->options = options;
     const char *temporary = getenv("TMPDIR");
-    snprintf(ways->folder, sizeof ways->folder, "%.40s/shardquery-XXXXXX",
+    snprintf(test->folder, sizeof test->folder, "%.40s/shardquery-XXXXXX",
              temporary && *temporary ? temporary : "/tmp");
     bool both = sl_option_string(options, "a") && sl_option_string(options, "b");
     bool ok = both || sl_options_argument_count(options) > 0 ||
               sl_error_set(error, SL_EXIT_USAGE,
                            "--ab: name the suites to run, or name one in both --a and --b");
-    ok = ok && split_words(options, "a", &ways->words[0], error) &&
-         split_words(options, "b", &ways->words[1], error) &&
-         (mkdtemp(ways->folder) || sl_error_set(error, SL_EXIT_USAGE, "%s: %s", ways->folder,
+    ok = ok && split_words(options, "a", &test->words[0], error) &&
+         split_words(options, "b", &test->words[1], error) &&
+         (mkdtemp(test->folder) || sl_error_set(error, SL_EXIT_USAGE, "%s: %s", test->folder,
                                                 strerror(errno)));
     if (ok) {
         sl_query_listen();
-        ok = measure_in_turn(ways, error);
+        ok = measure_pairs(test, error);
         if (error->code)
             sl_query_fail(error);
         sl_error comparing = {0};
-        if (ok && !compare(options, &ways->reports[0], &ways->reports[1], true, slower,
+        if (ok && !compare(options, &test->reports[0], &test->reports[1], true, slower,
                            &comparing)) {
             *error = comparing;
             ok = false;
         }
-        remove_folder(ways, (size_t)sl_option_number(options, "runs"));
+        remove_folder(test, (size_t)sl_option_number(options, "runs"));
     }
-    for (int way = 0; way < 2; way++) {
-        clear_reports(&ways->reports[way]);
-        if (ways->words[way].we_wordv)
-            wordfree(&ways->words[way]);
+    for (int side = 0; side < 2; side++) {
+        clear_reports(&test->reports[side]);
+        if (test->words[side].we_wordv)
+            wordfree(&test->words[side]);
     }
-    free(ways);
+    free(test);
     return ok;
 }
 
@@ -229,8 +228,8 @@ static bool compare_files(const sl_options *options, bool *slower, sl_error *err
                         read_side(sl_options_argument(options, 1), &sides[1], error) &&
                         compare(options, &sides[0], &sides[1], false, slower, error)
                   : sl_error_set(error, SL_EXIT_USAGE,
-                                 "compare needs two sides, the old and the new one: each a report, "
-                                 "several with commas between them, or a folder of them");
+                                 "compare needs two sides, OLD and NEW: each a report, several "
+                                 "with commas between them, or a folder of reports");
     clear_reports(&sides[0]);
     clear_reports(&sides[1]);
     free(sides);

@@ -9,7 +9,7 @@
 #include <shardload/print.h>
 #include <shardload/private_file.h>
 
-/* The columns, by their place in an entry of the report. */
+/* The columns: dotted paths in an entry of the report. */
 static const char *const columns[] = {
     "suite", "name", "mode", "phase", "readPreference", "limit", "clients", "rate", "documents",
     "examined", "seconds", "attempted", "succeeded", "failed", "skipped", "operationsPerSecond",
@@ -19,7 +19,7 @@ static const char *const columns[] = {
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
-/* In quotes where there is anything that needs them. */
+/* Quotes text that contains a delimiter, a quote or a line end. */
 static void put_text(FILE *out, const char *text) {
     if (!strpbrk(text, ",\"\r\n")) {
         fputs(text, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring under load: clients at the same time, in closed or open loop, before, during and after a
- * command (--during). */
+/* `shardquery run` under load: many clients at the same time, in closed or open loop; with --during
+ * before, during and after a command. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 
 #include "query_session.h"
 
-#define RATE_CLIENTS 64 /* of an open loop, where --clients does not say */
+#define RATE_CLIENTS 64 /* of an open loop without --clients */
 
 /* One measurement, kept until the table is printed. */
 typedef struct step {
     sl_load_plan plan;
     sl_load_outcome outcome;
     sl_monitor_figures monitor;
-    const char *phase;
+    const char *phase; /* "before", "during" or "after" the command; NULL without --during */
     char name[240];
 } step;
 
@@ -30,7 +30,7 @@ typedef struct measuring {
     sl_query_session *session;
     const sl_suite *suite;
     uint64_t documents;
-    sl_share alone; /* of the query at hand, without a mix */
+    sl_share alone; /* the only query of the current step, without a mix */
     step *steps;
     size_t count, room;
     bool progress;
@@ -40,8 +40,8 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
     const step *one = context;
     char number[SL_HUMAN_ROOM];
     double left = one->plan.seconds > elapsed ? one->plan.seconds - elapsed : 0;
-    sl_print_to(stderr, "\r%s%s%s, %u clients: ", one->phase ? one->phase : "", one->phase ? ", " : "",
-            one->name, one->plan.clients);
+    sl_print_to(stderr, "\r%s%s%s, %u clients: ", one->phase ? one->phase : "",
+                one->phase ? ", " : "", one->name, one->plan.clients);
     if (elapsed < 0)
         sl_print_to(stderr, "warming up, %.0f s left\033[K", -elapsed);
     else if (one->plan.seconds > 0)
@@ -53,6 +53,7 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
                 (unsigned long long)failed);
 }
 
+/* The step behind the last one, zeroed; the caller counts it. NULL without memory. */
 static step *next_step(measuring *m, sl_error *error) {
     if (m->count == m->room) {
         size_t room = m->room ? 2 * m->room : 32;
@@ -102,7 +103,7 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
            sl_query_write_report(m->session, false, error);
 }
 
-/* ---- what is measured: limits, numbers of clients, queries or the mix, read preferences ---- */
+/* ---- the steps of a suite: limits, clients, queries or the mix, read preferences ---- */
 
 static bool each_preference(measuring *m, sl_load_plan *plan, const char *name, const char *phase,
                             sl_error *error) {
@@ -117,7 +118,7 @@ static bool each_preference(measuring *m, sl_load_plan *plan, const char *name, 
     return ok;
 }
 
-/* The suite's mix, or each query that was selected alone. */
+/* Measures the suite's mix; without a mix, or with --query, each selected query alone. */
 static bool each_query(measuring *m, sl_load_plan *plan, const char *phase, sl_error *error) {
     const sl_suite *suite = m->suite;
     bool selected = sl_option_list_count(m->session->options, "query") > 0, ok = true;
@@ -166,7 +167,7 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
     return ok;
 }
 
-/* ---- a command meanwhile ---- */
+/* ---- --during ---- */
 
 /* Starts the command of --during in a process group of its own, its output to standard error. */
 static pid_t start_command(const char *command) {
@@ -179,30 +180,31 @@ static pid_t start_command(const char *command) {
     _exit(127);
 }
 
-/* Waits for the command; a stop ends it. False when it failed. */
+/* Waits for the command, and interrupts it when the run is interrupted. False when it failed. */
 static bool await_command(pid_t child, sl_error *error) {
     int status;
-    bool told = false;
+    bool interrupted = false;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (!told && atomic_load(&sl_query_stop)) {
+        if (!interrupted && atomic_load(&sl_query_stop)) {
             kill(-child, SIGINT);
-            told = true;
+            interrupted = true;
         }
         usleep(50000);
     }
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == SL_EXIT_REJECTS))
         return true;
-    return told || sl_error_set(error, SL_EXIT_USAGE, "--during: the command ended with %s %d",
-                                WIFEXITED(status) ? "exit status" : "signal",
-                                WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    return interrupted ||
+           sl_error_set(error, SL_EXIT_USAGE, "--during: the command ended with %s %d",
+                        WIFEXITED(status) ? "exit status" : "signal",
+                        WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-static bool ended(pid_t child) {
+static bool has_ended(pid_t child) {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
-/* What is measured during the command is valid only as long as it runs. */
+/* Warns when the command ended before the measurements that belong to it. */
 static bool measure_around(measuring *m, const char *command, sl_error *error) {
     if (!each_number(m, "before", error))
         return false;
@@ -215,10 +217,11 @@ static bool measure_around(measuring *m, const char *command, sl_error *error) {
     size_t first = m->count;
     int64_t start = sl_clock_ns();
     bool ok = each_number(m, "during", error);
-    if (ok && ended(child))
-        sl_print_to(stderr, "shardquery: the command of --during ended before the measurements during it "
-                "(number: %zu, time: %.0f s): let it do more, or shorten --duration\n",
-                m->count - first, sl_seconds_since(start));
+    if (ok && has_ended(child))
+        sl_print_to(stderr,
+                    "shardquery: the command of --during ended before the measurements during it "
+                    "(number: %zu, time: %.0f s): use a longer command or a shorter --duration\n",
+                    m->count - first, sl_seconds_since(start));
     if (!await_command(child, ok ? error : &(sl_error){0}) && ok)
         return false;
     return ok && (atomic_load(&sl_query_stop) || each_number(m, "after", error));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring one query after the other, alone: the default, and sweeps of --limit. */
+/* `shardquery run` without clients: each query runs alone, several times; with --limit for each of
+ * its values. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,19 +14,19 @@ static void show_progress(void *context, unsigned run, unsigned runs) {
     sl_print_to(stderr, "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
 }
 
-static void run_query(sl_query_session *s, sl_query *query, sl_query_options *options, sl_query_run *run) {
+static void run_query(sl_query_session *s, sl_query *query, sl_query_options *options,
+                      sl_query_run *run) {
     bool quiet = sl_option_flag(s->options, "quiet");
     bool progress = !quiet && isatty(STDERR_FILENO), plan = sl_option_flag(s->options, "explain");
     bson_t expected;
     uint64_t ignored;
-    options->expected =
-        sl_query_expected(s, query, &expected) ? &expected : NULL;
+    options->expected = sl_query_expected(s, query, &expected) ? &expected : NULL;
     options->progress = progress ? show_progress : NULL;
     options->context = query->name;
-    /* A plan costs one more run, which warms up as well as any other. */
+    /* The number of documents examined is read from the plan, at the cost of one more run, which
+     * also warms up caches. Some queries examine a number that is known without the plan. */
     options->explain = plan || options->warm_up > 0;
-    if (!plan && sl_examined_by_definition(query, options->limit, options->documents,
-                                           &ignored))
+    if (!plan && sl_examined_by_definition(query, options->limit, options->documents, &ignored))
         options->explain = false;
     bool ok = sl_query_execute(s->connection, query, options, run);
     if (!options->explain)
@@ -53,7 +54,7 @@ static void print_heading(const sl_query_session *s, const sl_suite *suite,
            options->repeat == 1 ? "" : "s", options->warm_up);
 }
 
-/* What was run, with the options of each run. */
+/* All runs of a suite; the elements at one index belong together. */
 typedef struct list {
     sl_query_outcome *outcomes;
     sl_query_run *runs;
@@ -61,8 +62,9 @@ typedef struct list {
     size_t count;
 } list;
 
-/* Queries that must agree: each is compared with the first that gave an answer. */
-static void compare_ways(sl_query_session *s, const list *all, size_t first, size_t at) {
+/* In a suite whose queries must agree, compares run `at` with the first run from `first` that
+ * returned documents. */
+static void compare_answers(sl_query_session *s, const list *all, size_t first, size_t at) {
     sl_query_run *run = &all->runs[at];
     if (run->answer != SL_ANSWER_NOT_CHECKED || run->count == 0)
         return;
@@ -76,6 +78,7 @@ static void compare_ways(sl_query_session *s, const list *all, size_t first, siz
     s->wrong = s->wrong || !same;
 }
 
+/* Adds the outcome to the report and writes the report. */
 static bool keep(const sl_query_session *s, const sl_query_outcome *outcome, sl_error *error) {
     return (sl_report_append(s->queries, outcome) ||
             sl_error_memory(error, "keeping the report")) &&
@@ -99,8 +102,8 @@ static bool run_queries(sl_query_session *s, const sl_suite *suite,
                                                .documents = options->documents,
                                                .documents_known = options->documents > 0};
         run_query(s, query, &all->options[at], &all->runs[at]);
-        if (suite->agree) /* what is found may change the first answer: they are written together */
-            compare_ways(s, all, first, at);
+        if (suite->agree) /* a later run may change the outcome of the first: kept below */
+            compare_answers(s, all, first, at);
         else
             ok = keep(s, &all->outcomes[at], error);
     }
@@ -109,12 +112,13 @@ static bool run_queries(sl_query_session *s, const sl_suite *suite,
     return ok;
 }
 
+/* The option, or else the suite's number. */
 static unsigned count_option(const sl_query_session *s, const char *name, unsigned of_suite) {
     return sl_option_given(s->options, name) ? (unsigned)sl_option_number(s->options, name)
                                              : of_suite;
 }
 
-/* With several read preferences each is measured; with none, the query's own. */
+/* Measures with each --read-preference; without one, with the query's own. */
 static bool run_preferences(sl_query_session *s, const sl_suite *suite, sl_query_options *options,
                             list *all, sl_error *error) {
     size_t count = sl_option_list_count(s->options, "read-preference");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before, between and after measurements. */
+/* `shardquery run`: suites and answers are opened, and the report is written. */
 #include "query_session.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ bool sl_query_selected(const sl_options *options, const sl_query *query) {
     return count == 0;
 }
 
-/* The suite on standard input. */
+/* Reads the suite on standard input. */
 static bool read_input(sl_suite **suite, sl_error *error) {
     char *text = malloc(SUITE_BYTES_MAX + 1);
     if (!text)
@@ -59,13 +59,14 @@ static bool read_input(sl_suite **suite, sl_error *error) {
     size_t length = fread(text, 1, SUITE_BYTES_MAX + 1, stdin);
     bool ok = ferror(stdin) ? sl_error_set(error, SL_EXIT_SOURCE, "standard input cannot be read")
               : length > SUITE_BYTES_MAX
-                  ? sl_error_set(error, SL_EXIT_SOURCE, "standard input: a suite has at most 16 MiB")
+                  ? sl_error_set(error, SL_EXIT_SOURCE,
+                                 "standard input: larger than 16 MiB: this is no suite")
                   : sl_suite_parse(text, length, "standard input", suite, error);
     free(text);
     return ok;
 }
 
-/* A suite of one aggregate, from --pipeline. JSON is a scalar of YAML when it is quoted. */
+/* Makes a suite of the aggregation of --pipeline, which becomes a quoted scalar in YAML. */
 static bool make_suite(const char *pipeline, sl_suite **suite, sl_error *error) {
     char *text = NULL;
     size_t length = 0;
@@ -75,7 +76,7 @@ static bool make_suite(const char *pipeline, sl_suite **suite, sl_error *error) 
     fputs("name: command line\nqueries:\n  - name: pipeline\n    pipeline: '", out);
     for (const char *at = pipeline; *at; at++) {
         fputc(*at == '\n' ? ' ' : *at, out);
-        if (*at == '\'') /* doubled within quotes */
+        if (*at == '\'') /* a quote within quotes is doubled */
             fputc('\'', out);
     }
     fputs("'\n", out);
@@ -90,8 +91,8 @@ static bool open_suites(sl_query_session *s, sl_error *error) {
     const char *pipeline = sl_option_string(s->options, "pipeline");
     if (count == 0 && !pipeline)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "name a suite: a YAML file, one that `shardquery list` shows, or - for "
-                            "standard input; or give --pipeline JSON");
+                            "name a suite: a YAML file, a built-in suite (`shardquery list`), or - "
+                            "for standard input; or give --pipeline JSON");
     s->suites = calloc(count + 1, sizeof *s->suites);
     if (!s->suites)
         return sl_error_memory(error, "reading query suites");
@@ -103,7 +104,8 @@ static bool open_suites(sl_query_session *s, sl_error *error) {
     for (size_t i = 0; i < count; i++) {
         const char *name = sl_options_argument(s->options, i);
         sl_suite **suite = &s->suites[s->suite_count];
-        if (!(strcmp(name, "-") == 0 ? read_input(suite, error) : sl_suite_open(name, suite, error)))
+        if (strcmp(name, "-") == 0 ? !read_input(suite, error)
+                                   : !sl_suite_open(name, suite, error))
             return false;
         s->suite_count++;
     }
@@ -113,22 +115,22 @@ static bool open_suites(sl_query_session *s, sl_error *error) {
 /* Every --query must be in a suite. */
 static bool check_selection(const sl_query_session *s, sl_error *error) {
     for (size_t i = 0; i < sl_option_list_count(s->options, "query"); i++) {
-        const char *wanted = sl_option_list_item(s->options, "query", i);
+        const char *selected = sl_option_list_item(s->options, "query", i);
         char known[600] = "";
         size_t used = 0;
         bool found = false;
         for (size_t k = 0; k < s->suite_count; k++) {
             for (size_t q = 0; q < s->suites[k]->count; q++) {
                 const char *name = s->suites[k]->queries[q].name;
-                found = found || strcmp(name, wanted) == 0;
+                found = found || strcmp(name, selected) == 0;
                 if (used < sizeof known)
                     used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
                                              used ? ", " : "", name);
             }
         }
         if (!found)
-            return sl_error_set(error, SL_EXIT_USAGE, "--query %s: no such query; there are %s",
-                                wanted, known);
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--query %s: no such query; the suites contain %s", selected, known);
     }
     return true;
 }
@@ -198,7 +200,7 @@ static bool open_answers(sl_query_session *s, sl_error *error) {
 
 /* ---- numbers ---- */
 
-/* The numbers of "8,16,32"; 0 when it is something else. */
+/* Parses "8,16,32". Returns how many numbers there are; 0 for other text. */
 static size_t parse_numbers(const char *text, uint64_t numbers[SL_STEPS_MAX]) {
     size_t count = 0;
     for (;;) {
@@ -222,8 +224,8 @@ bool sl_query_check_numbers(const char *text, char *problem, size_t room) {
     uint64_t numbers[SL_STEPS_MAX];
     if (parse_numbers(text, numbers) > 0)
         return true;
-    snprintf(problem, room, "expected up to %d whole numbers above 0 with commas between them, such "
-             "as 8,16,32", SL_STEPS_MAX);
+    snprintf(problem, room, "expected up to %d whole numbers above 0 with commas between them, "
+             "such as 8,16,32", SL_STEPS_MAX);
     return false;
 }
 
@@ -247,7 +249,7 @@ bool sl_query_session_open(sl_query_session *s, sl_error *error) {
 }
 
 bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *error) {
-    /* Two more: for what is asked beside the measurement, and for the monitor. */
+    /* Two more: for commands outside the measurement, and for the monitor. */
     return sl_connection_open(s->uri, "shardquery", clients + 2,
                               (unsigned)sl_option_number(s->options, "timeout"), &s->connection,
                               error);
@@ -269,7 +271,7 @@ bool sl_query_count(const sl_query_session *s, const sl_suite *suite, uint64_t *
     bool exists;
     *documents = 0;
     if (!sl_query_count_documents(s->connection, database, collection, documents, &exists, error)) {
-        sl_query_fail(error); /* a view has no count; its queries run all the same */
+        sl_query_fail(error); /* not fatal: a view has no count, but can be queried */
         *error = (sl_error){0};
         return true;
     }
@@ -308,8 +310,8 @@ static bool make_report(const sl_query_session *s, bool complete, bson_t *report
            BSON_APPEND_ARRAY(report, "queries", s->queries);
 }
 
-/* Written before the first query and after each, so that nothing measured is lost whatever happens,
- * and a name that cannot be written is known before hours have gone by. */
+/* Called before the first query, so that a file that cannot be written is reported early, and after
+ * each query, so that no result is lost when the program ends. */
 bool sl_query_write_report(const sl_query_session *s, bool complete, sl_error *error) {
     const char *path = sl_option_string(s->options, "report");
     const char *html = sl_option_string(s->options, "html");
@@ -321,7 +323,7 @@ bool sl_query_write_report(const sl_query_session *s, bool complete, sl_error *e
     bool ok = make_report(s, complete, &report) ||
               sl_error_set(error, SL_EXIT_USAGE, "the report does not fit into 2 GiB");
     ok = ok && (!path || sl_json_write_file(path, &report, error));
-    if (!complete) { /* only whether they can be written */
+    if (!complete) {
         ok = ok && (!html || sl_json_may_write_file(html, error)) &&
              (!csv || sl_json_may_write_file(csv, error));
     } else {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets: passwords read from the terminal or from a file, and protected against other processes. */
+/* Secrets: passwords read from the terminal or from a file, and protected against other
+ * processes. */
 #ifndef SHARDLOAD_CLI_SECRETS_H
 #define SHARDLOAD_CLI_SECRETS_H
 

@@ -263,9 +263,9 @@ class Plan(support.Case):
                                      "--records", 5, code=support.EXIT_USAGE)
             self.assertIn(why, outcome.err)
 
-    # What is wrong
+    # Wrong options
 
-    def test_all_wrong_options_are_told_at_once(self):
+    def test_all_wrong_options_are_reported_together(self):
         outcome = self.shardload("plan", "--set", "shards=3", "--from", "a", "--rate", 5,
                                  code=support.EXIT_USAGE)
         for problem in ("--set is for --model", "exclude each other", "which sources?"):
@@ -278,7 +278,7 @@ class Plan(support.Case):
                                  "--index", '{"v": 1}', "--compressor", "zstd", "--username", "me",
                                  "--blocks", 3, "--trim", code=support.EXIT_USAGE)
         for name in ("db", "drop", "no-verify", "index", "compressor", "username"):
-            self.assertIn(f"--{name} has no meaning", outcome.err)
+            self.assertIn(f"--{name} has no effect", outcome.err)
         for name in ("blocks", "trim"):
             self.assertIn(f"--{name} is for sources", outcome.err)
         for name in ("--threads=3", "--work-dir=w", "--progress=none"):
@@ -289,7 +289,7 @@ class Plan(support.Case):
         for problem in ("--db is missing", "--collection is missing", "without --uri"):
             self.assertIn(problem, outcome.err)
 
-    def test_a_cluster_is_asked_only_when_it_is_named(self):
+    def test_options_of_a_cluster_need_a_uri(self):
         outcome = self.shardload("plan", "-d", "mot", "-c", "tests", "--tls", "x",
                                  code=support.EXIT_USAGE)
         for problem in ("--db needs --uri", "--collection needs", "--tls needs"):
