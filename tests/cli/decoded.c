@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decodes files as the loader does. Each line of standard input is "WAY PATH"; each line of output
- * "CODE LENGTH MD5 MESSAGE" of the text that was read until the end or an error.
+/* Decodes files by the loader's own code. For each line "HOW PATH" of standard input it prints a line
+ * "CODE LENGTH MD5 MESSAGE": the exit code, and length and MD5 of the text up to the end or an error.
  *
- * WAY: "file"; "pipe": through a pipe; a number: the same in pieces of so many bytes. */
+ * HOW: "file"; "pipe": through a pipe; a number: through a pipe, written in pieces of that many
+ * bytes. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 typedef struct feed {
     FILE *from;
     int to;
-    size_t piece;
+    size_t piece; /* bytes per write; 0: no pipe */
 } feed;
 
 static void *write_feed(void *context) {
@@ -24,7 +25,7 @@ static void *write_feed(void *context) {
     char bytes[1 << 16];
     size_t length;
     while ((length = fread(bytes, 1, fed->piece, fed->from)) > 0) {
-        /* Written at once when it is no more than PIPE_BUF; the reader may still get several. */
+        /* Up to PIPE_BUF bytes are written atomically; one read may still return several pieces. */
         if (write(fed->to, bytes, length) != (ssize_t)length)
             break;
         if (fed->piece < sizeof bytes)
@@ -83,7 +84,7 @@ int main(void) {
         sl_md5_end(&md5, digest);
         if (fed.piece > 0) {
             char rest[4096];
-            while (read(ends[0], rest, sizeof rest) > 0) /* so that the writer ends */
+            while (read(ends[0], rest, sizeof rest) > 0) /* unblocks the writer */
                 ;
             pthread_join(writer, NULL);
             close(ends[0]);

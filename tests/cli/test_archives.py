@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives as publishers hand them out: what is in them is loaded as if it had been unpacked."""
+"""Archives: their entries are loaded as if they had been unpacked."""
 import gzip
 import io
 import json
@@ -31,14 +31,14 @@ class Archives(support.Case):
         return sorted(found, key=lambda document: (document.get("t", 0), document.get("st", ""),
                                                    json.dumps(document, default=str))), work
 
-    def zip(self, name, members):
+    def zip(self, name, entries):
         path = self.scratch / name
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for member, text in members:
-                archive.writestr(member, text)
+            for entry, text in entries:
+                archive.writestr(entry, text)
         return path
 
-    def test_each_member_of_a_zip_is_read_in_its_own_way(self):
+    def test_entries_of_a_zip_may_have_different_dialects(self):
         turned = HEADER.split("|")[::-1]
         rows = [ROW.format(n) for n in (1, 2)] + [ROW.format("x")]
         january = "\n".join([HEADER, *rows])  # no final newline
@@ -60,7 +60,7 @@ class Archives(support.Case):
                 self.assertEqual((reject["line"], reject["column"]), ("4", "test_id"))
                 self.assertIn("readme.txt", (work / "shardload.log").read_text())
 
-    def test_a_damaged_file_in_a_folder_is_not_left_out_like_a_readme(self):
+    def test_a_damaged_file_in_a_folder_ends_the_load_with_skip_other_too(self):
         folder = self.scratch / "year"
         folder.mkdir()
         (folder / "good.txt").write_text(f"{HEADER}\n{ROW.format(1)}\n")
@@ -74,22 +74,22 @@ class Archives(support.Case):
         self.assertIn("cut.gz", outcome.text)
         self.assertIn("truncated", outcome.text)
 
-    def test_a_tar_of_gzipped_station_years_is_the_same_as_its_files(self):
+    def test_a_tar_of_gzip_files_gives_the_documents_of_its_files(self):
         folder = support.mot_sample(".").parent / "isd"
         files = [folder / name for name in ("011490-99999-1986.gz", "024130-99999-2016.gz")]
         path = self.scratch / "1986.tar"
         with tarfile.open(path, "w") as archive:
             for file in files:
                 archive.add(file, file.name)
-        apart = []
+        separate = []
         for file in files:
-            apart += self.documents(file)[0]
-        apart.sort(key=lambda document: (document["st"], json.dumps(document, default=str)))
-        together, _ = self.documents(path, "-j", 4)
-        self.assertEqual(len(together), 1328 + 2601)
-        self.assertEqual(together, apart)
+            separate += self.documents(file)[0]
+        separate.sort(key=lambda document: (document["st"], json.dumps(document, default=str)))
+        archived, _ = self.documents(path, "-j", 4)
+        self.assertEqual(len(archived), 1328 + 2601)
+        self.assertEqual(archived, separate)
 
-    def test_hourly_summaries_take_their_station_from_the_member(self):
+    def test_isd_lite_takes_the_station_from_the_name_of_the_entry(self):
         name = "029070-99999-1901.gz"
         text = gzip.decompress((support.mot_sample(".").parent / "isd/isd-lite" / name).read_bytes())
         path = self.scratch / "lite.tar.gz"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bench: every figure in the docs comes from it. What must hold is that its statistics are
-right, that it says what it measured and on what, and that it keeps what it has when it is stopped.
-How fast anything is, is never tested.
+"""tools/bench, the source of every figure in the docs: its statistics are right, its reports name
+what was measured and the machine, and an interrupted run keeps its results. Speed is not tested.
 """
 import json
 import os
@@ -33,16 +32,16 @@ def line_of(values, target=None):
 
 
 class Figures(unittest.TestCase):
-    """The statistics: a wrong one would make every figure of the docs wrong."""
+    """The statistics of a row, and the table of rows."""
 
-    def test_median_and_spread_are_those_of_all_rounds(self):
+    def test_median_and_range_are_over_all_rounds(self):
         found = line_of([5.0, 1.0, 3.0, 2.0]).as_json()
         self.assertEqual((found["median"], found["minimum"], found["maximum"]), (2.5, 1.0, 5.0))
         self.assertEqual(found["values"], [5.0, 1.0, 3.0, 2.0])
 
-    def test_the_ratio_is_taken_round_by_round(self):
-        """A round in which the machine was slow halves both sides, and leaves their ratio alone;
-        the quotient of the medians would be 100/50."""
+    def test_the_ratio_is_computed_per_round(self):
+        """A round in which the machine was slow halves both sides, and does not change their ratio;
+        the ratio of the medians would be 100/50."""
         result = figures.Result("row", "")
         pair = result.compare("left", "right", "ratio")
         for left, right in ((100, 100), (50, 50), (200, 40)):
@@ -51,7 +50,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(pair.ratio.median, 1.0)
         self.assertEqual([line.title for line in result.lines], ["left", "right", "ratio"])
 
-    def test_verdicts_say_by_how_much(self):
+    def test_verdicts_name_the_distance_from_the_target(self):
         cases = [
             ([0.9, 0.9, 0.9], figures.at_least(1.0), False, "10 % short"),
             ([0.96, 0.98], figures.at_least(1.0), False, "3.0 % short"),
@@ -68,7 +67,7 @@ class Figures(unittest.TestCase):
                 self.assertIs(line.met(), met)
                 self.assertEqual(line.verdict(), verdict)
 
-    def test_the_table_fits_and_tells_what_is_missing(self):
+    def test_the_table_fits_and_lists_failed_rows(self):
         """A row that failed or was skipped is in the table, with the reason."""
         good = figures.Result("good", "a row")
         good.line("g" * 43, figures.at_least(0.95)).add(1234567.8)
@@ -91,34 +90,34 @@ class Figures(unittest.TestCase):
         self.assertEqual(len(report.as_json(busy, [])["warnings"]), 1)
 
 
-class Accounts(unittest.TestCase):
+class Resources(unittest.TestCase):
     """CPU time and memory come from the operating system."""
 
-    def test_cpu_and_memory_are_those_of_the_program(self):
+    def test_cpu_and_memory_of_a_program(self):
         burn = "x = bytearray(200 << 20)\nimport time\nwhile time.process_time() < 0.3: pass"
         done = process.run([sys.executable, "-c", burn])
         self.assertGreaterEqual(done.cpu, 0.3)
         self.assertGreaterEqual(done.peak, 200 << 20)
         self.assertLess(process.run([sys.executable, "-c", ""]).peak, 200 << 20)
 
-    def test_cpu_of_children_counts(self):
-        """The Python peer works in child processes."""
+    def test_cpu_of_child_processes_is_included(self):
+        """The peer program in Python uses child processes."""
         burn = "import time\nwhile time.process_time() < 0.3: pass"
         words = [sys.executable, "-c",
                  f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])"]
         self.assertGreaterEqual(process.run(words).cpu, 0.3)
 
-    def test_a_program_that_fails_is_no_figure(self):
+    def test_a_program_that_fails_raises_an_error(self):
         with self.assertRaisesRegex(process.Failure, "ended with 3: because"):
             process.run([sys.executable, "-c",
                          "import sys; print('because', file=sys.stderr); sys.exit(3)"])
 
 
 class Relay(support.Case):
-    """The relay must delay, and do nothing else: a byte lost or turned round would show as a load
-    that fails, and blame the loader."""
+    """The relay delays data and must not change it: a lost or reordered byte would make a correct load
+    fail."""
 
-    def test_everything_arrives_in_order_and_late(self):
+    def test_data_arrives_complete_in_order_and_delayed(self):
         server = socket.create_server((support.HOST, 0))
         self.addCleanup(server.close)
 
@@ -135,23 +134,23 @@ class Relay(support.Case):
         self.addCleanup(relay.wait)
         self.addCleanup(relay.stdin.close)
         sent = os.urandom(5_000_000)
-        begun = time.monotonic()
+        start = time.monotonic()
         with socket.create_connection((support.HOST, int(relay.stdout.readline()))) as client:
             threading.Thread(target=client.sendall, args=(sent,), daemon=True).start()
             client.settimeout(support.LIMIT)
-            got = bytearray()
-            while len(got) < len(sent):
+            received = bytearray()
+            while len(received) < len(sent):
                 data = client.recv(1 << 20)
-                self.assertTrue(data, "the relay has hung up")
-                got += data
-        self.assertGreaterEqual(time.monotonic() - begun, 0.04)
-        self.assertEqual(bytes(got), sent)
+                self.assertTrue(data, "the relay closed the connection")
+                received += data
+        self.assertGreaterEqual(time.monotonic() - start, 0.04)
+        self.assertEqual(bytes(received), sent)
 
 
 class Bench(support.Case):
     def setUp(self):
         super().setUp()
-        support.need_driver()  # else the bench would fetch it
+        support.need_driver()  # otherwise tools/bench would download it
         for name in ("shardload", "shardload-datagen", "shardload-yardstick", "shardload-router"):
             support.program(name)
         self.temporary = self.scratch / "tmp"
@@ -164,10 +163,10 @@ class Bench(support.Case):
                               cwd=self.scratch, capture_output=True, text=True,
                               timeout=support.LIMIT, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        self.assertEqual(list(self.temporary.iterdir()), [], "it has left data behind")
+        self.assertEqual(list(self.temporary.iterdir()), [], "temporary data was not deleted")
         return done
 
-    def test_what_was_measured_is_in_the_table_the_json_and_the_markdown(self):
+    def test_results_are_in_the_table_the_json_and_the_markdown(self):
         file, page = self.scratch / "b.json", self.scratch / "b.md"
         done = self.bench("--scale", 0.1, "--runs", 3, "--rows", "mot-parse,isd-parse",
                           "--json", file, "--markdown", page)
@@ -188,7 +187,7 @@ class Bench(support.Case):
         self.assertIn("do not quote", "".join(found["warnings"]), "a small run gives no figures")
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), report.WIDTH)
 
-    def test_every_row_has_a_name_and_an_unknown_one_is_refused(self):
+    def test_every_row_is_documented_and_an_unknown_one_is_refused(self):
         names = [line.split()[0] for line in self.bench("--list").stdout.splitlines()]
         docs = (support.TREE / "docs" / "performance.md").read_text("utf-8")
         self.assertEqual([name for name in names if f"`{name}`" not in docs], [],
@@ -196,22 +195,22 @@ class Bench(support.Case):
         done = self.bench("mot-parse", "no-such-row", code=2)
         self.assertIn("no such row: no-such-row", done.stderr)
 
-    def test_peers_that_are_not_installed_are_named(self):
-        """A comparison that could not be made is no silence."""
+    def test_peer_programs_that_are_not_installed_are_named(self):
+        """A comparison that could not be measured is reported."""
         self.environment["PATH"] = "/nowhere"
         done = self.bench("--quick", "mongoimport", "mongorestore")
         self.assertIn("mongoimport is not installed", done.stdout)
         self.assertIn("2 rows skipped", done.stdout)
 
-    def test_a_row_that_fails_does_not_end_the_others(self):
-        """Here no server starts."""
+    def test_other_rows_run_when_one_fails(self):
+        """No server can be started."""
         self.environment["SHARDLOAD_MONGOD"] = "/bin/false"
         done = self.bench("--quick", "load-mongod", "many-threads", code=1)
         self.assertIn("failed: localcluster", done.stdout)
         self.assertIn("1 rows failed", done.stdout)
         self.assertRegex(done.stdout, r"1 thread, GB/s of text +[0-9]")
 
-    def test_a_run_that_is_interrupted_prints_what_it_has(self):
+    def test_an_interrupted_run_prints_its_results(self):
         process_ = subprocess.Popen(
             [sys.executable, BENCH, "--scale", "0.002", "--runs", "100000", "many-threads"],
             env=self.environment, cwd=self.scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -226,7 +225,7 @@ class Bench(support.Case):
         self.assertEqual(process_.returncode, 130, out + err)
         self.assertRegex(out, r"1 thread, GB/s of text +[0-9]")
         self.assertIn("1 rows interrupted", out)
-        self.assertEqual(list(self.temporary.iterdir()), [], "it has left data behind")
+        self.assertEqual(list(self.temporary.iterdir()), [], "temporary data was not deleted")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed files and archives that are damaged: nothing of them is lost without an error.
+"""Damaged compressed files and archives: no text of them is lost without an error.
 
-The first class decodes mutated files of every kind, and compares what comes out with an independent
-reader of the same bytes. The others hold the cases that are known by name."""
+The class Mutants decodes mutated files of every kind, and compares the text with that of an
+independent decoder. The class Known contains single cases."""
 import bz2
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ uncompress = making.tool("gzip", "-dc")
 
 
 def text_of(seed, lines=60):
-    """Lines that pack neither well nor badly."""
+    """Lines that compress moderately."""
     draw = random.Random(seed)
     return "".join(f"{seed},{i},{draw.getrandbits(40):x},{draw.choice(['FORD', 'FIAT', 'BMW'])}\n"
                    for i in range(lines)).encode()
@@ -41,7 +41,7 @@ SKIPPABLE = b"\x52\x2A\x4D\x18\x05\0\0\0other"
 
 
 def long_header():
-    """A gzip member whose header has every field, the long ones of 64 KiB."""
+    """A gzip member whose header has all optional fields, three of them 64 KiB long."""
     packed = gzip.compress(PARTS[0], mtime=0)
     header = packed[:3] + bytes([2 | 4 | 8 | 16]) + packed[4:10]
     header += (65535).to_bytes(2, "little") + b"x" * 65535 + b"n" * 65536 + b"\0" + b"c" * 65536 + b"\0"
@@ -49,14 +49,14 @@ def long_header():
 
 
 class Decoder:
-    """The loader's own reading of files: (exit code, length, hash, message)."""
+    """Decodes a file by the loader's own code: (exit code, length, MD5, error message)."""
 
     def __init__(self):
         self.process = subprocess.Popen([support.program("tests/decoded")], text=True, bufsize=1,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def __call__(self, path, way="file"):
-        self.process.stdin.write(f"{way} {path}\n")
+    def __call__(self, path, how="file"):
+        self.process.stdin.write(f"{how} {path}\n")
         self.process.stdin.flush()
         words = self.process.stdout.readline().rstrip("\n").split(" ", 3)
         return int(words[0]), int(words[1]), words[2], words[3]
@@ -73,19 +73,19 @@ class Case(support.Case):
         self.decode = Decoder()
         self.addCleanup(self.decode.close)
 
-    def decoded(self, data, way="file"):
+    def decoded(self, data, how="file"):
         path = self.scratch / "source"
         path.write_bytes(data)
-        return self.decode(path, way)
+        return self.decode(path, how)
 
-    def assert_text(self, data, text, way="file"):
-        code, length, digest, message = self.decoded(data, way)
+    def assert_text(self, data, text, how="file"):
+        code, length, digest, message = self.decoded(data, how)
         self.assertEqual((code, message), (0, ""))
         self.assertEqual((length, digest), (len(text), hashlib.md5(text).hexdigest()))
 
-    def assert_refused(self, data, *words, way="file"):
-        code, _, _, message = self.decoded(data, way)
-        self.assertEqual(code, support.EXIT_SOURCE, "it is read to its end without an error")
+    def assert_refused(self, data, *words, how="file"):
+        code, _, _, message = self.decoded(data, how)
+        self.assertEqual(code, support.EXIT_SOURCE, "decoded without an error")
         self.assertRegex(message, r"byte \d+")
         for word in words:
             self.assertIn(word, message)
@@ -94,7 +94,7 @@ class Case(support.Case):
 # ---- mutants ----
 
 def mutants(data, draw):
-    """Endless damaged versions of a file, as (what was done, bytes)."""
+    """Endless damaged versions of a file, as (description of the damage, bytes)."""
     size = len(data)
     while True:
         kind = draw.randrange(9)
@@ -107,59 +107,60 @@ def mutants(data, draw):
         elif kind == 1:
             yield f"cut to {at}", data[:at]
         elif kind == 2:
-            yield f"{length} zeros put in at {at}", data[:at] + bytes(length) + data[at:]
+            yield f"{length} zeros inserted at {at}", data[:at] + bytes(length) + data[at:]
         elif kind == 3:
-            yield f"{length} bytes at {at} lost", data[:at] + data[at + length:]
+            yield f"{length} bytes at {at} removed", data[:at] + data[at + length:]
         elif kind == 4:
             yield f"{length} bytes at {at} zeroed", data[:at] + bytes(length) + data[at + length:]
         elif kind == 5:
-            yield f"itself again, without {at}", data + data[at if draw.random() < .7 else 0:]
+            yield f"its own end appended, from {at}", data + data[at if draw.random() < .7 else 0:]
         elif kind == 6:
-            yield f"turned at {at}", data[at:] + data[:at]
+            yield f"rotated by {at}", data[at:] + data[:at]
         elif kind == 7:
-            yield f"{length} bytes at {at} twice", data[:at + length] + data[at:]
+            yield f"{length} bytes at {at} repeated", data[:at + length] + data[at:]
         else:
             end = draw.choice([b"x", b"\0x", b"\0\0\0\0", bytes(512), b"\x1f\x8b", b"PK\3\4",
                                bytes(511), b"more,text\n", data[:draw.randrange(1, 40)]])
-            yield f"{len(end)} bytes behind it", data + end
+            yield f"{len(end)} bytes appended", data + end
 
 
 def structured(streams, draw):
-    """Mutants of a file of several streams: those swapped, lost, apart, or with a damaged magic."""
+    """Mutants of a file of several streams: streams swapped or removed, bytes between them, or a
+    damaged magic number."""
     while True:
         order = list(streams)
         draw.shuffle(order)
         yield "swapped", b"".join(order)
         between = draw.choice([b"\0", bytes(4), bytes(3), bytes(512), b"x"])
-        yield f"{len(between)} bytes between", between.join(streams)
+        yield f"{len(between)} bytes between streams", between.join(streams)
         which = draw.randrange(1, len(streams))
         damaged = bytearray(streams[which])
         damaged[draw.randrange(min(12, len(damaged)))] ^= 1 << draw.randrange(8)
-        yield f"header of {which}", b"".join([*streams[:which], bytes(damaged), *streams[which + 1:]])
-        yield f"without {which}", b"".join(s for i, s in enumerate(streams) if i != which)
+        yield f"header of stream {which}", b"".join([*streams[:which], bytes(damaged), *streams[which + 1:]])
+        yield f"without stream {which}", b"".join(s for i, s in enumerate(streams) if i != which)
 
 
 class Mutants(Case):
-    """One method per kind of file."""
-    shown = "" # the counts
+    """One test per kind of file; its name in the output is the summary of its mutants."""
+    shown = ""  # the summary
 
     def shortDescription(self):
         return self.shown or super().shortDescription()
 
-    def compare(self, data, reader, text=TEXT, streams=None, way="file"):
+    def compare(self, data, reader, text=TEXT, streams=None, how="file"):
         self.assertEqual(reader(data), text)
-        self.assert_text(data, text, way)
+        self.assert_text(data, text, how)
         draw = random.Random(len(data))
         source, apart = mutants(data, draw), structured(streams, draw) if streams else None
         accepted = changed = plain = 0
         for n in range(MUTANTS):
             what, mutant = next(apart if apart and n % 3 == 0 else source)
-            code, length, digest, message = self.decoded(mutant, way)
+            code, length, digest, message = self.decoded(mutant, how)
             if code != 0:
                 self.assertEqual(code, support.EXIT_SOURCE, f"{n}, {what}: {message}")
                 self.assertTrue(message, what)
                 continue
-            if digest == hashlib.md5(mutant).hexdigest(): # its magic is gone: taken for text
+            if digest == hashlib.md5(mutant).hexdigest():  # without its magic number it is text
                 plain += 1
                 if plain <= 3:
                     self.shardload("load", "--sink", "null", self.scratch / "source",
@@ -170,19 +171,19 @@ class Mutants(Case):
                 expected = reader(mutant)
             except Refused as error:
                 self.assertEqual(digest, hashlib.md5(text).hexdigest(),
-                                 f"{n}, {what}: read as another text of {length} bytes, but "
-                                 f"refused by the other reader: {error}")
+                                 f"{n}, {what}: decoded to a different text of {length} bytes, but "
+                                 f"refused by the other decoder: {error}")
                 continue
-            # In a pipe a zip archive's table is read behind its entries, which have their own sizes and
-            # checksums; the other reader goes by the table.
-            if way == "pipe" and digest == hashlib.md5(text).hexdigest():
+            # From a pipe a zip is decoded by its local headers, which have their own sizes and
+            # checksums; the other decoder uses the central directory at the end.
+            if how == "pipe" and digest == hashlib.md5(text).hexdigest():
                 continue
             self.assertEqual((length, digest), (len(expected), hashlib.md5(expected).hexdigest()),
                              f"{n}, {what}: {length} bytes instead of {len(expected)}")
             changed += expected != text
         self.shown = (f"{MUTANTS} mutants: {MUTANTS - accepted - plain} refused, {plain} without a "
-                      f"known beginning, {accepted - changed} read as the original, {changed} as "
-                      f"another text, the same as by the other reader")
+                      f"magic number, {accepted - changed} decoded to the original text, {changed} "
+                      f"to a different text, the same as by the other decoder")
 
     def test_gzip(self):
         self.compare(gzip.compress(TEXT, mtime=0), making.ungzip)
@@ -193,7 +194,7 @@ class Mutants(Case):
 
     def test_gzip_in_a_pipe(self):
         members = [gzip.compress(part, mtime=0) for part in PARTS]
-        self.compare(b"".join(members), making.ungzip, streams=members, way="7")
+        self.compare(b"".join(members), making.ungzip, streams=members, how="7")
 
     def test_bzip2(self):
         streams = [bz2.compress(part) for part in PARTS]
@@ -230,7 +231,7 @@ class Mutants(Case):
                      lambda data: making.untar(making.unxz(data)))
 
     def test_tar_in_a_pipe(self):
-        self.compare(making.tar(ENTRIES), making.untar, way="pipe")
+        self.compare(making.tar(ENTRIES), making.untar, how="pipe")
 
     def test_zip_stored(self):
         self.compare(making.zip_of(ENTRIES, zipfile.ZIP_STORED), making.unzip)
@@ -242,26 +243,26 @@ class Mutants(Case):
         self.compare(making.zip_of(ENTRIES, descriptors=True), making.unzip)
 
     def test_zip_in_a_pipe(self):
-        self.compare(making.zip_of(ENTRIES), making.unzip, way="pipe")
+        self.compare(making.zip_of(ENTRIES), making.unzip, how="pipe")
 
     def test_zip_with_descriptors_in_a_pipe(self):
-        self.compare(making.zip_of(ENTRIES, descriptors=True), making.unzip, way="pipe")
+        self.compare(making.zip_of(ENTRIES, descriptors=True), making.unzip, how="pipe")
 
     def test_zip64(self):
         self.compare(making.zip64_ended(making.zip_of(ENTRIES, zip64=True)), making.unzip)
 
     def test_zip64_in_a_pipe(self):
         self.compare(making.zip64_ended(making.zip_of(ENTRIES, zip64=True)), making.unzip,
-                     way="pipe")
+                     how="pipe")
 
 
 class Known(Case):
-    """What was lost without an error, or may not be refused."""
+    """Damage that must be reported, and unusual forms that must be accepted."""
 
     GZIP = [gzip.compress(part, mtime=0) for part in PARTS]
     TAR = making.tar(ENTRIES)
 
-    def test_streams_behind_a_damaged_magic(self):
+    def test_streams_after_a_damaged_magic_number(self):
         for name, streams in (("gzip", self.GZIP), ("bzip2", [bz2.compress(p) for p in PARTS]),
                               ("xz", [lzma.compress(p) for p in PARTS]),
                               ("zstd", [zstd(p) for p in PARTS]), ("lz4", [lz4(p) for p in PARTS]),
@@ -287,11 +288,11 @@ class Known(Case):
                      making.lzip(TEXT), self.TAR, gzip.compress(self.TAR + bytes(4096)),
                      making.zip_of(ENTRIES)):
             for zeros in (1, 511, 100_000 if data[:2] != b"PK" else 900):
-                for way in ("file", "pipe"):
-                    self.assert_text(data + bytes(zeros), TEXT, way)
+                for how in ("file", "pipe"):
+                    self.assert_text(data + bytes(zeros), TEXT, how)
 
-    def test_checksums_of_data_that_are_stored_as_they_are(self):
-        """A changed byte of data that do not pack shows in the checksum alone."""
+    def test_checksums_of_data_stored_uncompressed(self):
+        """A changed byte of data stored uncompressed is detected by the checksum only."""
         text = random.Random(1).randbytes(3000)
         for name, pack in (("gzip", gzip.compress), ("xz", lzma.compress), ("zstd", zstd),
                            ("lz4", lz4)):
@@ -302,13 +303,13 @@ class Known(Case):
                 changed[packed.index(text[1000:1020])] ^= 1
                 self.assert_refused(bytes(changed), f"the {name} data is damaged")
 
-    def test_padding_of_xz_comes_in_fours(self):
+    def test_padding_of_xz_is_a_multiple_of_four_bytes(self):
         one, two = lzma.compress(PARTS[0]), lzma.compress(PARTS[1])
         self.assert_text(one + bytes(8) + two + bytes(4), PARTS[0] + PARTS[1])
         self.assert_refused(one + bytes(6) + two)
         self.assert_refused(one + two + bytes(3))
 
-    def test_other_packers_forms_are_read(self):
+    def test_forms_of_other_compressors_are_accepted(self):
         block = making.zlib.compressobj(6, making.zlib.DEFLATED, -15)
         raw = block.compress(PARTS[0]) + block.flush(making.zlib.Z_SYNC_FLUSH) + block.flush()
         bgzip = (b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\6\0BC\2\0" +
@@ -316,39 +317,39 @@ class Known(Case):
                  making.struct.pack("<II", making.zlib.crc32(PARTS[0]), len(PARTS[0])))
         end = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
         self.assert_text(bgzip + self.GZIP[1] + end, PARTS[0] + PARTS[1])
-        self.assert_text(SKIPPABLE + zstd(TEXT) + SKIPPABLE, TEXT)  # as pzstd and seekable zstd
+        self.assert_text(SKIPPABLE + zstd(TEXT) + SKIPPABLE, TEXT)  # as pzstd and seekable zstd write
         self.assert_text(lz4(PARTS[0]) + SKIPPABLE + lz4(PARTS[1]), PARTS[0] + PARTS[1])
 
-    def test_long_gzip_headers_and_small_pieces(self):
-        """Headers of 192 KiB with a checksum, and pieces of 1 to 3 bytes."""
+    def test_long_gzip_headers_and_small_reads(self):
+        """Headers of 192 KiB with a checksum, and reads of 1 to 3 bytes."""
         header = long_header()
         self.assertEqual(making.ungzip(header), PARTS[0])
-        for way in ("file", "pipe", "1000"):
-            self.assert_text(header + self.GZIP[1] + header, PARTS[0] + PARTS[1] + PARTS[0], way)
+        for how in ("file", "pipe", "1000"):
+            self.assert_text(header + self.GZIP[1] + header, PARTS[0] + PARTS[1] + PARTS[0], how)
         wrong = bytearray(header)
         wrong[20] ^= 1
         self.assert_refused(bytes(wrong), "damaged")
         short = gzip.compress(PARTS[0], mtime=0)
         short = (short[:3] + bytes([4 | 8 | 16]) + short[4:10] + b"\3\0abcname\0comment\0" +
                  short[10:])
-        for way in "123":
-            self.assert_text(short + self.GZIP[1], PARTS[0] + PARTS[1], way)
+        for how in "123":
+            self.assert_text(short + self.GZIP[1], PARTS[0] + PARTS[1], how)
 
-    def test_data_behind_the_end_of_a_tar(self):
+    def test_data_after_the_end_of_a_tar(self):
         other = making.tar([("other.csv", text_of(7))])
         middle = bytearray(self.TAR)
         at = self.TAR.index(b"part-1.csv")
         middle[at:at + 512] = bytes(512)
         for name, tar in (("two", self.TAR + other), ("zeroed header", bytes(middle)),
                           ("a byte", self.TAR + b"x")):
-            for way in ("file", "pipe", "7"):
-                with self.subTest(name, way=way):
-                    self.assert_refused(tar, "tar archive ends at byte", "tar -xif", way=way)
-            with self.subTest(name, way="packed"):
+            for how in ("file", "pipe", "7"):
+                with self.subTest(name, how=how):
+                    self.assert_refused(tar, "tar archive ends at byte", "tar -xif", how=how)
+            with self.subTest(name, how="packed"):
                 self.assert_refused(gzip.compress(tar), "tar archive ends at byte")
                 self.assert_refused(lzma.compress(tar), "tar archive ends at byte")
 
-    def test_zip_entries_that_the_table_does_not_have(self):
+    def test_zip_entries_missing_from_the_central_directory(self):
         for more in ({}, {"descriptors": True}, {"method": zipfile.ZIP_STORED}):
             data = making.zip_of(ENTRIES, **more)
             second, table = data.index(b"PK\3\4", 10), data.index(b"PK\1\2")
@@ -361,21 +362,21 @@ class Known(Case):
             renamed = data[:table] + data[table:].replace(b"part-1", b"part-7")
             for name, mutant in (("a damaged header", lost), ("not listed", shorter),
                                  ("in front", data + data), ("behind", data + b"more")):
-                for way in ("file", "pipe"):
-                    with self.subTest(name, way=way, **more):
-                        self.assert_refused(mutant, "zip", way=way)
+                for how in ("file", "pipe"):
+                    with self.subTest(name, how=how, **more):
+                        self.assert_refused(mutant, "zip", how=how)
             self.assert_refused(renamed, "disagree (its name)")
 
-    def test_zip_comments_are_read(self):
+    def test_zips_with_comments_are_accepted(self):
         for length in (0, 10, 20_000, 65_535):
             comment = b"PK\5\6 " * 20 if length > 1000 else b""
             comment += b"c" * (length - len(comment))
-            for way in ("file", "pipe"):
-                self.assert_text(making.zip_of(ENTRIES, comment=comment), TEXT, way)
+            for how in ("file", "pipe"):
+                self.assert_text(making.zip_of(ENTRIES, comment=comment), TEXT, how)
         self.assert_text(making.zip64_ended(making.zip_of(ENTRIES, zip64=True, comment=b"c")), TEXT)
 
     def test_memory_for_one_source_is_limited(self):
-        """A dictionary of 3 GiB, a window of 2 GiB: refused before the memory is taken."""
+        """A dictionary of 3 GiB and a window of 2 GiB are refused before memory is allocated."""
         filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 3 << 20}]
         self.assert_text(lzma.compress(TEXT, filters=filters), TEXT)
         filters[0]["dict_size"] = 192 << 20

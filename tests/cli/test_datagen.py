@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data generator: what it writes can be trusted as data, and its answers as answers.
+"""The data generator: its files follow the published layouts, and its answers are right.
 
-Whoever checks a loader with made-up files needs them to be the same everywhere, to look like the
-published ones, and to come with answers that are right. So a second reader, written here from the
-published layouts and knowing nothing of the generator, reads each dialect back and works the four
-queries out again.
+Generated files must be the same on every machine, resemble the published files, and come with right
+answers. An independent reader, written here from the published layouts, reads each dialect back and
+computes the answers of the four queries again.
 """
 import datetime
 import gzip
@@ -28,7 +27,7 @@ DIALECTS = ["A", "B", "C1", "C2", "D", "E", "F", "G1", "G2", "tab"]
 COMMA = ["C1", "D", "E", "G1", "G2"]
 
 
-# The second reader
+# The independent reader
 
 class Wrong(Exception):
     """Why a line must be rejected: a column, or None for the whole line."""
@@ -39,7 +38,7 @@ class Wrong(Exception):
 
 
 def split_commas(line):
-    """Fields of a comma line: a quote opens and closes, a backslash keeps what follows it."""
+    """Fields of a comma-separated line with quoted fields and backslash escapes."""
     fields, field, quoted, at = [], "", False, 0
     while at < len(line):
         letter = line[at]
@@ -223,15 +222,15 @@ class SameSeed(DatagenCase):
             self.assertEqual(first, again)
             self.assertNotEqual(first, other)
 
-    def test_asking_for_answers_changes_no_byte(self):
+    def test_answers_do_not_change_the_file(self):
         with_answers, _ = self.generate("--rows", "5k", "--dirt", "heavy")
         self.run_program("shardload-datagen", "--rows", "5k", "--dirt", "heavy",
                          self.scratch / "bare.txt")
         self.assertEqual((self.scratch / "bare.txt").read_bytes(), with_answers)
 
-    def test_the_bytes_are_those_of_every_machine(self):
-        # Lines of seed 1 as they have been since the first version. Who changes the tables or the
-        # order of the draws changes them on purpose, and here.
+    def test_the_bytes_are_the_same_on_every_machine(self):
+        # Lines of seed 1, unchanged since the first version. They change only with the tables or the
+        # order of the draws.
         plain, _ = self.generate("--dialect", "A", "--rows", "2", "--dirt", "none")
         self.assertEqual(plain.decode().split("\n"), [
             "846153224|847826528|2013-11-11|4|N|F|97218|M|HONDA|CIVIC I-VTEC SE|WHITE|D|2000|"
@@ -241,7 +240,7 @@ class SameSeed(DatagenCase):
 
 
 class Answers(DatagenCase):
-    """A wrong answer here would make a right loader look wrong, or a wrong one right."""
+    """The generator's answers are compared with those computed from its files."""
 
     def check(self, dialect, rows, dirt):
         data, report = self.generate("--dialect", dialect, "--rows", rows, "--dirt", dirt,
@@ -265,7 +264,7 @@ class Answers(DatagenCase):
     def test_every_dialect_with_heavy_dirt(self):
         for dialect in DIALECTS:
             with self.subTest(dialect=dialect):
-                # The long model names of A need more records before any has a hundred tests.
+                # Dialect A has longer model names: more records until a model has a hundred tests.
                 self.check(dialect, 60000 if dialect == "A" else 20000, "heavy")
 
     def test_without_dirt(self):
@@ -279,7 +278,7 @@ class Answers(DatagenCase):
 
 
 class Dirt(DatagenCase):
-    """A loader's tests are only as good as the oddities in the file."""
+    """Irregular but valid records: each kind occurs, in its dialects only."""
 
     SEEN = {
         "escaped quote": (rb'\\"', ["C1", "D", "E", "G1", "G2"]),
@@ -299,14 +298,14 @@ class Dirt(DatagenCase):
         "fuel in words": (rb"HYBRID ELECTRIC \(CLEAN\)", ["G2"]),
     }
 
-    def test_heavy_dirt_has_every_kind_in_its_dialects_and_nowhere_else(self):
+    def test_heavy_dirt_has_every_kind_in_its_dialects_only(self):
         for dialect in DIALECTS:
             data, _ = self.generate("--dialect", dialect, "--rows", "40k", "--dirt", "heavy")
             reading = Reading(data)
             with self.subTest(dialect=dialect):
                 for kind, (pattern, dialects) in self.SEEN.items():
                     if dialect == "tab" and kind == "tab":
-                        continue  # there it is the delimiter
+                        continue  # a tab is the delimiter of this dialect
                     pattern = re.compile(pattern)
                     found = any(pattern.search(raw) for raw in reading.raw)
                     self.assertEqual(found, dialect in dialects, kind)
@@ -340,7 +339,7 @@ class BadRecords(DatagenCase):
     KINDS = {"bad date", "letters in an integer", "missing test_id", "too few fields",
              "invalid UTF-8"}
 
-    def test_they_are_where_the_answers_say_and_nowhere_else(self):
+    def test_bad_records_are_exactly_those_listed_in_the_answers(self):
         for dialect in DIALECTS:
             data, report = self.generate("--dialect", dialect, "--rows", "3000", "--bad", "42",
                                          "--dirt", "heavy", name=f"{dialect}.txt")
@@ -357,12 +356,12 @@ class BadRecords(DatagenCase):
                 self.assertEqual((totals["rows"], totals["documents"], totals["rejects"]),
                                  (3000, 2958, 42))
                 self.assert_close(makes(reading.rows), report["answers"]["makes"], dialect)
-                # Spread over the file: each tenth has some.
+                # Each tenth of the file contains bad records.
                 lines = data.count(b"\n")
                 tenths = {bad["line"] * 10 // (lines + 1) for bad in report["bad"]}
                 self.assertEqual(tenths, set(range(10)))
 
-    def test_never_the_first_record_of_a_file(self):
+    def test_the_first_record_of_a_file_is_good(self):
         answers = self.scratch / "answers.json"
         outcome = self.run_program("shardload-datagen", "--dialect", "A", "--rows", "40", "--bad",
                                    "20", "--files", "20", "--answers", answers,
@@ -374,7 +373,7 @@ class BadRecords(DatagenCase):
 
 
 class Files(DatagenCase):
-    def test_several_files_hold_the_records_of_one(self):
+    def test_several_files_contain_the_records_of_one(self):
         whole, _ = self.generate("--rows", "10001", "--dirt", "heavy", "--dialect", "G1")
         answers = self.scratch / "answers.json"
         self.run_program("shardload-datagen", "--rows", "10001", "--dirt", "heavy", "--dialect",
@@ -382,23 +381,23 @@ class Files(DatagenCase):
         report = json.loads(answers.read_text("utf-8"))
         paths = [str(self.scratch / f"p-{number:02}.csv.x") for number in range(1, 13)]
         self.assertEqual([file["path"] for file in report["files"]], paths)
-        together = []
+        joined = []
         for file in report["files"]:
             with open(file["path"], "rb") as stream:
                 data = stream.read()
             header, rest = data.split(b"\n", 1)
             self.assertEqual(header.decode(), ",".join(COLUMNS))
-            together.append(rest)
+            joined.append(rest)
             reading = Reading(data)
             self.assertEqual((file["bytes"], file["rows"], file["repeatedHeaders"]),
                              (len(data), len(reading.rows), reading.repeated_headers))
             self.assertIn(file["rows"], (833, 834))
-        self.assertEqual(b"".join(together), whole.split(b"\n", 1)[1])
+        self.assertEqual(b"".join(joined), whole.split(b"\n", 1)[1])
         for count in ("bytes", "rows", "documents", "repeatedHeaders"):
             self.assertEqual(report["totals"][count],
                              sum(file[count] for file in report["files"]))
 
-    def test_gzip_holds_the_same_text(self):
+    def test_gzip_contains_the_same_text(self):
         plain, report = self.generate("--rows", "20k", "--bad", "5")
         packed, packed_report = self.generate("--rows", "20k", "--bad", "5", "--gzip",
                                               name="made.txt.gz")
@@ -407,7 +406,7 @@ class Files(DatagenCase):
         self.assertEqual(gzip.decompress(packed), plain)
         self.assertEqual(gzip.decompress(small), plain)
         self.assertLess(len(small), len(packed))
-        # Places are those of the text, compressed or not.
+        # Offsets are those of the uncompressed text.
         self.assertEqual([bad["offset"] for bad in report["bad"]],
                          [bad["offset"] for bad in packed_report["bad"]])
         self.assertEqual(packed_report["totals"], report["totals"])
@@ -427,7 +426,7 @@ class Files(DatagenCase):
 
 
 class Likeness(DatagenCase):
-    """Figures measured on made-up data should be like those on the real thing."""
+    """Generated data has the distributions of the published data."""
 
     def made(self, dialect):
         data, _ = self.generate("--dialect", dialect, "--rows", "200k")
@@ -440,7 +439,7 @@ class Likeness(DatagenCase):
                                    msg=value)
 
     def check_relations(self, rows):
-        """What any reader of these files would look at first."""
+        """Relations between columns that are known from the published data."""
         first = first_tests_of_cars(rows)
         by_age = defaultdict(list)
         for row in first:
@@ -552,7 +551,7 @@ class Options(DatagenCase):
             self.assertIn(word, outcome.err)
         self.assertEqual(list(self.scratch.glob("*.txt")), [], "something was written")
 
-    def test_what_cannot_go_together(self):
+    def test_options_that_exclude_each_other(self):
         for words, word in ((["--files", "2", "-"], "standard output"),
                             (["--rows", "10", "--bad", "6", "x"], "--bad"),
                             (["--answers", "same", "same"], "both 'same'"),
@@ -561,7 +560,7 @@ class Options(DatagenCase):
             self.assertEqual(outcome.code, 2)
             self.assertIn(word, outcome.err)
 
-    def test_help_teaches(self):
+    def test_help_explains_the_options(self):
         outcome = self.run_program("shardload-datagen", "--help")
         self.assertEqual((outcome.code, outcome.err), (0, ""))
         for word in ("--rows", "--dialect", "--answers", "Examples", "Exit status", *DIALECTS):

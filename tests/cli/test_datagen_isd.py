@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data generator's weather: what it writes is ISD, and its answers are right.
+"""The data generator's ISD records: they follow the published layout, and their answers are right.
 
-Whoever checks a loader with made-up records needs them to be whole, to look like the published
-ones, and to come with answers that are right. So a reader, written here from the published layout
-and knowing nothing of the generator but the table of groups, walks every record to its last byte
-and works the six queries out again. It stands here, apart from the reader of the loader's tests, so
-that no mistake can be in both: hence the length of this file.
+An independent reader, written here from the published layout, parses every record to its last byte
+and computes the answers of the six queries again. It shares only the table of groups with the
+generator, and nothing with the reader of the loader's tests, so that no mistake can be in both. This
+makes the file long.
 """
 import datetime
 import gzip
@@ -37,7 +36,7 @@ MISSING = {"pressure": 43, "ceiling": 33, "unlimited": 42, "dew point": 24, "vis
 
 
 def group_widths():
-    """Bytes behind each id of the table of groups, and how many instances its family may have."""
+    """For each group id of the table: the bytes after it, and the most instances of its family."""
     widths, families = {}, []
     for line in (TOP / "schemas/isd-groups.tsv").read_text().splitlines():
         if line.startswith("#"):
@@ -52,10 +51,10 @@ def group_widths():
 
 
 WIDTHS, FAMILIES = group_widths()
-WIDTHS.update(AW5=3, AW6=3)  # in no document, and real
+WIDTHS.update(AW5=3, AW6=3)  # in published records, but not in the documentation
 
 
-# The second reader
+# The independent reader
 
 class Wrong(Exception):
     """Why a record must be rejected: a column, or None for the whole line."""
@@ -66,7 +65,7 @@ class Wrong(Exception):
 
 
 class Record:
-    """A record, walked by its lengths to the end. What is not as it must be is in `odd`."""
+    """A record, parsed by its lengths to the end. `odd` lists its irregularities."""
 
     def __init__(self, line):
         if len(line) < 105:
@@ -76,7 +75,9 @@ class Record:
         usaf, wban, place = line[4:10], line[10:15], line[28:41]
         self.st = "u" + usaf if usaf != "999999" else \
             "w" + wban if wban != "99999" else "x" + place
-        self.place = None if place[6:] == "+999999" else (int(place[:6]) / 1e3, int(place[6:]) / 1e3)
+        self.position = None
+        if place[6:] != "+999999":
+            self.position = int(place[:6]) / 1e3, int(place[6:]) / 1e3
         self.type = line[41:46].strip()
         self.temperature = None if line[87:92] == "+9999" else int(line[87:92])
         self.temperature_quality = line[92]
@@ -161,7 +162,7 @@ class Record:
         return False
 
     def oktas(self):
-        """Of the whole sky, or None."""
+        """Total cloud cover, or None."""
         cover = dict(self.groups).get("GF1", "99")[:2]
         return int(cover) if "00" <= cover <= "08" else None
 
@@ -240,8 +241,8 @@ def distance(one, other):
 
 
 def near_point(records):
-    near = [r for r in records if (r.ts.year, r.ts.month) == (2014, 1) and r.place and
-            distance(r.place, (30.3, -97.7)) <= 100]
+    near = [r for r in records if (r.ts.year, r.ts.month) == (2014, 1) and r.position and
+            distance(r.position, (30.3, -97.7)) <= 100]
     if not near:
         return []
     return [{"_id": None, "records": len(near), "stations": len({r.st for r in near})}]
@@ -295,15 +296,15 @@ class SameSeed(IsdCase):
         self.assertEqual(report, report_again)
         self.assertNotEqual(first, other)
 
-    def test_asking_for_answers_changes_no_byte(self):
+    def test_answers_do_not_change_the_file(self):
         with_answers, _ = self.make("--rows", "5k", "--dirt", "heavy", "--bad", "9")
         self.run_program("shardload-datagen", "--format", "isd", "--rows", "5k", "--dirt", "heavy",
                          "--bad", "9", self.scratch / "bare")
         self.assertEqual((self.scratch / "bare").read_bytes(), with_answers)
 
-    def test_the_bytes_are_those_of_every_machine(self):
-        # Lines of seed 1 as they have been since the first version. Who changes the tables or the
-        # order of the draws changes them on purpose, and here.
+    def test_the_bytes_are_the_same_on_every_machine(self):
+        # Lines of seed 1, unchanged since the first version. They change only with the tables or the
+        # order of the draws.
         data, _ = self.make("--rows", "2", "--dirt", "none")
         self.assertEqual(data.decode().split("\n"), GOLDEN)
 
@@ -319,10 +320,10 @@ GOLDEN = [
     ""]
 
 
-class Whole(IsdCase):
-    """A record whose lengths lie would teach a loader's tests nothing."""
+class CompleteRecords(IsdCase):
+    """The lengths in each record and the layout of its lines are right."""
 
-    def test_every_record_is_walked_to_its_end(self):
+    def test_the_lengths_in_every_record_are_consistent(self):
         data, _ = self.make("--rows", "40k", "--stations", "40", "--ships", "--dirt", "none")
         reading = Reading(data)
         self.assertEqual((len(reading.records), reading.rejects), (40000, []))
@@ -354,13 +355,13 @@ class Whole(IsdCase):
                 self.assertLessEqual(dew_point, temperature)
             self.assertEqual(line[60:63] == "999", line[64] in "C9", "a calm has no direction")
 
-    def test_records_come_in_the_order_of_time(self):
+    def test_records_are_in_order_of_time(self):
         texts, _ = self.make_folder("--rows", "20k", "--stations", "8", "--ships", "--dirt", "heavy")
         for name, data in texts.items():
             times = [record.ts for record in Reading(data).records]
             self.assertEqual(times, sorted(times), name)
 
-    def test_every_group_of_the_table_is_there(self):
+    def test_every_group_of_the_table_occurs(self):
         data, _ = self.make("--rows", "120k", "--stations", "60", "--ships")
         found = set(re.findall(rb"[A-Z]{2}[1-9]", b"".join(
             group.encode() for record in Reading(data).records for group, _ in record.groups)))
@@ -368,9 +369,9 @@ class Whole(IsdCase):
 
 
 class Frequencies(IsdCase):
-    """A loader that is quick with these records must be quick with the real ones."""
+    """Groups and sections are as frequent as in published records, so that rates are realistic."""
 
-    def test_they_are_near_the_published_ones(self):
+    def test_shares_are_near_the_published_ones(self):
         data, _ = self.make("--rows", "100k", "--stations", "400")
         records = Reading(data).records
         seen = Counter()
@@ -386,7 +387,7 @@ class Frequencies(IsdCase):
         groups = sum(len(record.groups) for record in records) / len(records)
         self.assertTrue(4.3 < groups < 5, f"{groups} groups a record, not 4.6")
 
-    def test_remarks_hold_what_looks_like_groups_and_sections(self):
+    def test_remarks_contain_text_that_looks_like_groups_and_sections(self):
         data, _ = self.make("--rows", "30k")
         texts = [text for record in Reading(data).records for _, text in record.remarks]
         for lookalike in ("SCT2", "INCREMENTAL", "EQDD07+000000ADE726", "MW1"):
@@ -401,7 +402,7 @@ class Frequencies(IsdCase):
 
 
 class Answers(IsdCase):
-    """A wrong answer here would make a right loader look wrong, or a wrong one right."""
+    """The generator's answers are compared with those computed from its files."""
 
     def check(self, *words):
         data, report = self.make("--rows", "24k", *words)
@@ -422,11 +423,11 @@ class Answers(IsdCase):
 
     def test_dirt_and_ships(self):
         records, report = self.check("--dirt", "heavy", "--stations", "60", "--ships", "--seed", "3")
-        self.assertTrue(any(record.place is None for record in records))
+        self.assertTrue(any(record.position is None for record in records))
         self.assertTrue({"u", "w", "x"} == {row["_id"][0] for row in
                                             report["answers"]["snow-stations"]})
 
-    def test_more_months_than_are_shown(self):
+    def test_more_months_than_the_answers_show(self):
         _, report = self.check("--stations", "600")
         self.assertEqual(len(report["answers"]["monthly-means"]), 500)
         self.assertEqual(len(report["answers"]["temperature-swing"]), 20)
@@ -443,7 +444,7 @@ class Answers(IsdCase):
         self.assertTrue(any(record.ts.year == 2020 for record in late))
         self.assertEqual([row["_id"] for row in report["answers"]["strongest-wind"]], [2010, 2020])
 
-    def test_long_ago(self):
+    def test_early_years(self):
         self.check("--year", "1901", "--stations", "5")
 
     def test_stations_near_the_point_only_count_in_the_month(self):
@@ -468,7 +469,7 @@ class Dirt(IsdCase):
         self.assertEqual(self.odd("heavy"), {"length", "unknown group", "AW5", "AW6", "2400"})
         self.assertEqual(self.odd("none"), set())
 
-    def test_a_wrong_length_is_too_long_and_nothing_is_cut(self):
+    def test_a_wrong_length_is_too_long_and_the_line_is_complete(self):
         data, _ = self.make("--rows", "20k", "--stations", "10", "--dirt", "heavy")
         wrong = 0
         for line in data.decode().splitlines():
@@ -479,7 +480,7 @@ class Dirt(IsdCase):
 
 
 class BadRecords(IsdCase):
-    def test_they_are_where_the_answers_say_and_nowhere_else(self):
+    def test_bad_records_are_exactly_those_listed_in_the_answers(self):
         data, report = self.make("--rows", "6000", "--stations", "3", "--bad", "42", "--dirt",
                                  "heavy")
         reading = Reading(data)
@@ -494,7 +495,7 @@ class BadRecords(IsdCase):
         self.assert_answers(reading.records, report, "with bad records")
         self.assertEqual({bad["line"] * 10 // 6001 for bad in report["bad"]}, set(range(10)))
 
-    def test_never_the_first_record_of_a_file(self):
+    def test_the_first_record_of_a_file_is_good(self):
         texts, report = self.make_folder("--rows", "400", "--stations", "100", "--bad", "100")
         self.assertEqual(len(report["bad"]), 100)
         found = []
@@ -530,15 +531,15 @@ class Files(IsdCase):
         for count in ("bytes", "rows", "documents", "rejects"):
             self.assertEqual(report["totals"][count], sum(f[count] for f in report["files"]))
 
-    def test_one_file_holds_the_stations_of_the_folder(self):
-        # Without bad records, which each file gets a share of its own of.
+    def test_one_file_contains_the_stations_of_the_folder(self):
+        # Without bad records, whose positions depend on the file.
         texts, report = self.make_folder(*self.WORDS[:-2])
         whole, whole_report = self.make(*self.WORDS[:-2])
         names = [os.path.basename(file["path"]) for file in report["files"]]
         self.assertEqual(b"".join(texts[name] for name in names), whole)
         self.assertEqual(report["answers"], whole_report["answers"])
 
-    def test_several_files_hold_whole_stations(self):
+    def test_a_station_is_in_one_of_several_files(self):
         whole, _ = self.make("--rows", "9k", "--stations", "10")
         outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "9k",
                                    "--stations", "10", "--files", "3", "part.gz", "--gzip")
@@ -554,7 +555,7 @@ class Files(IsdCase):
         mean = sum(data.count(b"\n") for data in texts.values()) / len(texts)
         self.assertTrue(90 < ships / mean < 110, ships / mean)
 
-    def test_a_folder_that_is_there_needs_no_slash(self):
+    def test_an_existing_folder_needs_no_slash(self):
         (self.scratch / "there").mkdir()
         outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "900",
                                    "--stations", "3", "there")
@@ -573,23 +574,23 @@ class WrongOptions(IsdCase):
         self.assertEqual(outcome.code, 2, outcome.text)
         return outcome.err
 
-    def test_all_at_once(self):
-        told = self.refused("--format", "isd", "--dialect", "B", "--rows", "20", "--stations", "9",
+    def test_all_wrong_options_are_reported_together(self):
+        message = self.refused("--format", "isd", "--dialect", "B", "--rows", "20", "--stations", "9",
                             "--bad", "6", "--files", "2", f"{self.scratch}/")
         for problem in ("no dialects", "too few for 9 stations", "--bad needs 4 records",
                         "a folder gets a file for each station"):
-            self.assertIn(problem, told)
+            self.assertIn(problem, message)
 
-    def test_what_belongs_to_the_other_format(self):
-        told = self.refused("--stations", "9", "--year", "1901", "x")
-        self.assertIn("--stations and --ships are for format isd", told)
-        self.assertIn("--year must be 1970 or later", told)
+    def test_options_of_the_other_format(self):
+        message = self.refused("--stations", "9", "--year", "1901", "x")
+        self.assertIn("--stations and --ships are for format isd", message)
+        self.assertIn("--year must be 1970 or later", message)
 
     def test_more_files_than_stations(self):
         self.assertIn("more than there are stations", self.refused(
             "--format", "isd", "--stations", "2", "--files", "3", "x"))
 
-    def test_a_folder_that_cannot_be_made(self):
+    def test_a_folder_that_cannot_be_created(self):
         outcome = self.run_program("shardload-datagen", "--format", "isd", "no/such/folder/")
         self.assertEqual(outcome.code, 1)
         self.assertIn("cannot make no/such/folder/", outcome.err)

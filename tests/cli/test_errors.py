@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user meets when something is wrong: the right exit code, words that say what to do, no
-inner life of the program or its libraries, no endless wait and no password on the screen."""
+"""Errors: the exit code, a message that names the remedy and no internals of the program or its
+libraries, no endless wait, and no password in the output."""
 import gzip
 import os
 import re
@@ -14,8 +14,8 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import support  # noqa: E402
 from support import HEADER, ROW  # noqa: E402
 
-# Nothing of this belongs into a message to a user.
-INNER = re.compile(r"mongoc|libbson|bson_|\bhello\b|ismaster|topology|serverSelectionT|"
+# Internals that must not occur in messages.
+INTERNALS = re.compile(r"mongoc|libbson|bson_|\bhello\b|ismaster|topology|serverSelectionT|"
                    r"\.c\b|\.h\b|errno|assert|0x[0-9a-f]{6,}|\(null\)", re.IGNORECASE)
 SECRET = "pa55-w0rd"
 
@@ -26,10 +26,10 @@ class ErrorCase(support.Case):
         self.good = self.file("good.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
 
     def fails(self, code, *words, limit=30, **more):
-        """The program ends with this code and words that a user understands."""
+        """The program ends with this code and a message without internals."""
         outcome = self.shardload(*words, code=code, limit=limit, **more)
-        self.assertTrue(outcome.err.strip(), "not a word about what is wrong")
-        self.assertNotRegex(outcome.text, INNER)
+        self.assertTrue(outcome.err.strip(), "no message")
+        self.assertNotRegex(outcome.text, INTERNALS)
         return outcome
 
 
@@ -43,7 +43,7 @@ class WrongOptions(ErrorCase):
                              self.good)
         self.assertIn("--frobnicate", outcome.err)
 
-    def test_all_wrong_options_are_reported_at_once(self):
+    def test_all_wrong_options_are_reported_together(self):
         outcome = self.fails(support.EXIT_USAGE, "load", "--threads", "many", "--names", "medium",
                              "--compressor", "lz5", "--no-such-thing", "--shard-key", "{x",
                              "--max-rejects", "-4", self.good)
@@ -76,7 +76,7 @@ class WrongOptions(ErrorCase):
     def test_a_percentage_has_a_number(self):
         self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--max-rejects", "P%", self.good)
 
-    def test_names_that_a_server_would_refuse(self):
+    def test_invalid_database_and_collection_names(self):
         for words in (["-d", "a b", "-c", "t"], ["-d", "a.b", "-c", "t"], ["-d", "x", "-c", "$t"],
                       ["-d", "x", "-c", ""]):
             with self.subTest(words):
@@ -89,7 +89,7 @@ class WrongOptions(ErrorCase):
                 self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
                            self.good)
 
-    def test_compressions_that_there_are_not(self):
+    def test_unknown_wire_compressions(self):
         target = ["-d", "x", "-c", "y"]
         outcome = self.fails(support.EXIT_USAGE, "load", "--uri",
                              "mongodb://127.0.0.1:1/?compressors=lzo&w=1", *target, self.good)
@@ -110,7 +110,7 @@ class WrongOptions(ErrorCase):
                                      "-d", "x", "-c", "y", "--index", spec, self.good)
                 self.assertIn("index", outcome.err)
 
-    def test_help_goes_to_standard_output_and_is_no_error(self):
+    def test_help_is_printed_to_standard_output_with_exit_code_0(self):
         for words in (["--help"], ["load", "--help"], ["inspect", "--help"]):
             with self.subTest(words):
                 outcome = self.shardload(*words)
@@ -147,21 +147,21 @@ class WrongSources(ErrorCase):
 
     def test_truncated_gzip(self):
         data = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
-        whole = gzip.compress(data)
-        for share in (20, len(whole) // 2, len(whole) - 4):
+        complete = gzip.compress(data)
+        for share in (20, len(complete) // 2, len(complete) - 4):
             with self.subTest(share):
-                path = self.file("cut.gz", whole[:share])
+                path = self.file("cut.gz", complete[:share])
                 outcome = self.load(support.EXIT_SOURCE, path)
                 self.assertIn("cut.gz", outcome.err)
 
     def test_damaged_gzip(self):
         data = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
-        whole = bytearray(gzip.compress(data))
-        whole[len(whole) // 2] ^= 0x55
-        path = self.file("bad.gz", bytes(whole))
+        complete = bytearray(gzip.compress(data))
+        complete[len(complete) // 2] ^= 0x55
+        path = self.file("bad.gz", bytes(complete))
         self.assertIn("bad.gz", self.load(support.EXIT_SOURCE, path).err)
 
-    def test_rubbish_after_gzip_data_is_not_loaded_in_silence(self):
+    def test_data_after_the_end_of_gzip_data_is_an_error(self):
         data = gzip.compress((HEADER + "\n" + ROW.format(id=1) + "\n").encode())
         outcome = self.shardload("load", "--sink", "null", "--work-dir", "w",
                                  self.file("tail.gz", data + b"rubbish at the end"),
@@ -215,7 +215,7 @@ class WrongSources(ErrorCase):
         self.assertNotIn("\x1b", outcome.text)
 
 
-class WrongPlaces(ErrorCase):
+class WrongOutputs(ErrorCase):
     def test_work_directory_below_a_file(self):
         outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir",
                              "good.txt/w", self.good)
@@ -240,14 +240,14 @@ class WrongPlaces(ErrorCase):
                 outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "bson:x.bson",
                                      "--work-dir", "w", "--report", report, self.good)
                 self.assertEqual(outcome.err.count(report), 1, outcome.err)
-                self.assertFalse((self.scratch / "x.bson").exists(), "it was loaded first")
+                self.assertFalse((self.scratch / "x.bson").exists(), "documents were written before the error")
 
     def test_a_report_within_the_new_work_directory(self):
         self.shardload("load", "--sink", "null", "--work-dir", "w", "--report", "w/report.json",
                        self.good)
         self.assertTrue((self.scratch / "w" / "report.json").exists())
 
-    def test_a_work_directory_is_never_another_than_the_one_named(self):
+    def test_a_work_directory_with_a_long_path_is_not_cut(self):
         deep = "/".join(["x" * 60] * 10)
         (self.scratch / deep).parent.mkdir(parents=True)
         outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir", deep,
@@ -263,26 +263,26 @@ class WrongPlaces(ErrorCase):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
             env=support.clean_environment()).returncode
 
-    def test_a_dump_into_a_closed_standard_output_goes_nowhere_else(self):
+    def test_a_dump_into_a_closed_standard_output_is_written_to_no_other_file(self):
         code = self.closed(">&-", "load", "--sink", "bson:-", "--work-dir", "w", self.good)
         self.assertEqual(code, support.EXIT_USAGE)
         self.assertNotIn(b"FIESTA", (self.scratch / "w" / "shardload.log").read_bytes())
 
-    def test_messages_to_a_closed_standard_error_go_nowhere_else(self):
+    def test_messages_to_a_closed_standard_error_are_written_to_no_other_file(self):
         self.assertEqual(self.closed("2>&-", "load", "--sink", "bson:x.bson", "--work-dir", "w",
                                      self.good), support.EXIT_OK)
         self.assertNotIn(b"inserted", (self.scratch / "x.bson").read_bytes())
 
-    def test_what_could_not_be_printed_is_no_success(self):
+    def test_output_that_cannot_be_written_is_an_error(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         self.assertEqual(self.closed(">/dev/full", "inspect", self.good), support.EXIT_USAGE)
 
-    def test_a_sink_that_fails_ends_a_load_that_waits_for_its_input(self):
+    def test_a_failed_sink_ends_a_load_that_waits_for_input(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         read_end, write_end = os.pipe()
-        self.addCleanup(os.close, write_end)  # open until then: more could come at any time
+        self.addCleanup(os.close, write_end)  # the input stays open: more data could follow
         running = self.start("shardload", "load", "--sink", "bson:/dev/full", "-j", 2,
                              "--batch-size", 1000, "--work-dir", "w", "-", stdin=read_end)
         os.close(read_end)
@@ -292,10 +292,10 @@ class WrongPlaces(ErrorCase):
             while data:
                 data = data[os.write(write_end, data):]
         except BrokenPipeError:
-            pass  # it has ended already
+            pass  # the load has ended
         self.assertEqual(running.wait(30).code, support.EXIT_USAGE)
 
-    def test_a_full_disk_is_noticed(self):
+    def test_a_full_disk_is_an_error(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         rows = "".join(ROW.format(id=n) + "\n" for n in range(1, 20000))
@@ -306,14 +306,14 @@ class WrongPlaces(ErrorCase):
 
 
 class NoServer(ErrorCase):
-    """A server that is not there, or is no server."""
+    """Hosts without a server, and servers that do not answer."""
 
     def unreachable(self, uri, *words, limit=15):
         outcome = self.fails(support.EXIT_CLUSTER, "load", "--uri", uri, "-d", "x", "-c", "y",
                              "--work-dir", "w", *words, self.good, limit=limit)
         return outcome
 
-    def test_nobody_listens(self):
+    def test_a_port_without_a_server(self):
         port = support.free_port()
         outcome = self.unreachable(f"mongodb://127.0.0.1:{port}/")
         self.assertIn(str(port), outcome.err)
@@ -322,16 +322,16 @@ class NoServer(ErrorCase):
         outcome = self.unreachable("mongodb://no-such-host.invalid:27017/")
         self.assertIn("no-such-host.invalid", outcome.err)
 
-    def test_somebody_listens_and_says_nothing(self):
+    def test_a_server_that_does_not_answer(self):
         with socket.socket() as mute:
             mute.bind((support.HOST, 0))
             mute.listen(16)
             self.unreachable(f"mongodb://127.0.0.1:{mute.getsockname()[1]}/")
 
-    def test_a_replica_set_that_is_not_there(self):
+    def test_a_replica_set_without_a_server(self):
         self.unreachable(f"mongodb://127.0.0.1:{support.free_port()}/?replicaSet=rs0")
 
-    def test_the_password_is_nowhere(self):
+    def test_the_password_is_not_shown_and_not_written(self):
         port = support.free_port()
         uri = f"mongodb://somebody:{SECRET}@127.0.0.1:{port}/"
         outcome = self.unreachable(uri)
@@ -343,7 +343,7 @@ class NoServer(ErrorCase):
         for path, content in support.every_text_in(self.scratch):
             self.assertNotIn(SECRET.encode(), content, path)
 
-    def test_the_password_is_not_shown_with_a_wrong_uri(self):
+    def test_the_password_in_a_wrong_uri_is_not_shown(self):
         for uri in (f"mongodb://somebody:{SECRET}@", f"mongodb://somebody:{SECRET}@h:x/",
                     f"http://somebody:{SECRET}@host/", f"mongodb://somebody:{SECRET}@h/?a"):
             with self.subTest(uri.replace(SECRET, "...")):
@@ -351,7 +351,7 @@ class NoServer(ErrorCase):
                                      self.good)
                 self.assertNotIn(SECRET, outcome.text)
 
-    def test_the_password_is_not_shown_without_the_at_sign(self):
+    def test_the_password_in_a_uri_without_an_at_sign_is_not_shown(self):
         for uri in (f"mongodb://somebody:{SECRET}", f"mongodb://somebody:{SECRET}#127.0.0.1:1/",
                     f"mongodb://somebody:{SECRET}%40127.0.0.1:1/", f"mongodb:somebody:{SECRET}@h",
                     f"mongodb:/somebody:{SECRET}@h/", f"somebody:{SECRET}"):
@@ -362,8 +362,8 @@ class NoServer(ErrorCase):
         for path, content in support.every_text_in(self.scratch):
             self.assertNotIn(SECRET.encode(), content, path)
 
-    def test_a_uri_in_the_wrong_place_is_not_shown(self):
-        """As a source, a command, the value or the name of an option, or a key of --config."""
+    def test_credentials_given_outside_of_the_option_uri_are_not_shown(self):
+        """Given as a source, a command, the value or the name of an option, or a key of --config."""
         uris = (f"mongodb://somebody:{SECRET}@h/", f"MONGODB://somebody:{SECRET}@h/",
                 f"mongodb+srv://somebody:{SECRET}@h/", f"postgres://somebody:{SECRET}@h/",
                 f"mongodb:somebody:{SECRET}@h")
@@ -385,12 +385,12 @@ class NoServer(ErrorCase):
                     self.assertEqual(outcome.code, support.EXIT_USAGE)
                     self.assertNotIn(SECRET, outcome.text)
 
-    def test_credentials_without_a_scheme_are_no_source(self):
+    def test_credentials_without_a_scheme_are_not_a_source(self):
         outcome = self.fails(support.EXIT_USAGE, "inspect", f"somebody:{SECRET}@host/db")
         self.assertNotIn(SECRET, outcome.text)
         self.assertIn("--uri", outcome.err)
         name = self.file("a:b@c.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
-        self.shardload("inspect", name, code=0)  # unless it is the name of a file
+        self.shardload("inspect", name, code=0)  # the name of a file is a source
 
     def test_plain_without_tls(self):
         uri = f"mongodb://somebody:{SECRET}@127.0.0.1:{support.free_port()}/?authMechanism=PLAIN"
@@ -400,11 +400,11 @@ class NoServer(ErrorCase):
 
 
 class PinnedPackages(support.Case):
-    def test_another_package_under_the_name_of_the_driver_is_refused(self):
-        """setup.sh installs the wheels that it names by their sums, and says so when it cannot."""
-        shelf = os.path.join(self.scratch, "shelf")
-        os.mkdir(shelf)
-        with zipfile.ZipFile(os.path.join(shelf, "pymongo-4.10.1-py3-none-any.whl"), "w") as wheel:
+    def test_a_driver_package_with_another_hash_is_refused(self):
+        """setup.sh installs only wheels with the listed hashes, and reports a different hash."""
+        folder = os.path.join(self.scratch, "folder")
+        os.mkdir(folder)
+        with zipfile.ZipFile(os.path.join(folder, "pymongo-4.10.1-py3-none-any.whl"), "w") as wheel:
             wheel.writestr("pymongo/__init__.py", "version = '4.10.1'\n")
             wheel.writestr("pymongo-4.10.1.dist-info/METADATA",
                            "Metadata-Version: 2.1\nName: pymongo\nVersion: 4.10.1\n")
@@ -412,7 +412,7 @@ class PinnedPackages(support.Case):
                            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             wheel.writestr("pymongo-4.10.1.dist-info/RECORD", "")
         environment = dict(os.environ, SHARDLOAD_CACHE=os.path.join(self.scratch, "cache"),
-                           PIP_NO_INDEX="1", PIP_FIND_LINKS=shelf)
+                           PIP_NO_INDEX="1", PIP_FIND_LINKS=folder)
         done = subprocess.run(
             ["bash", "-euc", '. "$0"; python_with_driver', os.path.join(HERE, "../../tools/setup.sh")],
             env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every parser of outside bytes under the sanitizers, with thousands of generated inputs and a few
-long ones: always the same, so that a failure can be repeated. `tools/fuzz` is for longer runs."""
+"""Every parser of untrusted bytes under the sanitizers, with thousands of generated inputs and a few
+long ones. The inputs are the same in each run; `tools/fuzz` makes longer runs."""
 import os
 import pathlib
 import subprocess
@@ -18,7 +18,7 @@ TARGETS = sorted(path.stem for path in (support.TREE / "tests/fuzz").glob("fuzz_
 
 
 def clang():
-    """Is there a clang with libFuzzer? As tools/fuzz finds out."""
+    """The clang with libFuzzer that tools/fuzz uses, or nothing."""
     done = subprocess.run(["bash", "-c", '. "$0"; clang_of', support.TREE / "tools/setup.sh"],
                           capture_output=True, check=False)
     return done.stdout.strip()
@@ -37,15 +37,15 @@ class Fuzzers(unittest.TestCase):
                                   check=False)
 
     def fuzz(self, target):
-        said = self.done.stdout.find(f"not ok {target}")
-        self.assertEqual(said, -1, self.done.stdout[said:said + 5000])
+        failure = self.done.stdout.find(f"not ok {target}")
+        self.assertEqual(failure, -1, self.done.stdout[failure:failure + 5000])
         self.assertRegex(self.done.stdout, rf"(?m)^ok {target}: \d+ runs", self.done.stderr)
 
     def test_every_target_has_seeds(self):
         self.assertEqual(sorted(seeds.SEEDS), TARGETS)
         self.assertLessEqual(set(seeds.long_seeds()), set(TARGETS))
 
-    def test_long_inputs_are_tried(self):
+    def test_long_inputs_are_run(self):
         for target in seeds.long_seeds():
             self.assertRegex(self.done.stdout, rf"(?m)^ok {target}: .*, long: [1-9]\d* runs")
 

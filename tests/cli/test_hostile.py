@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that nobody would write by hand: what is good in it is loaded, what is not is rejected with
-its place and reason, memory stays small, and the account adds up. docs/hostile-input.md is the
-table of it."""
+"""Hostile text: good records are loaded, bad records are rejected with position and reason, memory
+is limited, and the totals add up. docs/hostile-input.md lists the cases."""
 import gzip
 import io
 import os
@@ -24,8 +23,8 @@ MEMORY_MAX = 200 * MIB  # of a load with two threads, whatever the input
 SANITIZED = os.environ.get("SHARDLOAD_BUILD", "").endswith(("-address", "-thread"))
 
 
-# A process is said to have needed as much memory as the one that it was started from had, so it is
-# started from a small one.
+# The peak memory of a child process is at least that of the process that forked it, so the load is
+# started by a small process.
 MEASURE = ("import os, resource, subprocess, sys; code = subprocess.call(sys.argv[1:]);"
            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
 
@@ -35,34 +34,34 @@ def rows(*numbers):
 
 
 def gzip_member(chunk, times):
-    """`chunk`, times over, as a gzip member, without ever holding it all."""
+    """A gzip member of `chunk`, repeated `times` times, compressed without the text in memory."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return b"".join([packer.compress(chunk) for _ in range(times)] + [packer.flush()])
 
 
 class HostileCase(support.Case):
     def load(self, *words, code=support.EXIT_OK, **more):
-        """Loads into nowhere. Returns (outcome, work directory)."""
+        """Loads into the null sink. Returns (outcome, work directory)."""
         work = self.scratch / f"work-{next(self._counter)}"
         outcome = self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
                                  "-j", 2, *words, code=code, **more)
         return outcome, work
 
     def ids(self, *words, **more):
-        """The test ids of what is loaded, in order, and the work directory."""
+        """The test ids of the loaded documents, in order, and the work directory."""
         support.need_driver()
         raw, work = self.dump("-j", 2, *words, **more)
         return sorted(support.bson.decode(document)["t"] for document in raw), work
 
-    def refused(self, *words, says=()):
-        """The load ends with the code for sources and these words."""
+    def refused(self, *words, contains=()):
+        """The load ends with the exit code for sources, and its message contains these texts."""
         outcome, _ = self.load(*words, code=support.EXIT_SOURCE)
-        for word in says:
-            self.assertIn(word, outcome.err)
+        for text in contains:
+            self.assertIn(text, outcome.err)
         return outcome
 
     def peak(self, *words):
-        """Loads into nowhere. Returns (the most bytes of memory it had, work directory)."""
+        """Loads into the null sink. Returns (peak memory in bytes, work directory)."""
         work = self.scratch / f"work-{next(self._counter)}"
         done = subprocess.run(
             [sys.executable, "-c", MEASURE, support.program("shardload"), "load", "--sink", "null",
@@ -90,7 +89,7 @@ class LongLines(HostileCase):
         long, bad = support.reject_rows(work)
         self.assertEqual((long["line"], long["offset"]), ("3", str(len(HEADER) + len(ROW) - 1)))
         self.assertRegex(long["reason"], r"bytes or more is too large for a document")
-        self.assertEqual(bad["line"], "5", "lines behind the long one are counted on")
+        self.assertEqual(bad["line"], "5", "the lines after the long one are counted")
         self.assertEqual(bad["record"], "three|8394|A|7|")
         self.assertLess((work / "rejects.tsv").stat().st_size, MIB)
 
@@ -143,7 +142,7 @@ class OddBytes(HostileCase):
         self.assertEqual([row["line"] for row in support.reject_rows(work)], ["4"],
                          "NUL is no text in any encoding")
 
-    def test_nul_bytes_spoil_their_own_record_only(self):
+    def test_nul_bytes_reject_their_own_record_only(self):
         text = (HEADER.encode() + rows(1) + b"\0|8394|A|7|\n" + rows(2) + b"\0" * 5000 + b"\n" +
                 rows(3))
         ids, work = self.ids(self.file("nul.txt", text), code=support.EXIT_REJECTS)
@@ -158,13 +157,13 @@ class OddBytes(HostileCase):
         self.assertEqual(ids, [1])
         self.assert_rejects(work, "bom.txt", [(3, 3 + len(HEADER) + len(rows(1)), "test_id")])
 
-    def test_utf16_is_told_with_what_to_do(self):
+    def test_utf16_is_refused_with_a_remedy(self):
         for encoding in ("utf-16-le", "utf-16-be"):
             with self.subTest(encoding):
                 text = ("\ufeff" + HEADER + ROW.format(1)).encode(encoding)
-                self.refused(self.file("wide.txt", text), says=["wide.txt", "UTF-16", "iconv"])
+                self.refused(self.file("wide.txt", text), contains=["wide.txt", "UTF-16", "iconv"])
 
-    def test_control_bytes_of_records_stay_off_the_screen(self):
+    def test_control_bytes_of_records_are_not_printed(self):
         text = HEADER.encode() + b"\x1b]0;owned\x07\x1b[2J|1|A|7|\n" + b"\xc2\x9b31m|1|A|7|\n"
         path = self.file("escape.txt", text)
         outcome, work = self.load(path, code=support.EXIT_SOURCE)
@@ -174,7 +173,7 @@ class OddBytes(HostileCase):
             self.assertNotRegex(text, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
         self.assertIn("\\x1b", outcome.err)
 
-    def test_headers_with_control_bytes_keep_the_reject_table_in_shape(self):
+    def test_headers_with_control_bytes_are_escaped_in_the_table_of_rejects(self):
         schema = self.file("s.yaml", "name: s\n"
                            'columns: [{name: "a\\tb\\e[1m", type: int}, {name: c}]\n')
         path = self.file("odd.csv", b"x,y\n")
@@ -183,7 +182,7 @@ class OddBytes(HostileCase):
         (row,) = support.reject_rows(work)
         self.assertEqual((row["column"], row["record"]), ("a\\x09b\\x1b[1m", "x,y"))
 
-    def test_a_schema_that_is_something_else_is_not_read_to_its_end(self):
+    def test_a_large_file_given_as_schema_is_not_read_to_its_end(self):
         schema = self.file("s.yaml", b"name: x\n" * (1 << 18))
         outcome, _ = self.load("--format", "delimited", "--schema", schema,
                                self.file("a.csv", "a,b\n1,2\n"), code=support.EXIT_USAGE)
@@ -192,7 +191,7 @@ class OddBytes(HostileCase):
 
 class Bombs(HostileCase):
     def test_two_gib_of_zeros(self):
-        """A line of zeros two hundred times as long as its gzip file is one reject."""
+        """A line of zeros several hundred times as long as its gzip file is one reject."""
         zeros = gzip_member(bytes(MIB), 64)
         path = self.file("zeros.gz", gzip.compress(HEADER.encode() + rows(1)) + zeros * 32 +
                          gzip.compress(b"\n" + rows(2)))
@@ -209,17 +208,17 @@ class Bombs(HostileCase):
         self.assert_small(memory)
         self.assert_accounting(work, records=75000000, inserted=75000000)
 
-    def test_zeros_that_begin_a_file_are_refused_at_once(self):
+    def test_a_file_that_begins_with_zeros_is_refused_at_once(self):
         self.refused(self.file("zeros.gz", gzip_member(bytes(MIB), 1024)),
-                     says=["zeros.gz", "binary file"])
+                     contains=["zeros.gz", "binary file"])
 
-    def test_gzip_in_gzip_is_taken_as_it_is(self):
-        """What a file unpacks to is text or not; it is never unpacked a second time."""
+    def test_gzip_in_gzip_is_decompressed_once(self):
+        """A file is decompressed once; the result must be text."""
         twice = gzip.compress(gzip.compress(HEADER.encode() + rows(1)))
-        self.refused(self.file("twice.gz", twice), says=["twice.gz", "gzip-compressed"])
+        self.refused(self.file("twice.gz", twice), contains=["twice.gz", "gzip-compressed"])
 
-    def test_members_of_a_zip_that_lie_over_each_other(self):
-        """Many entries of a table for the same bytes are refused."""
+    def test_overlapping_entries_of_a_zip(self):
+        """A central directory with many entries for the same bytes is refused."""
         plain = io.BytesIO()
         with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("0", HEADER.encode() + rows(1) * (4 * MIB // len(rows(1))))
@@ -231,7 +230,7 @@ class Bombs(HostileCase):
         tail[8:12] = (100).to_bytes(2, "little") * 2
         tail[12:16] = len(entries).to_bytes(4, "little")
         path = self.file("overlap.zip", whole[:table] + entries + tail)
-        self.refused(path, says=["overlap.zip", "the table at byte", "100 entries"])
+        self.refused(path, contains=["overlap.zip", "the table at byte", "100 entries"])
 
 
 class Packed(HostileCase):
@@ -240,7 +239,7 @@ class Packed(HostileCase):
                 gzip.compress(b"", mtime=0),
                 gzip.compress(rows(*range(5000, 10000)), mtime=0)]
 
-    def test_members_that_follow_each_other_are_one_file(self):
+    def test_consecutive_gzip_members_are_one_file(self):
         ids, _ = self.ids(self.file("joined.gz", b"".join(self.members())))
         self.assertEqual(ids, list(range(10000)))
 
@@ -249,31 +248,32 @@ class Packed(HostileCase):
         path = self.file("split.gz", gzip.compress(whole[:70]) + gzip.compress(whole[70:]))
         self.assertEqual(self.ids(path)[0], [1, 2])
 
-    def test_a_cut_in_any_member_ends_the_load_with_its_place(self):
+    def test_a_truncated_gzip_member_ends_the_load_with_its_position(self):
         first, empty, second = self.members()
         for cut in (len(first) - 3, len(first) + 7, len(first + empty) + 5,
                     len(first + empty + second) - 1):
             with self.subTest(cut):
                 path = self.file("cut.gz", (first + empty + second)[:cut])
-                self.refused(path, says=["cut.gz", f"byte {cut}", "truncated", "fetch it again"])
+                self.refused(path, contains=["cut.gz", f"byte {cut}", "truncated",
+                                             "fetch it again"])
 
-    def test_a_flipped_byte_in_any_member_ends_the_load(self):
+    def test_a_changed_byte_in_any_gzip_member_ends_the_load(self):
         whole = b"".join(self.members())
         first = len(self.members()[0])
-        for place in (first // 2, first - 6, len(whole) - 200, len(whole) - 2):
-            with self.subTest(place):
+        for offset in (first // 2, first - 6, len(whole) - 200, len(whole) - 2):
+            with self.subTest(offset):
                 bad = bytearray(whole)
-                bad[place] ^= 0x10
-                outcome = self.refused(self.file("bad.gz", bytes(bad)), says=["bad.gz", "byte"])
+                bad[offset] ^= 0x10
+                outcome = self.refused(self.file("bad.gz", bytes(bad)), contains=["bad.gz", "byte"])
                 self.assertRegex(outcome.err, "damaged|truncated")
 
-    def test_zeros_may_follow_gzip_data_and_nothing_else(self):
+    def test_only_zeros_may_follow_gzip_data(self):
         data = b"".join(self.members())
         self.refused(self.file("tail.gz", data + b"trailing rubbish"),
-                     says=["tail.gz", f"ends at byte {len(data)}", "head -c"])
+                     contains=["tail.gz", f"ends at byte {len(data)}", "head -c"])
         self.assertEqual(len(self.ids(self.file("padded.gz", data + bytes(512)))[0]), 10000)
 
-    def test_nothing_of_an_archive_is_ever_written_to_the_disk(self):
+    def test_entries_of_an_archive_are_not_written_to_the_disk(self):
         names = ["../../escaped.txt", "/tmp/shardload-escaped.txt", "a/../../b.txt", "c\\..\\d.txt"]
         pathlib.Path("/tmp/shardload-escaped.txt").unlink(missing_ok=True)
         with zipfile.ZipFile(self.scratch / "up.zip", "w") as archive:
@@ -297,7 +297,7 @@ class Packed(HostileCase):
         self.assertNotIn("b.txt", os.listdir(self.scratch.parent))
         self.assertFalse(os.path.exists("/tmp/shardload-escaped.txt"))
 
-    def test_names_of_members_are_shown_safely(self):
+    def test_names_of_entries_are_shown_safely(self):
         with zipfile.ZipFile(self.scratch / "odd.zip", "w") as archive:
             archive.writestr(zipfile.ZipInfo("a\nb\x1b[31m\t.txt"), HEADER.encode() + b"x|1|A|7|\n")
         outcome, work = self.load(self.scratch / "odd.zip", code=support.EXIT_SOURCE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are not what they seem, names made to deceive, and a work directory that is full or
-has been prepared by somebody else. docs/hostile-input.md is the table of it."""
+"""Special and changing files, hostile file names, and a work directory that is full or contains
+files of another user. docs/hostile-input.md lists the cases."""
 import gzip
 import io
 import json
@@ -39,7 +39,7 @@ class FileCase(support.Case):
 
 
 class Pipes(FileCase):
-    def test_two_pipes_of_one_moment_are_two_sources(self):
+    def test_two_pipes_opened_at_the_same_time_are_two_sources(self):
         texts = {"one": many(10), "two": many(25)}
         for name in texts:
             os.mkfifo(self.scratch / name)
@@ -53,17 +53,17 @@ class Pipes(FileCase):
 
 
 class WhileItIsRead(FileCase):
-    """One thread reads a pipe first; until the pipe ends nothing of the file behind it is read but
-    its beginning."""
+    """One thread reads a pipe first. Until the pipe ends, only the beginning of the second source, a
+    file, is read."""
 
     def change(self, path, change, sink):
-        """Loads the pipe and this file into the sink, and changes the file meanwhile."""
+        """Loads the pipe and the file, and changes the file before the pipe ends."""
         pipe_path = self.scratch / f"pipe-{next(self._counter)}"
         os.mkfifo(pipe_path)
         running = self.start("shardload", "load", "--sink", sink, "--work-dir", "w", "-j", 1,
                              pipe_path, path)
         with open(pipe_path, "wb") as pipe:
-            pipe.write(many(8000).encode())  # more than is looked at in the beginning
+            pipe.write(many(8000).encode())  # more than the format detection reads
             pipe.flush()
             end = time.monotonic() + support.LIMIT
             while "2 sources" not in running.text() and time.monotonic() < end:
@@ -82,14 +82,14 @@ class WhileItIsRead(FileCase):
 
     @staticmethod
     def append(path):
-        """At what was its end may stand half a line, which looks like a whole one."""
+        """The old end may be in the middle of a line, and half a line can look like a record."""
         with open(path, "ab") as file:
             file.write(gzip.compress(ROW.format(7).encode()) if path.suffix == ".gz" else b"7|1")
 
     @staticmethod
     def rewrite_with_its_old_time(path):
         facts = path.stat()
-        while path.stat().st_ctime_ns == facts.st_ctime_ns:   # the clock of files is coarse
+        while path.stat().st_ctime_ns == facts.st_ctime_ns:  # file times are coarse
             with open(path, "r+b") as file:
                 file.seek(facts.st_size // 2)
                 file.write(b"9")
@@ -113,16 +113,16 @@ class WhileItIsRead(FileCase):
                    self.rewrite_with_its_old_time: "had its status changed at",
                    pathlib.Path.unlink: "was removed or renamed"}
         for number, (name, content) in enumerate(kinds.items()):
-            for change, said in changes.items():
-                with self.subTest(name=name, said=said):
+            for change, message in changes.items():
+                with self.subTest(name=name, message=message):
                     sink = ("null", f"bson:{self.scratch / 'dump.bson'}")[number % 2]
                     outcome = self.change(self.file(name, content), change, sink)
-                    self.assertRegex(outcome.err, f"{name}: {said.format(size=len(content))}")
+                    self.assertRegex(outcome.err, f"{name}: {message.format(size=len(content))}")
                     if sink != "null":
                         self.assertIn("what was written is not complete", outcome.err)
 
     def test_a_file_that_changes_ends_an_inspection(self):
-        """Once the pipe has a reader, all files have been found."""
+        """The loader opens the pipe after it has found all files."""
         path = self.file("changing.txt", many(200000))
         os.mkfifo(self.scratch / "pipe")
         running = self.start("shardload", "inspect", path, "pipe")
@@ -135,7 +135,7 @@ class WhileItIsRead(FileCase):
 
 
 class OddFiles(FileCase):
-    def test_a_folder_of_everything_that_can_stand_in_one(self):
+    def test_a_folder_with_every_type_of_file(self):
         self.file("in/good.txt", GOOD)
         os.mkfifo(self.scratch / "in/pipe.txt")
         os.symlink(".", self.scratch / "in/here")
@@ -148,13 +148,13 @@ class OddFiles(FileCase):
             _, work = self.load("in")
         self.assert_accounting(work, records=1, inserted=1)
 
-    def test_a_file_in_a_folder_that_may_not_be_read_ends_the_load(self):
+    def test_a_file_without_permission_in_a_folder_ends_the_load(self):
         self.file("in/good.txt", GOOD)
         self.file("in/secret.txt", GOOD).chmod(0)
         outcome, _ = self.load("in", code=support.EXIT_SOURCE, unprivileged=True)
         self.assertRegex(outcome.err, "in/secret.txt: Permission denied")
 
-    def test_what_is_no_file_is_refused_by_name(self):
+    def test_sockets_and_devices_are_refused_by_name(self):
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(self.scratch / "socket"))
             outcome, _ = self.load("socket", code=support.EXIT_SOURCE)
@@ -164,12 +164,12 @@ class OddFiles(FileCase):
         outcome, _ = self.load("/dev/null", code=support.EXIT_SOURCE)
         self.assertIn("/dev/null", outcome.err)
 
-    def test_a_pipe_that_nobody_writes_to_can_be_left(self):
+    def test_a_load_that_waits_for_a_pipe_can_be_interrupted(self):
         os.mkfifo(self.scratch / "pipe")
         running = self.start("shardload", "load", "--sink", "null", "--work-dir", "w", "pipe")
         interrupt = 1 << (signal.SIGINT - 1)
         end = time.monotonic() + support.LIMIT
-        while time.monotonic() < end:  # until it looks after signals itself
+        while time.monotonic() < end:  # until the loader blocks SIGINT
             status = pathlib.Path(f"/proc/{running.process.pid}/status").read_text()
             if int(re.search(r"SigBlk:\s*(\w+)", status).group(1), 16) & interrupt:
                 break
@@ -200,7 +200,7 @@ class Names(FileCase):
             with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
                 file.write(BAD.encode() + ROW.format(number).encode())
 
-    def test_messages_tables_and_records_stay_in_shape(self):
+    def test_names_are_escaped_in_messages_tables_and_records(self):
         outcome, work = self.load("in", code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=16, inserted=8, rejectedByParser=8)
         for text in (outcome.text, (work / "shardload.log").read_text("utf-8")):
@@ -215,7 +215,7 @@ class Names(FileCase):
         self.assertIn("in/two\\x0ashardload: lines.txt", paths)
         self.assertEqual(len(list((work / "rejected").iterdir())), 8)
 
-    def test_errors_name_them_safely(self):
+    def test_names_are_escaped_in_errors(self):
         for name in self.NAMES:
             with self.subTest(name):
                 with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
@@ -230,22 +230,22 @@ class Names(FileCase):
                 self.assertNotRegex(text, r"(?m)^shardload: lines")
                 os.unlink(os.path.join(os.fsencode(self.scratch / "in"), name))
 
-    def test_inspect_shows_them_safely(self):
+    def test_names_are_escaped_by_inspect(self):
         outcome = self.shardload("inspect", "in")
         self.assertNotRegex(outcome.text, CONTROLS)
         self.assertNotRegex(outcome.text, r"(?m)^shardload: lines")
 
-    def test_a_very_long_path_leaves_room_for_the_reason(self):
+    def test_the_message_of_a_very_long_path_contains_the_reason(self):
         folder = self.scratch
         for letter in "abcdefghijklmno":
             folder = folder / (letter * 200)
-        with_long_path = folder / "last.bin"
-        self.file(with_long_path, b"\0" * 100)
-        outcome, _ = self.load(with_long_path, code=support.EXIT_SOURCE)
+        path = folder / "last.bin"
+        self.file(path, b"\0" * 100)
+        outcome, _ = self.load(path, code=support.EXIT_SOURCE)
         self.assertIn("o/last.bin", outcome.err)
         self.assertIn("binary file", outcome.err)
 
-    def test_a_work_directory_of_any_name_has_its_record(self):
+    def test_a_work_directory_whose_name_is_not_utf8_has_a_record(self):
         work = os.fsencode(self.scratch) + b"/w\xff"
         done = subprocess.run(
             [support.program("shardload"), "load", "--sink", "null", "--work-dir", work,
@@ -257,8 +257,8 @@ class Names(FileCase):
         self.assertTrue(record["options"]["work-dir"].endswith("/w\\xff"))
 
 
-class OtherFiles(FileCase):
-    """Files of the user's own that came from somebody else."""
+class HostileText(FileCase):
+    """Configuration files and reports with hostile text."""
 
     def test_a_configuration_file_cannot_write_to_the_terminal(self):
         config = self.file("c.yaml", '"threads\\e[2J\\x07": 4\nprogress: "\\e]0;x"\n')
@@ -267,7 +267,7 @@ class OtherFiles(FileCase):
         self.assertRegex(outcome.err, r"c\.yaml:1: threads.*is not an option")
         self.assertNotRegex(outcome.text, CONTROLS)
 
-    def test_reports_of_others_cannot_write_to_the_terminal(self):
+    def test_a_report_cannot_write_to_the_terminal(self):
         query = {"suite": "s\x1b[2J", "name": "q\n\x9b", "pipeline": [], "documents": 3,
                  "timingsMs": [1.5, 2.5]}
         old = self.file("old.json", json.dumps({"queries": [query]}))
@@ -278,7 +278,7 @@ class OtherFiles(FileCase):
         self.assertIn("s\\x1b[2J/q\\x0a", outcome.out)
         self.assertNotRegex(outcome.text, CONTROLS)
 
-    def test_what_is_no_report_is_refused_in_words(self):
+    def test_files_that_are_not_reports_are_refused(self):
         for content in ("", "{", "[1]", '{"queries": [{"timingsMs": [-1]}]}', "\0" * 50,
                         '{"queries": ' + "[" * 300 + "]" * 300 + "}"):
             with self.subTest(content[:30]):
@@ -289,10 +289,10 @@ class OtherFiles(FileCase):
 
 
 class FullDisk(FileCase):
-    """A small file system in memory, seen by the loader alone."""
+    """The work directory is on a small file system in memory, mounted for the loader only."""
 
     def on_disk_of(self, size, *words):
-        """Runs the load in a namespace with `disk` mounted; what it leaves there is in `left`."""
+        """Runs the load in a namespace with `disk` mounted; afterwards `left` is a copy of it."""
         (self.scratch / "disk").mkdir()
         script = ('mount -t tmpfs -o "size=$1" none disk || exit 99; shift; "$@"; code=$?;'
                   "cp -r disk left; exit $code")
@@ -309,7 +309,7 @@ class FullDisk(FileCase):
         super().setUp()
         self.bad = self.file("bad.txt", many(100000, "x{}|8394|A|7|\n"))
 
-    def test_it_is_told_before_anything_is_loaded(self):
+    def test_a_full_disk_is_reported_before_the_load(self):
         done = self.on_disk_of("4k", "--sink", f"bson:{self.scratch}/out.bson",
                                self.file("good.txt", GOOD))
         self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
@@ -317,17 +317,17 @@ class FullDisk(FileCase):
                          "make room, or name another --work-dir")
         self.assertFalse((self.scratch / "out.bson").exists())
 
-    def test_rejects_that_cannot_be_kept_end_the_load(self):
+    def test_rejects_that_cannot_be_written_end_the_load(self):
         done = self.on_disk_of("512k", "--sink", "null", "-j", "2", self.bad)
         self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
         self.assertRegex(done.stderr, "cannot write (rejects.tsv|the raw rejects): "
                          "No space left on device; make room")
         self.assertRegex(done.stderr, "rejected by the parser +[0-9]")
         kept = (self.scratch / "left/w/rejects.tsv").read_text("utf-8").splitlines()
-        self.assertGreater(len(kept), 1000, "what was written is still there")
+        self.assertGreater(len(kept), 1000, "written rejects are kept")
         self.assertEqual(kept[1].split("\t")[1:3], ["2", str(len(HEADER))])
 
-    def test_a_limit_on_file_sizes_is_no_crash(self):
+    def test_a_limit_on_file_sizes_is_an_error(self):
         done = subprocess.run(
             ["sh", "-c", 'ulimit -f 64; exec "$0" "$@"', support.program("shardload"), "load",
              "--sink", "null", "--work-dir", "w", str(self.bad)], cwd=self.scratch,
@@ -338,7 +338,7 @@ class FullDisk(FileCase):
 
 
 class PlantedFiles(FileCase):
-    """Somebody else may write into the work directory, or has before."""
+    """The work directory contains files and links that another user created."""
 
     def setUp(self):
         super().setUp()
@@ -347,7 +347,7 @@ class PlantedFiles(FileCase):
         self.work = self.scratch / "w"
         self.work.mkdir()
 
-    def run_there(self, code, *words):
+    def load_there(self, code, *words):
         return self.shardload("load", "--sink", "null", "--work-dir", "w", *words, self.bad,
                               code=code, limit=30)
 
@@ -355,37 +355,37 @@ class PlantedFiles(FileCase):
         for name in ("rejects.tsv", "run.json", "shardload.log"):
             with self.subTest(name):
                 os.symlink("../victim", self.work / name)
-                outcome = self.run_there(support.EXIT_USAGE)
+                outcome = self.load_there(support.EXIT_USAGE)
                 self.assertIn(f"w/{name}", outcome.err)
                 self.assertEqual(self.victim.read_text(), "precious")
                 shutil.rmtree(self.work)
                 self.work.mkdir()
 
-    def test_a_link_in_place_of_the_report_is_not_followed(self):
+    def test_a_link_as_report_is_not_followed(self):
         os.symlink("victim", self.scratch / "report.json")
-        outcome = self.run_there(support.EXIT_USAGE, "--report", "report.json")
+        outcome = self.load_there(support.EXIT_USAGE, "--report", "report.json")
         self.assertIn("report.json", outcome.err)
         self.assertEqual(self.victim.read_text(), "precious")
 
-    def test_a_link_in_place_of_the_folder_of_records_is_not_followed(self):
+    def test_a_link_as_folder_of_rejected_records_is_not_followed(self):
         (self.scratch / "elsewhere").mkdir()
         os.symlink("../elsewhere", self.work / "rejected")
-        outcome = self.run_there(support.EXIT_USAGE)
+        outcome = self.load_there(support.EXIT_USAGE)
         self.assertIn("w/rejected", outcome.err)
         self.assertEqual(os.listdir(self.scratch / "elsewhere"), [])
 
-    def test_second_names_pipes_and_devices_are_refused_without_waiting(self):
-        def second_name(path):
+    def test_hard_links_pipes_and_folders_are_refused_without_waiting(self):
+        def hard_link(path):
             os.link(self.victim, path)
-        for plant in (second_name, os.mkfifo, os.mkdir):
+        for plant in (hard_link, os.mkfifo, os.mkdir):
             with self.subTest(plant):
                 plant(self.work / "rejects.tsv")
-                outcome = self.run_there(support.EXIT_USAGE)
+                outcome = self.load_there(support.EXIT_USAGE)
                 self.assertIn("w/rejects.tsv", outcome.err)
                 self.assertEqual(self.victim.read_text(), "precious")
                 (os.rmdir if plant is os.mkdir else os.unlink)(self.work / "rejects.tsv")
 
-    def test_files_are_private_whatever_was_there_and_whatever_the_umask(self):
+    def test_files_are_private_with_any_umask_and_any_earlier_mode(self):
         for name in ("rejects.tsv", "run.json", "shardload.log"):
             (self.work / name).write_text("")
             (self.work / name).chmod(0o666)

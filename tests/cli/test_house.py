@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the house, as docs/architecture.md draws them: floors, and who speaks to the driver."""
+"""The rules of docs/architecture.md: layers, the files that use the driver, the map of files."""
 import pathlib
 import re
 import sys
@@ -8,7 +8,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
 
-# What each floor may include, besides itself.
+# The layers (folders of src/) whose headers each layer may include, besides its own.
 BELOW = {
     "util": set(),
     "bson": {"util"},
@@ -22,7 +22,7 @@ BELOW = {
     "cli": {"util", "bson", "source", "format", "report", "cluster", "query", "load", "trial"},
 }
 
-# Public headers and the floor that they are the face of.
+# The layer of each public header.
 HEADERS = {
     "bson_writer": "bson", "capacity": "trial", "clock": "util", "cluster": "cluster", "connection": "cluster",
     "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
@@ -37,7 +37,7 @@ HEADERS = {
     "simd": "format", "yaml_limits": "util", "ycsb": "format",
 }
 
-# The only places that speak to the driver (BSON as data is no driver).
+# The only files that may include the driver's headers (those of libbson may be used anywhere).
 DRIVER = re.compile(r"src/cluster/|src/load/(writer|reply)\.c|src/query/|include/shardload/connection\.h")
 
 
@@ -47,31 +47,31 @@ def sources():
 
 
 class House(unittest.TestCase):
-    def test_every_header_belongs_to_a_floor(self):
+    def test_every_header_belongs_to_a_layer(self):
         found = {p.stem for p in (TOP / "include/shardload").glob("*.h")}
-        self.assertEqual(found, set(HEADERS), "keep the table in this test true")
+        self.assertEqual(found, set(HEADERS), "update HEADERS in this test")
 
-    def test_no_floor_reaches_upwards(self):
+    def test_no_layer_includes_a_higher_one(self):
         wrong = []
         for path in (TOP / "src").rglob("*.[ch]"):
-            floor = path.relative_to(TOP / "src").parts[0]
+            layer = path.relative_to(TOP / "src").parts[0]
             for line in path.read_text().splitlines():
                 found = re.match(r'\s*#include <shardload/(\w+)\.h>', line)
-                other = HEADERS[found.group(1)] if found else floor
-                if other != floor and other not in BELOW[floor]:
+                other = HEADERS[found.group(1)] if found else layer
+                if other != layer and other not in BELOW[layer]:
                     wrong.append(f"{path.relative_to(TOP)}: {line.strip()}")
                 if re.match(r'\s*#include "(\.\./|[^"]*/)', line):
                     wrong.append(f"{path.relative_to(TOP)}: {line.strip()} leaves its folder")
         self.assertEqual(wrong, [])
 
-    def test_only_a_few_places_speak_to_the_driver(self):
-        speakers = [str(p.relative_to(TOP)) for p in sources()
+    def test_only_a_few_files_use_the_driver(self):
+        users = [str(p.relative_to(TOP)) for p in sources()
                     if str(p.relative_to(TOP)).startswith(("src/", "include/"))
                     and "#include <mongoc/" in p.read_text()]
-        self.assertEqual([p for p in speakers if not DRIVER.search(p)], [])
+        self.assertEqual([p for p in users if not DRIVER.search(p)], [])
 
-    def test_prints_go_through_the_printer(self):
-        """print.h makes inserted text harmless; these files print none, or have their own escaping."""
+    def test_text_is_printed_by_print_h(self):
+        """print.h escapes inserted text. The files in `own` insert no foreign text or escape it."""
         own = {"print.c", "log.c", "json.c", "explain.c", "secrets.c", "options_help.c",
                "options_pages.c", "html.c", "picture.c", "picture_bars.c", "picture_curves.c",
                "picture_grid.c", "query_csv.c"}

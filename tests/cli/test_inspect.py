@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload inspect`: what a user learns of a file before loading it, without a server."""
+"""`shardload inspect`: shows the format and the first documents of a file, without a server."""
 import json
 import os
 import sys
@@ -11,7 +11,7 @@ from support import HEADER, ROW  # noqa: E402
 
 
 def documents_in(text):
-    """The Extended JSON documents in an output that also holds other lines."""
+    """The Extended JSON documents in an output that also contains other lines."""
     found, at = [], 0
     while (at := text.find("{", at)) >= 0:
         try:
@@ -48,14 +48,14 @@ class Inspect(support.Case):
                 self.assert_shows(outcome, mot_reader.read(path).documents[:3])
                 self.assertIn("mot", outcome.out.lower())
 
-    def test_as_many_documents_as_asked_for_and_by_long_names(self):
+    def test_number_of_documents_and_long_names(self):
         path = support.mot_sample("test_result_2021_quoted.csv")
         outcome = self.shardload("inspect", "--documents", 7, "--names", "long", path)
         self.assert_shows(outcome, mot_reader.read(path, names="long").documents[:7])
         outcome = self.shardload("inspect", "--documents", 0, path)
         self.assert_shows(outcome, [])
 
-    def test_dialects_are_told_apart(self):
+    def test_dialects_are_distinguished(self):
         def described(name):
             text = self.shardload("inspect", "--documents", 0, support.mot_sample(name)).out
             return text.replace(str(support.SAMPLES), "").replace(name, "")
@@ -64,7 +64,7 @@ class Inspect(support.Case):
             "test_result_2018_2020_comma.csv", "test_item_2005_pipe_header.txt")}
         self.assertEqual(len(seen), 4)
 
-    def test_gzip_is_looked_into(self):
+    def test_gzip_files(self):
         path = support.mot_sample("test_result_2021_quoted.csv")
         zipped = self.zipped("data", path.read_bytes())
         self.assert_shows(self.shardload("inspect", zipped), mot_reader.read(path).documents[:3])
@@ -84,17 +84,17 @@ class Inspect(support.Case):
         self.assertIn("4982B", outcome.out)
         self.assertRegex(outcome.out, r"\b3\b")
 
-    def test_a_file_of_something_else_is_refused_in_words(self):
+    def test_a_file_of_no_known_format_is_refused(self):
         path = self.file("letter.txt", "Dear reader,\nthis is no table.\n")
         outcome = self.shardload("inspect", "--format", "mot", path, code=support.EXIT_SOURCE)
         self.assertIn("letter.txt", outcome.err)
 
-    def test_nothing_is_written_and_no_server_asked(self):
+    def test_no_file_is_written(self):
         path = self.file("data.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
         self.shardload("inspect", path)
         self.assertEqual([found.name for found in self.scratch.iterdir()], ["data.txt"])
 
-    def test_several_sources_in_one_go(self):
+    def test_several_sources(self):
         names = ["test_result_2021_quoted.csv", "test_result_2022_2023_pipe.csv"]
         paths = [support.mot_sample(name) for name in names]
         outcome = self.shardload("inspect", "--documents", 1, *paths)

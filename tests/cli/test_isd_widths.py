@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of ISD's groups against the published widths, which need no samples. A width that is
-wrong by one byte shifts all that follows it in a record."""
+"""The table of ISD groups is compared with the published widths. A width that is wrong by one byte
+shifts all following fields of a record."""
 import pathlib
 import re
 import sys
@@ -9,7 +9,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
 
-# A field: path, type, width, and then a scale, a missing value or a unit.
+# A field: path, type, width; then a scale, a missing value or a unit.
 FIELD = re.compile(r"\S+ [nsmcqfdt](\d+)")
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line ends that would be misread: in quotes (which are not read yet), and CR alone. Such a file is
-refused, wherever the line end is; a line behind it that looks like a good record must never be
-loaded with exit 0."""
+"""Line ends that would be misread: line ends in quoted fields (not supported), and CR alone. A file
+with such a line end anywhere is refused, because the text after it may look like a good record."""
 import gzip
 import os
 import sys
@@ -26,7 +25,7 @@ class LineEndCase(support.Case):
 
 
 class QuotedLineEnds(LineEndCase):
-    def test_in_the_head_nothing_is_sent(self):
+    def test_in_the_first_lines_no_document_is_written(self):
         path = self.file("q.csv", HEADER + "1,2,3\n" + SPLIT + "4,5,6\n")
         dump = self.scratch / "dump.bson"
         err = self.refused("load", "--sink", f"bson:{dump}", "--progress", "none", path)
@@ -35,8 +34,8 @@ class QuotedLineEnds(LineEndCase):
         self.assertFalse(dump.exists() and dump.read_bytes())
         self.assertIn("line 3, byte 14", self.refused("inspect", path))
 
-    def test_every_kind_of_source_and_place(self):
-        """Plain, compressed, piped, in an archive and in a folder; in the header, and at once."""
+    def test_every_kind_of_source_and_position(self):
+        """Plain, compressed, from a pipe and in a folder; in the header and in all records."""
         text = HEADER + SPLIT
         self.load(self.zipped("q.csv.gz", text))
         self.load("-", stdin=text.encode())
@@ -62,7 +61,7 @@ class QuotedLineEnds(LineEndCase):
     def test_at_every_position_around_the_border_of_a_block(self):
         row = "10,20,30\n"
         for at in range(-len(SPLIT) - 1, 3):
-            start = MIB + at  # of the record with the quotes
+            start = MIB + at  # the offset of the record with quotes
             rows, rest = divmod(start - len(HEADER), len(row))
             filler = HEADER + row * (rows - 1) + "1" * rest + row
             text = filler + SPLIT + row * 200000
@@ -84,8 +83,8 @@ class QuotedLineEnds(LineEndCase):
         self.assertIn("line 10002", self.refused("inspect", path))
         self.assertIn("line 10002", self.refused("plan", path))
 
-    def test_quotes_that_are_closed_or_data(self):
-        """What was read before is read still."""
+    def test_quotes_that_are_closed_or_text(self):
+        """Quotes that are closed, or part of the text, are accepted."""
         for name, text, code in (
                 ("closed", 'a,b\n1,"x"\n"2","y""z"\n3,"say \\"hi\\""\n', 0),
                 ("a trailing backslash", 'a,b\n1,2\n3,"c:\\"\n', 1),
@@ -99,7 +98,7 @@ class QuotedLineEnds(LineEndCase):
         self.assertEqual(len(documents), 2)
 
     def test_mot_data_has_stray_quotes(self):
-        """Which cost their own line, as a reject."""
+        """A stray quote rejects its own line only."""
         header = support.HEADER.replace("|", ",")
         row = support.ROW.replace("|", ",")
         text = "\n".join([header, row.format(id=1), row.format(id=2).replace("FIESTA", '"5'),
@@ -130,15 +129,15 @@ class CarriageReturns(LineEndCase):
                     self.assertIn("tr '\\r' '\\n'", err)
                 self.refused("inspect", folder / "f.csv")
 
-    def test_extra_pipes_of_a_model_hold_no_record(self):
-        """Behind the head: a record more in the same line is not taken for a long model."""
+    def test_a_model_with_extra_pipes_contains_no_second_record(self):
+        """A second record on the same line, after a CR, is not read as a long model."""
         row = support.ROW.format(id=1)
         text = support.HEADER + "\n" + (row + "\n") * 2000 + row + "\r" + row + "\n"
         documents, work = self.dump("--format", "mot", self.file("m.txt", text), code=1)
         self.assertEqual(len(documents), 2000)
         self.assertIn("carriage returns", (work / "rejects.tsv").read_text("utf-8"))
 
-    def test_mixed_line_ends_that_are_read(self):
+    def test_mixed_line_ends_that_are_accepted(self):
         documents, _ = self.dump(self.file("m.csv", "a,b\r\n1,2\n3,4\r\n\n5,x\ry\n7,8"))
         self.assertEqual(len(documents), 4)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ISD and ISD-Lite without a server: what a record becomes, to the byte."""
+"""ISD, ISD-Lite and global-hourly tables without a server: records and the bytes of their
+documents."""
 import datetime
 import functools
 import gzip
@@ -11,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import isd_reader  # noqa: E402
 import support  # noqa: E402
 
-# Records of each sample file, as its publisher's notes count them.
+# The number of records of each sample file, from its publisher's notes.
 PACKED = {
     "010010-99999-1988": 2907, "010060-99999-2014": 2816, "011490-99999-1986.gz": 1328,
     "024130-99999-2016.gz": 2601, "035480-99999-1943-jul-sep": 2205,
@@ -44,9 +45,9 @@ def record(sections=b"", fixed=FIXED):
 
 
 class TheReader(support.Case):
-    """The second opinion must itself be right: it is held against what is known of real files."""
+    """The independent reader itself is right about files whose content is known."""
 
-    def test_every_sample_has_its_number_of_records_and_no_bad_one(self):
+    def test_every_sample_has_its_published_number_of_records(self):
         for name, records in {**PACKED, **LITE}.items():
             with self.subTest(name):
                 reading = reading_of(name)
@@ -106,7 +107,7 @@ class TheReader(support.Case):
             ("remarks", {"syn": "333   91151"}),
         ])
 
-    def test_the_station_that_is_there_in_both_formats_agrees_hour_by_hour(self):
+    def test_a_station_in_both_formats_has_the_same_hours(self):
         hours = {(document["st"], document["ts"]): document
                  for document in reading_of("1901.gz").documents}
         lite = reading_of("isd-lite/029070-99999-1901.gz").documents
@@ -121,14 +122,14 @@ class TheReader(support.Case):
 
 
 class Samples(support.Case):
-    """What is published loads as it stands: no option, nothing lost, every field right."""
+    """Published files load without options: no record is lost, every field is right."""
 
     @classmethod
     def setUpClass(cls):
         support.need_driver()
 
     def other_packing(self, path):
-        """The same text gzipped, or not, under the name that tells the station."""
+        """The same text compressed, or uncompressed, under a name that contains the station."""
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             return self.file(path.name.removesuffix(".gz"), gzip.decompress(data))
@@ -149,16 +150,16 @@ class Samples(support.Case):
     def test_packed_records(self):
         self.loads(PACKED, "omit")
 
-    def test_packed_records_with_what_stands_for_missing_values(self):
+    def test_packed_records_with_raw_missing_values(self):
         self.loads(PACKED, "raw")
 
     def test_lite(self):
         self.loads(LITE, "omit")
 
-    def test_lite_with_what_stands_for_missing_values(self):
+    def test_lite_with_raw_missing_values(self):
         self.loads(LITE, "raw")
 
-    def test_all_of_them_at_once_keep_their_own_ids(self):
+    def test_several_files_are_numbered_in_order(self):
         names = list(PACKED)[:6]
         raw, _ = self.dump("-j", 4, *map(sample, names))
         expected = [document for number, name in enumerate(names, 1)
@@ -185,7 +186,7 @@ class Samples(support.Case):
 
 
 class Names(support.Case):
-    """Keys are data."""
+    """Keys of documents: long names, and names of a schema."""
 
     @classmethod
     def setUpClass(cls):
@@ -221,7 +222,7 @@ class Names(support.Case):
                       "skyCover": "okta"}, "isd-lite", isd_reader.read_lite,
                      sample("isd-lite/318010-99999-2016.gz"))
 
-    def test_a_path_that_is_none_is_refused_with_its_place(self):
+    def test_an_unknown_path_in_a_schema_is_refused_with_its_line(self):
         schema = self.file("names.yaml", "name: test\nnames:\n  presure: p\n")
         outcome = self.shardload("inspect", "--format", "isd", "--schema", schema,
                                  sample("quoted-records-a.txt"), code=support.EXIT_USAGE)
@@ -230,14 +231,14 @@ class Names(support.Case):
 
 
 class Described(support.Case):
-    """What real records do, a test for each note."""
+    """Peculiarities of published records, one test each."""
 
     @classmethod
     def setUpClass(cls):
         support.need_driver()
 
     def loads(self, text, code=support.EXIT_OK):
-        """Loads text, holds it against the reader, and gives the documents and the reading."""
+        """Loads text and compares it with the reader. Returns (documents, the reader's result)."""
         path = self.file(f"records-{next(self._counter)}.txt", text)
         raw, work = self.dump("--format", "isd", path, code=code)
         reading = isd_reader.read(path)
@@ -268,20 +269,20 @@ class Described(support.Case):
         documents, reading = self.loads(text, code=support.EXIT_REJECTS)
         self.assertEqual((len(documents), len(reading.rejects)), (6, len(bad)))
 
-    def test_stations_by_usaf_wban_or_place(self):
+    def test_stations_by_usaf_wban_or_position(self):
         self.assertEqual(self.one()["st"], "u010010")
         by_wban = self.one(fixed=b"99999913904" + FIXED[11:])
         self.assertEqual((by_wban["st"], by_wban["wban"], "usaf" in by_wban),
                          ("w13904", "13904", False))
         self.assertEqual(self.one(fixed=b"99999999999" + FIXED[11:])["st"], "x+70933-008667")
 
-    def test_a_place_that_is_half_known_is_no_position(self):
+    def test_missing_or_invalid_coordinates_are_no_position(self):
         for place in (b"+70933+999999", b"+99999-008667", b"+90001-008667", b"+70933-180001"):
             self.assertNotIn("position", self.one(fixed=FIXED[:24] + place + FIXED[37:]))
         self.assertEqual(self.one(fixed=FIXED[:24] + b"-90000+180000" + FIXED[37:])
                          ["position"]["coordinates"], [180.0, -90.0])
 
-    def test_nothing_mandatory_is_there(self):
+    def test_a_record_without_mandatory_values(self):
         nothing = FIXED[:56] + b"999999999999999999999999999+99999+99999999999"
         document = self.one(fixed=nothing)
         for key in ("wind", "visibility", "skyCondition", "airTemperature", "dewPoint", "pressure"):
@@ -293,7 +294,7 @@ class Described(support.Case):
                          ["10"] * 6)
         self.assertEqual(document["sections"][-1], "AW6")
 
-    def test_two_ids_that_are_one_family(self):
+    def test_two_ids_of_one_family(self):
         document = self.one(b"ADDAH1005001013112001AI1060012013112002")
         self.assertEqual([entry["period"] for entry in
                           document["liquidPrecipitationMaxShortDurationMonthly"]], [5, 60])
@@ -303,7 +304,7 @@ class Described(support.Case):
         self.assertEqual(document["runwayVisualRange"]["angle"], 270)
         self.assertEqual(document["summaryOfDayWind"][0]["speed"], 12.34)
 
-    def test_a_remark_is_as_long_as_it_says(self):
+    def test_the_length_of_a_remark_is_its_declared_length(self):
         text = b"METAR ADDREM EQDQ01 QNN SCT200  "
         document = self.one(b"REMMET%03d" % len(text) + text + b"SYN003a; EQDQ01  04070PRCP06")
         self.assertEqual(document["remarks"], {"met": text.decode(), "syn": "a; "})
@@ -313,7 +314,7 @@ class Described(support.Case):
     def test_two_remarks_of_a_kind_are_both_kept(self):
         self.assertEqual(self.one(b"REMSYN003abcSYN002de")["remarks"], {"syn": "abc\nde"})
 
-    def test_an_entry_that_slid_is_kept_whole(self):
+    def test_a_shifted_entry_is_kept_as_text(self):
         document = self.one(b"EQDQ01.23APC3      ")
         self.assertEqual(document["elementQuality"], [{"id": "Q01", "raw": ".23APC3      "}])
 
@@ -324,19 +325,19 @@ class Described(support.Case):
             {"element": "E", "flags": "11 1", "value": " 00099"},
             {"element": "E", "flags": "    ", "value": "-00099"}])
 
-    def test_an_unknown_group_costs_the_rest_of_its_section_only(self):
+    def test_after_an_unknown_group_the_rest_of_its_section_is_text(self):
         document = self.one(b"ADDAW1101BA1REMSYN001xMA1102341099905REMSYN003abc")
         self.assertEqual(document["sections"], ["AW1"])
         self.assertEqual(document["unparsed"], "BA1REMSYN001xMA1102341099905")
         self.assertEqual(document["remarks"], {"syn": "abc"})
 
-    def test_text_that_is_no_ascii(self):
+    def test_text_that_is_not_ascii(self):
         text = b"a\0b\x07c\x7fd\xe9\xff"
         documents, reading = self.loads(record(b"REMSOM%03d" % len(text) + text) + b"\n")
         self.assertEqual(documents[0]["remarks"]["som"], "a b c d\u00e9\u00ff")
         self.assertEqual(reading.transcoded, 1)
 
-    def test_numbers_that_are_none_are_left_out(self):
+    def test_invalid_numbers_are_omitted(self):
         document = self.one(b"ADDAA1 6000091KA1120M+01X81OC100675")
         self.assertEqual(document["liquidPrecipitation"],
                          [{"depth": 0.0, "condition": "9", "quality": "1"}])
@@ -356,8 +357,7 @@ class Described(support.Case):
 
 
 class Damaged(support.Case):
-    """Real records with damage: loader and reader draw the same line between what is believed, what
-    is kept as text and what is rejected."""
+    """Damaged records: the loader agrees with the reader about values, text and rejects."""
 
     BYTES = b" 09+-AZ\x00\x07\x7f\x80\xe9\xff~9R"
 
@@ -390,7 +390,7 @@ class Damaged(support.Case):
     def with_its_length(line):
         return b"%04d" % (len(line) - 105) + line[4:]
 
-    def test_any_byte_is_another(self):
+    def test_a_changed_byte(self):
         lines = []
         for line in self.records:
             for _ in range(5):
@@ -401,20 +401,20 @@ class Damaged(support.Case):
         reading = self.agree(lines)
         self.assertGreater(reading.malformed_fields, 100)
 
-    def test_cut_anywhere(self):
+    def test_truncated_lines(self):
         line = max(self.records, key=len)
         cuts = self.records[:100] + [line[:length] for length in range(1, len(line))]
         cuts += [line[:self.dice.randrange(105, len(line) + 1)] for line in self.records]
         self.agree(cuts)
         self.agree([self.with_its_length(cut) for cut in cuts if len(cut) >= 105])
 
-    def test_lengths_that_lie(self):
+    def test_wrong_lengths(self):
         lines = [b"%04d" % max(0, int(line[:4]) + by) + line[4:]
                  for line in self.records[::3] for by in (-16, -3, -1, 1, 2, 20)]
         reading = self.agree(lines)
         self.assertEqual(reading.length_mismatches + len(reading.rejects), len(lines))
 
-    def test_bytes_lost_or_found(self):
+    def test_removed_or_inserted_bytes(self):
         lines = []
         for line in self.records:
             short, long = bytearray(line), bytearray(line)
@@ -424,7 +424,7 @@ class Damaged(support.Case):
                 lines += [bytes(changed), self.with_its_length(bytes(changed))]
         self.agree([line for line in lines if len(line) >= 105])
 
-    def test_every_group_id_is_another(self):
+    def test_changed_group_ids(self):
         groups, lines = isd_reader.table(), []
         for line in self.records[::2]:
             at = 108
@@ -463,7 +463,7 @@ class Lite(support.Case):
         self.assertEqual(support.bson.decode(raw[0])["liquidPrecipitation"], [
             {"period": 1, "depth": 1.2}, {"period": 6, "depth": 0.0, "condition": "2"}])
 
-    def test_without_a_station_in_its_name_it_is_refused_in_words(self):
+    def test_a_file_without_a_station_in_its_name_is_refused(self):
         for source, text in (("-", self.HOUR), (self.file("hours.txt", self.HOUR), b"")):
             outcome = self.shardload("load", "--format", "isd-lite", "--sink", "null",
                                      "--work-dir", "w", source, stdin=text,
@@ -472,7 +472,7 @@ class Lite(support.Case):
 
 
 class Table(support.Case):
-    """Global-hourly tables: the same documents from cells that are parted by commas."""
+    """Global-hourly tables: the same documents from comma-separated cells."""
 
     @classmethod
     def setUpClass(cls):
@@ -503,7 +503,7 @@ class Table(support.Case):
         self.assert_documents(raw, isd_reader.read_csv(sample(TABLE), names=names).documents)
 
     @staticmethod
-    def parted(raw, parts):
+    def comma_separated(raw, parts):
         cells, at = [], 0
         for part in parts:
             cells.append(raw[at:at + part.width])
@@ -521,11 +521,11 @@ class Table(support.Case):
         at, packs = 60, list(isd_reader.PACKS.items())
         for (name, first), (_, behind) in zip(packs, packs[1:]):
             parts = isd_reader.MANDATORY[first:behind]
-            row[name] = self.parted(text[at:], parts)
+            row[name] = self.comma_separated(text[at:], parts)
             at += sum(part.width for part in parts)
         at = 108
         while text[105:108] == "ADD" and (group := groups.get(text[at:at + 3])):
-            row[text[at:at + 3]] = self.parted(text[at + 3:], group.fields)
+            row[text[at:at + 3]] = self.comma_separated(text[at + 3:], group.fields)
             at += 3 + group.width
         at = 105 if at == 108 else at
         if text[at:at + 3] == "REM":
@@ -537,7 +537,7 @@ class Table(support.Case):
             row["EQD"] = text[at + 3:]
         return row
 
-    def test_a_table_made_of_packed_records_gives_their_documents(self):
+    def test_a_table_of_packed_records_gives_their_documents(self):
         """72 groups at once, which no single real table has."""
         name, groups = "722540-13904-2014", isd_reader.table()
         rows = [self.as_row(line, groups) for line in sample(name).read_bytes().splitlines()]
@@ -554,7 +554,7 @@ class Table(support.Case):
             {**packed, "_id": isd_reader.document_id(1, offset), "name": 'A "PLACE", US'}
             for offset, packed in zip(offsets, reading_of(name).documents)])
 
-    def test_what_does_not_fit_is_kept_and_what_is_no_row_rejected(self):
+    def test_unknown_cells_are_kept_and_bad_rows_rejected(self):
         columns = ["STATION", "DATE", "LATITUDE", "LONGITUDE", "ELEVATION", "NAME", "CALL_SIGN",
                    "QUALITY_CONTROL", "SOURCE", "REPORT_TYPE", "WND", "TMP", "GF1", "XX1", "REM"]
         good = ["72505394728", "2020-01-01T00:51:00", "40.77898", "-73.96925", "42.7",
@@ -586,8 +586,8 @@ class Table(support.Case):
                                unknownGroups=5)
 
     @staticmethod
-    def is_left_open(line):
-        """Does a quoted field go on at the end of the line?"""
+    def has_open_quote(line):
+        """Is a quoted field still open at the end of the line?"""
         at = 0
         while at < len(line):
             if line[at:at + 1] == b'"':
@@ -611,7 +611,7 @@ class Table(support.Case):
                 kind = dice.randrange(3)
                 line[at:at + (kind > 0)] = [byte] if kind < 2 else []
             # A quoted field that is open at the end of its line ends the load (test_line_ends.py).
-            damaged.append(b"damaged" if self.is_left_open(bytes(line)) else bytes(line))
+            damaged.append(b"damaged" if self.has_open_quote(bytes(line)) else bytes(line))
         path = self.file("damaged.csv", b"\n".join(damaged))
         raw, work = self.dump("-j", 2, path, code=support.EXIT_REJECTS)
         reading = isd_reader.read_csv(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads without a server: what text becomes which document, to the byte."""
+"""Loads of MOT files without a server: records and the bytes of their documents."""
 import gzip
 import os
 import random
@@ -20,7 +20,7 @@ DIALECTS = ["A", "B", "C1", "C2", "D", "E", "F", "G1", "G2", "tab"]
 
 
 class TheReader(support.Case):
-    """The second opinion must itself be right: it is held against what is known of real files."""
+    """The independent reader itself is right about files whose content is known."""
 
     ROWS = {
         "test_result_2005_2016_pipe_header.txt": 15, "test_result_2005_2013_original_style.txt": 13,
@@ -33,7 +33,7 @@ class TheReader(support.Case):
         "mdr_test_type.csv": 6, "mdr_rfr_location_partial.csv": 9,
     }
 
-    def test_every_sample_has_its_published_number_of_rows_and_no_bad_one(self):
+    def test_every_sample_has_its_published_number_of_rows(self):
         for name, rows in self.ROWS.items():
             with self.subTest(name):
                 reading = mot_reader.read(support.mot_sample(name))
@@ -46,7 +46,7 @@ class TheReader(support.Case):
         self.assertEqual((document["make"], document["model"], document["colour"]),
                          ("TOYOTA", "Estima ||", "SILVER"))
 
-    def test_constructed_comma_file_keeps_quotes_commas_and_odd_years(self):
+    def test_the_constructed_comma_file_has_quotes_commas_and_odd_years(self):
         reading = mot_reader.read(support.mot_sample("constructed_dirty_comma_backslash.csv"))
         models = [document["o"] for document in reading.documents]
         self.assertIn('STREETZONE 50 2T 12"', models)
@@ -55,14 +55,14 @@ class TheReader(support.Case):
         self.assertEqual({1, 2913} & {document["i"].year for document in reading.documents
                                       if "i" in document}, {1, 2913})
 
-    def test_ids_tell_source_and_offset(self):
+    def test_ids_contain_source_and_offset(self):
         self.assertEqual(mot_reader.document_id(1, 0), 1 << 40)
         self.assertEqual(mot_reader.document_id(1, 1 << 20), (1 << 40) + (128 << 32))
         self.assertEqual(mot_reader.document_id(3, (256 << 20) + 5), (3 << 40) + (1 << 20) + 5)
 
 
 class Samples(support.Case):
-    """What is published loads as it stands: no option, nothing lost, every value right."""
+    """Published files load without options: no record is lost, every value is right."""
 
     @classmethod
     def setUpClass(cls):
@@ -92,7 +92,7 @@ class Samples(support.Case):
 
 
 class Generated(support.Case):
-    """Every dialect, with the dirt that was seen in it and with records that are simply bad."""
+    """Generated files of every dialect, with its irregularities and with bad records."""
 
     ROWS, BAD = 20000, 40
 
@@ -134,7 +134,7 @@ class Generated(support.Case):
         small, _ = self.dump("--batch-size", 7, "-j", 3, path)
         self.assertEqual(sorted(whole), sorted(small))
 
-    def test_several_files_keep_their_own_ids(self):
+    def test_several_files_are_numbered_in_order(self):
         paths, answers = self.generate("B", 6000, "--files", 3, "--seed", 4)
         self.assertEqual(len(paths), 3)
         raw, _ = self.dump("-j", 4, *paths)
@@ -168,7 +168,7 @@ class Generated(support.Case):
 
 
 class Mutated(support.Case):
-    """Text with random damage: loader and reader must draw the same line between good and bad."""
+    """Text with random damage: the loader rejects the same records as the reader."""
 
     BYTES = b'|,"\\\t \r0129A-\x00\xff\xc3\xa9\x80NUL'
 
@@ -187,7 +187,7 @@ class Mutated(support.Case):
                 line.insert(at, byte)
             elif kind == 2 and len(line) > 1:
                 del line[at]
-            else:           # beside a separator, where parsers go wrong
+            else:  # beside a separator
                 separators = [i for i, other in enumerate(line) if other in b"|,\t"]
                 line.insert(dice.choice(separators or [at]) + dice.randrange(2), byte)
         return bytes(line)
@@ -213,14 +213,14 @@ class Mutated(support.Case):
 
 
 class OddText(support.Case):
-    """Text that is right but unusual, and text that is wrong."""
+    """Unusual but valid text, and invalid text."""
 
     @classmethod
     def setUpClass(cls):
         support.need_driver()
 
     def agrees(self, content, *options, code=support.EXIT_OK, name="data.txt", **reading):
-        """The loader and the reader say the same of this text. Returns (reading, work)."""
+        """The loader and the reader agree about the text. Returns (the reader's result, work)."""
         path = self.file(name, content)
         expected = mot_reader.read(path, **reading)
         raw, work = self.dump(path, *options, code=code)
@@ -246,7 +246,7 @@ class OddText(support.Case):
         reading, _ = self.agrees(HEADER + "\n\n" + self.rows(2) + "\n\n" + self.rows(1) + "\n")
         self.assertEqual((len(reading.documents), reading.blank_lines), (3, 4))
 
-    def test_a_header_and_nothing_else(self):
+    def test_a_header_without_records(self):
         reading, _ = self.agrees(HEADER + "\n")
         self.assertEqual(reading.documents, [])
 
@@ -257,7 +257,7 @@ class OddText(support.Case):
                                  "|".join(row[i] for i in order) + "\n")
         self.assertEqual(list(reading.documents[0])[:3], ["_id", "t", "i"])
 
-    def test_unknown_columns_are_kept_as_text_under_their_own_names(self):
+    def test_unknown_columns_are_stored_as_text_under_their_own_names(self):
         reading, _ = self.agrees(HEADER + "|site_id\n" + ROW.format(id=5) + "|007\n")
         self.assertEqual(reading.documents[0]["site_id"], "007")
 
@@ -271,7 +271,7 @@ class OddText(support.Case):
             row.format(id) for id in (2147483647, 2147483648, 9999999999)))
         self.assertEqual(len(reading.documents), 3)
 
-    def test_a_class_that_is_no_number_stays_text(self):
+    def test_a_class_that_is_not_a_number_is_text(self):
         reading, _ = self.agrees(HEADER + "\n" + ROW.format(id=1).replace("|4|", "|4A|") + "\n")
         self.assertEqual(reading.documents[0]["c"], "4A")
 
@@ -280,21 +280,21 @@ class OddText(support.Case):
         reading, _ = self.agrees(HEADER + "\n" + row + "\n")
         self.assertFalse({"m", "e", "i", "f"} & reading.documents[0].keys())
 
-    def test_the_original_files_keep_zeros_and_lose_trailing_blanks(self):
+    def test_original_files_keep_zeros_and_lose_trailing_blanks(self):
         row = "9|8|NULL|4 |N|P|0|UB|FORD  |FIESTA |SILVER|P|0|NULL"
         reading, _ = self.agrees(row + "\n")
         document = reading.documents[0]
         self.assertEqual((document["m"], document["e"], document["k"], document["c"]),
                          (0, 0, "FORD", 4))
 
-    def test_later_files_keep_their_blanks_unless_asked(self):
+    def test_later_files_keep_blanks_unless_trimmed(self):
         text = HEADER + "\n" + ROW.format(id=1).replace("FIESTA", " FIESTA ") + "\n"
         reading, _ = self.agrees(text)
         self.assertEqual(reading.documents[0]["o"], " FIESTA ")
         reading, _ = self.agrees(text, "--trim", trim=True)
         self.assertEqual(reading.documents[0]["o"], "FIESTA")
 
-    def test_control_bytes_belong_to_the_text(self):
+    def test_control_bytes_are_stored(self):
         reading, _ = self.agrees(HEADER + "\n" + "".join(
             ROW.format(id=n).replace("FIESTA", f"Z{chr(n)}R") + "\n" for n in (1, 9, 26, 31)))
         self.assertEqual([document["o"] for document in reading.documents],
@@ -352,7 +352,7 @@ class OddText(support.Case):
                 reading, _ = self.agrees(text, code=support.EXIT_REJECTS)
                 self.assertEqual(len(reading.rejects), 1)
 
-    def test_the_ends_of_tests_since_2024(self):
+    def test_the_column_completed_date_since_2024(self):
         stamps = ["2024-03-05 10:11:12", "2024-03-05T10:11:12", "2024-03-05T10:11:12.345Z",
                   "2024-03-05 10:11:12.5", ""]
         rows = [ROW.format(id=n) + "|" + stamp for n, stamp in enumerate(stamps, 1)]
@@ -390,8 +390,8 @@ class OddText(support.Case):
         self.assertLessEqual({1, 3}, kept)
         self.assertEqual(support.run_record(work)["accounting"]["records"], 3)
 
-    def test_lines_on_every_side_of_a_block_border(self):
-        # The border between two blocks of 1 MiB falls on each byte of a record in turn.
+    def test_block_boundaries_at_every_byte_of_a_record(self):
+        # The boundary between two blocks of 1 MiB is at each byte of a record in turn.
         def row_of(length, id):
             row = ROW.format(id=id) + "\r\n"
             return row.replace("FIESTA", "F" * (length - len(row) + len("FIESTA")))
@@ -408,7 +408,7 @@ class OddText(support.Case):
 
 
 class Rejects(support.Case):
-    """Whoever gets rejects can find them, read them, mend them and feed them back."""
+    """Rejects are listed with their position and reason, and can be corrected and loaded."""
 
     @classmethod
     def setUpClass(cls):
@@ -421,7 +421,7 @@ class Rejects(support.Case):
                       ROW.format(id=4).replace("2015-11-20", "20-11-2015")]
         self.source = self.file("year.txt", "\n".join(self.lines) + "\n")
 
-    def test_the_table_shows_place_column_reason_and_record(self):
+    def test_the_table_shows_position_column_reason_and_record(self):
         _, work = self.dump(self.source, code=support.EXIT_REJECTS)
         first, second = support.reject_rows(work)
         self.assertEqual(list(first), ["source", "line", "offset", "column", "reason", "record"])
@@ -434,19 +434,19 @@ class Rejects(support.Case):
             self.assertTrue(data.startswith(self.lines[int(row["line"]) - 1].encode()))
             self.assertTrue(all(character.isprintable() for character in row["record"]))
 
-    def test_raw_records_can_be_mended_and_loaded(self):
+    def test_raw_records_can_be_corrected_and_loaded(self):
         _, work = self.dump(self.source, code=support.EXIT_REJECTS)
         (kept,) = (work / "rejected").iterdir()
         self.assertEqual(kept.read_text().split("\n"),
                          [HEADER, self.lines[2], self.lines[4], ""])
-        again, _ = self.dump(kept, code=support.EXIT_SOURCE)   # all of them
+        again, _ = self.dump(kept, code=support.EXIT_SOURCE)  # all records are rejected
         self.assertEqual(again, [])
         kept.write_text(kept.read_text().replace("4\t982\x018", "49828")
                         .replace("20-11-2015", "2015-11-20"))
         mended, _ = self.dump(kept)
         self.assertEqual(len(mended), 2)
 
-    def test_more_files_with_rejects_than_may_be_open(self):
+    def test_more_files_with_rejects_than_the_limit_of_open_files(self):
         for n in range(300):
             self.file(f"in/{n}.txt", f"{HEADER}\n{ROW.format(id=n + 1)}\nbad|{n}\n")
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -457,12 +457,12 @@ class Rejects(support.Case):
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
         self.assertEqual((len(raw), len(list((work / "rejected").iterdir()))), (300, 300))
 
-    def test_a_source_with_the_longest_name_there_is(self):
+    def test_a_source_with_the_longest_possible_name(self):
         source = self.file("n" * 251 + ".txt", self.source.read_bytes())
         _, work = self.dump(source, code=support.EXIT_REJECTS)
         self.assertEqual(len(list((work / "rejected").iterdir())), 1)
 
-    def test_rejects_stand_in_order_whatever_the_threads(self):
+    def test_rejects_are_in_order_with_any_number_of_threads(self):
         (path,), _ = self.generate("F", 40000, "--bad", 200, "--seed", 8)
         _, work = self.dump("-j", 4, path, code=support.EXIT_REJECTS)
         offsets = [int(row["offset"]) for row in support.reject_rows(work)]
@@ -472,7 +472,7 @@ class Rejects(support.Case):
         _, work = self.dump(self.file("good.txt", HEADER + "\n" + ROW.format(id=1) + "\n"))
         self.assertEqual(support.reject_rows(work) if (work / "rejects.tsv").exists() else [], [])
 
-    def test_nobody_else_can_read_the_work_directory(self):
+    def test_other_users_cannot_read_the_work_directory(self):
         _, work = self.dump(self.source, code=support.EXIT_REJECTS)
         for path, _ in support.every_text_in(work):
             self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600, path)
@@ -482,7 +482,7 @@ class Rejects(support.Case):
                                  self.source, code=support.EXIT_SOURCE)
         self.assertIn("reject", outcome.err)
 
-    def test_rejects_up_to_the_limit_are_borne(self):
+    def test_rejects_up_to_the_limit_are_accepted(self):
         for limit in ("2", "50%"):
             with self.subTest(limit):
                 self.dump("--max-rejects", limit, self.source, code=support.EXIT_REJECTS)
@@ -493,7 +493,7 @@ class Rejects(support.Case):
 
 
 class Sinks(support.Case):
-    def test_null_counts_what_a_dump_would_hold(self):
+    def test_totals_of_a_load_into_the_null_sink(self):
         (path,), answers = self.generate("B", 5000, "--dirt", "heavy", "--bad", 9, "--seed", 2)
         self.shardload("load", "--sink", "null", "--work-dir", "w", path, "--report", "r.json",
                        code=support.EXIT_REJECTS)
@@ -506,7 +506,7 @@ class Sinks(support.Case):
         self.assertEqual(self.file("r.json", (self.scratch / "r.json").read_bytes()).read_text(),
                          (self.scratch / "w" / "run.json").read_text())
 
-    def test_a_dump_is_bson_that_other_tools_read(self):
+    def test_a_dump_can_be_decoded_by_the_python_driver(self):
         support.need_driver()
         path = support.mot_sample("test_result_2021_quoted.csv")
         raw, _ = self.dump(path)
@@ -514,14 +514,14 @@ class Sinks(support.Case):
         self.assertEqual(len(read), 87)
         self.assertEqual(list(read[0])[:3], ["_id", "t", "v"])
 
-    def test_the_default_work_directory_is_named_in_the_output(self):
+    def test_the_default_work_directory_is_printed(self):
         outcome = self.shardload("load", "--sink", "bson:x.bson",
                                  support.mot_sample("test_result_2021_quoted.csv"))
         (made,) = [path for path in self.scratch.iterdir() if path.is_dir()]
         self.assertIn(made.name, outcome.text)
         self.assertTrue((made / "run.json").exists())
 
-    def test_loads_of_the_same_second_have_work_directories_of_their_own(self):
+    def test_loads_started_in_one_second_have_different_work_directories(self):
         source = support.mot_sample("test_result_2021_quoted.csv")
         running = [self.start("shardload", "load", "--sink", f"bson:{n}.bson", source)
                    for n in range(4)]
@@ -529,7 +529,7 @@ class Sinks(support.Case):
             self.assertEqual(one.wait().code, support.EXIT_OK)
         self.assertEqual(len([path for path in self.scratch.iterdir() if path.is_dir()]), 4)
 
-    def test_the_rate_is_not_that_of_threads_without_work(self):
+    def test_threads_without_work_do_not_lower_the_rate(self):
         (path,), _ = self.generate("B", 30000, "--seed", 10)
         outcome = self.shardload("load", "--sink", "null", "-j", 64, "--work-dir", "w", path)
         rate = int(re.search(r"([\d,]+) documents/s", outcome.err)[1].replace(",", ""))
@@ -537,7 +537,7 @@ class Sinks(support.Case):
         (seconds,) = [phase["seconds"] for phase in record["phases"] if phase["name"] == "load"]
         self.assertLess(rate * seconds, 5 * record["accounting"]["inserted"])
 
-    def test_a_hangup_that_nohup_ignores_does_not_end_a_load(self):
+    def test_a_load_under_nohup_ignores_a_hangup(self):
         read_end, write_end = os.pipe()
         with os.fdopen(write_end, "wb") as feed:
             before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -555,13 +555,13 @@ class Sinks(support.Case):
             running.signal(signal.SIGHUP)
         self.assertEqual(running.wait().code, support.EXIT_OK, running.text())
 
-    def test_a_measurement_leaves_nothing_behind(self):
+    def test_a_load_into_the_null_sink_writes_no_file(self):
         self.shardload("load", "--sink", "null", support.mot_sample("test_result_2021_quoted.csv"))
         self.assertEqual(list(self.scratch.iterdir()), [])
 
 
 class Folders(support.Case):
-    """A folder stands for the files in it, as far as they are data."""
+    """A folder as source: its data files are loaded."""
 
     @classmethod
     def setUpClass(cls):
@@ -574,7 +574,7 @@ class Folders(support.Case):
         return sorted((support.key_of(document) >> 40, support.bson.decode(document)["t"])
                       for document in raw)
 
-    def test_files_are_numbered_by_path_and_noise_is_left_out(self):
+    def test_files_are_numbered_by_path_and_hidden_files_are_skipped(self):
         self.file("in/b.txt", self.rows(3))
         self.file("in/a/2.txt", self.rows(2))
         self.zipped("in/a/10.txt.gz", self.rows(1))
@@ -584,7 +584,7 @@ class Folders(support.Case):
         raw, _ = self.dump("in")
         self.assertEqual(self.loaded_tests(raw), [(1, 1), (2, 2), (3, 3)])
 
-    def test_what_is_not_data_is_skipped_with_a_warning_each(self):
+    def test_files_of_no_known_format_are_skipped_with_a_warning_each(self):
         self.file("in/a.txt", self.rows(1))
         self.file("in/readme.md", "Notes about the data.\n")
         self.file("in/picture.jpg", bytes(range(256)) * 64)
@@ -596,13 +596,13 @@ class Folders(support.Case):
             self.assertIn(name, outcome.err)
             self.assertIn(name, log)
 
-    def test_a_pipe_in_a_folder_is_not_waited_for(self):
+    def test_a_pipe_in_a_folder_is_not_opened(self):
         self.file("in/a.txt", self.rows(1))
         os.mkfifo(self.scratch / "in" / "pipe.txt")
         raw, _ = self.dump("in", limit=30)
         self.assertEqual(len(raw), 1)
 
-    def test_results_and_items_do_not_mix(self):
+    def test_results_and_items_in_one_folder_are_refused(self):
         self.file("in/results.txt", self.rows(1))
         self.file("in/items.txt", support.mot_sample(support.MOT_ITEMS[0]).read_bytes())
         outcome = self.shardload("load", "--sink", "null", "in", code=support.EXIT_SOURCE)
@@ -612,14 +612,14 @@ class Folders(support.Case):
         raw, _ = self.dump("--include", "res*.txt", "in")
         self.assertEqual(len(raw), 1)
 
-    def test_a_loop_of_links_ends(self):
+    def test_a_loop_of_links_in_a_folder(self):
         self.file("in/a/data.txt", self.rows(1, 2))
         os.symlink("..", self.scratch / "in" / "a" / "up")
         os.symlink("a", self.scratch / "in" / "b")
         raw, _ = self.dump("in")
         self.assertEqual([test for _, test in self.loaded_tests(raw)], [1, 2])
 
-    def test_a_link_to_a_file_is_the_file(self):
+    def test_a_link_to_a_file_is_loaded_as_the_file(self):
         target = self.file("data.txt", self.rows(1))
         os.symlink(target, self.scratch / "link")
         raw, _ = self.dump("link")
@@ -648,7 +648,7 @@ class StandardInput(support.Case):
         feeder.join()
         self.assert_documents(raw, mot_reader.read(path).documents)
 
-    def test_nothing_comes(self):
+    def test_empty_input(self):
         outcome = self.shardload("load", "--sink", "null", "-", code=support.EXIT_SOURCE)
         self.assertIn("empty", outcome.err)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of mistakes that tools/mutants plants stays true while the code changes."""
+"""The lists of mistakes for tools/mutants match the current code."""
 import pathlib
 import subprocess
 import sys
@@ -10,7 +10,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 class Mutants(unittest.TestCase):
     def test_every_mistake_can_still_be_planted(self):
-        """Its text stands exactly once in its file, and its tests exist."""
+        """The old text occurs exactly once in its file, and the tests exist."""
         done = subprocess.run([sys.executable, TOP / "tools" / "mutants", "--check"],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and entries of archives that a load does not take are listed, and end it with exit code 3
-unless --skip-other is given."""
+"""Files and entries of archives that are not recognised: they are listed, and end the load with exit
+code 3 unless --skip-other is given."""
 import io
 import pathlib
 import subprocess
@@ -19,7 +19,7 @@ ITEMS = b"test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n
 ENTRIES = [("results.csv", RESULTS), (".hidden.csv", RESULTS), ("__MACOSX/x.csv", RESULTS),
            ("empty.csv", b""), ("items.csv", ITEMS), ("readme.txt", b"Read me. This is no data.\n"),
            ("guide.pdf", b"%PDF-1.4"), ("more.csv", RESULTS)]
-OTHERS = {"items.csv": "holds test items, not test results", "readme.txt": "", "guide.pdf": "PDF"}
+NOT_LOADED = {"items.csv": "holds test items, not test results", "readme.txt": "", "guide.pdf": "PDF"}
 
 
 class Case(support.Case):
@@ -40,11 +40,11 @@ class Archives(Case):
     def assert_listed(self, outcome, work, path):
         self.assert_accounting(work, inserted=6)
         found = support.run_record(work)["notLoaded"]
-        self.assertEqual(found["count"], len(OTHERS))
+        self.assertEqual(found["count"], len(NOT_LOADED))
         self.assertEqual(sorted((item["path"], item["entry"]) for item in found["items"]),
-                         sorted((str(path), name) for name in OTHERS))
+                         sorted((str(path), name) for name in NOT_LOADED))
         for item in found["items"]:
-            self.assertIn(OTHERS[item["entry"]], item["reason"])
+            self.assertIn(NOT_LOADED[item["entry"]], item["reason"])
             self.assertIn(f"{path}: {item['entry']}: not loaded: ", outcome.err)
         self.assertRegex(outcome.err, r"files and entries not loaded +3\n")
         log = (work / "shardload.log").read_text()
@@ -65,29 +65,29 @@ class Archives(Case):
                                               code=support.EXIT_OK)
                     self.assert_listed(outcome, work, path)
 
-    def test_in_a_pipe(self):
+    def test_archives_from_a_pipe(self):
         for path in self.archives():
             with self.subTest(path.name):
                 for words, code in (([], support.EXIT_SOURCE), (["--skip-other"], support.EXIT_OK)):
                     outcome, work = self.load(*words, "-", code=code, stdin=path.read_bytes())
                     self.assert_listed(outcome, work, "-")
 
-    def test_entries_in_front_of_the_first_one_that_is_loaded(self):
+    def test_entries_before_the_first_loaded_entry(self):
         path = self.scratch / "front.zip"
         path.write_bytes(making.zip_of([("0.pdf", b"%PDF-1.4"), ("1.csv", RESULTS)]))
         for words in ([path], ["-"]):
             outcome, _ = self.load(*words, code=support.EXIT_SOURCE, stdin=path.read_bytes())
             self.assertEqual(outcome.err.count("0.pdf: not loaded"), 1, outcome.err)
 
-    def test_include_names_what_is_wanted(self):
+    def test_include_selects_entries(self):
         for path in self.archives():
             self.load("--include", "[rm]*e*s*.csv", path, code=support.EXIT_OK)
 
-    def test_another_name_of_an_entry_that_is_not_picked(self):
-        """The contents of a hard link are stored under its first name: without it they are lost."""
+    def test_a_hard_link_to_an_entry_that_is_not_included(self):
+        """The content of a hard link is stored under its first name only."""
         path = self.scratch / "links.tar"
         with tarfile.open(path, "w") as archive:
-            for name, link in (("one.csv", None), ("two.dat", "one.csv"), ("p/x.dat", None)):
+            for name, link in (("one.csv", None), ("two_files.dat", "one.csv"), ("p/x.dat", None)):
                 entry = tarfile.TarInfo(name)
                 if link:
                     entry.type, entry.linkname = tarfile.LNKTYPE, link
@@ -96,12 +96,12 @@ class Archives(Case):
                     entry.size = len(RESULTS)
                     archive.addfile(entry, io.BytesIO(RESULTS))
         outcome, work = self.load("--include", "*.dat", path, code=support.EXIT_SOURCE)
-        self.assertIn("two.dat: not loaded: this is another name of an entry", outcome.err)
+        self.assertIn("two_files.dat: not loaded: this is another name of an entry", outcome.err)
         self.assert_accounting(work, inserted=3)
         self.load("--include", "*.csv", path, code=support.EXIT_OK)
         self.load(path, code=support.EXIT_OK)
 
-    def test_links_in_a_zip_are_no_entries(self):
+    def test_links_in_a_zip_are_skipped(self):
         path = self.scratch / "links.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("1.csv", RESULTS)
@@ -111,16 +111,16 @@ class Archives(Case):
         _, work = self.load(path, code=support.EXIT_OK)
         self.assert_accounting(work, inserted=3)
 
-    def test_inspect_and_plan_list_them(self):
+    def test_inspect_and_plan_list_entries_that_are_not_loaded(self):
         for path in self.archives():
             outcome = self.shardload("inspect", path)
-            for name, reason in OTHERS.items():
+            for name, reason in NOT_LOADED.items():
                 self.assertRegex(outcome.out, rf"(?m)^  not loaded: {name}: .*{reason}")
             outcome = self.shardload("plan", path, code=support.EXIT_SOURCE)
             self.assertIn("a load would refuse: 3 files or archive entries", outcome.err)
             self.shardload("plan", "--skip-other", path)
 
-    def test_of_very_many_some_are_shown_and_all_are_counted(self):
+    def test_of_1200_entries_20_are_shown_and_all_are_counted(self):
         path = self.scratch / "many.zip"
         path.write_bytes(making.zip_of([("0.csv", RESULTS)] + [(f"n{n}.txt", b"no\n")
                                                                for n in range(1, 1201)]))
@@ -132,7 +132,7 @@ class Archives(Case):
 
 
 class Folders(Case):
-    def test_nothing_is_begun_when_a_file_is_not_recognised(self):
+    def test_a_file_that_is_not_recognised_ends_the_load_at_the_start(self):
         folder = self.scratch / "in"
         folder.mkdir()
         (folder / "1.csv").write_bytes(RESULTS)
@@ -156,10 +156,10 @@ class Folders(Case):
 
 
 class Memory(Case):
-    """Measured as the largest resident size of the program, by the kernel."""
+    """Memory is the peak resident size of the program, measured by the kernel."""
 
     def peak(self, path):
-        """Peak bytes of a load of this archive."""
+        """The peak memory, in bytes, of a load of the archive."""
         script = ("import resource, subprocess, sys; "
                   "code = subprocess.run(sys.argv[1:], stdout=2).returncode; "
                   "print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
@@ -173,7 +173,7 @@ class Memory(Case):
 
     @unittest.skipIf("address" in str(support.os.environ.get("SHARDLOAD_BUILD")),
                      "sanitizers keep freed memory")
-    def test_many_entries_take_no_more_memory_than_some(self):
+    def test_memory_does_not_grow_with_the_number_of_entries(self):
         text = b"id|name\n1|x\n2|y\n"
         peaks = {}
         for count in (20_000, 200_000):
@@ -186,7 +186,7 @@ class Memory(Case):
 
 
 class Binary(Case):
-    """A picture may have a CR in front of its first LF, which in text is refused."""
+    """A binary file may contain a CR before its first LF, which ends a load of text."""
 
     PICTURE = b"\x00\x01PICT\rure\x00" * 9
 
@@ -215,15 +215,15 @@ class Binary(Case):
 
 
 class WorkDirectories(Case):
-    def test_own_files_below_the_sources_are_no_sources(self):
+    def test_files_of_a_work_directory_below_a_source_are_not_loaded(self):
         folder = self.scratch / "folder"
         folder.mkdir()
-        (folder / "a.csv").write_bytes(RESULTS + b"a line|of two fields\n")
+        (folder / "a.csv").write_bytes(RESULTS + b"a line|of two_files fields\n")
         first = ["load", "--sink", "null", "--progress", "none", "--work-dir", folder / "run", folder]
         self.shardload(*first, code=support.EXIT_REJECTS)
         own = {path.name for path in (folder / "run").iterdir()}
         self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log"})
-        (folder / "run" / "b.csv").write_bytes(RESULTS)  # what is not its own is data
+        (folder / "run" / "b.csv").write_bytes(RESULTS)  # not written by the load, so a source
         outcome, work = self.load(folder, code=support.EXIT_REJECTS)
         self.assertIn(f"{folder}/run: the work directory of a load; ", outcome.err)
         self.assertEqual([source["path"] for source in support.run_record(work)["sources"]],
@@ -231,8 +231,9 @@ class WorkDirectories(Case):
 
 
 class Copies(Case):
-    def two(self, change):
-        """Two files of one name and size, more than what a fingerprint is of; `change` or not."""
+    def two_files(self, change):
+        """Two files with equal name and size, larger than the bytes that a fingerprint covers. With
+        `change` they differ in the middle."""
         lines = [ROW.format(id=n) + "\n" for n in range(1, 4001)]
         texts = [HEADER + "\n" + "".join(lines)]
         middle = len(lines) // 2
@@ -245,21 +246,21 @@ class Copies(Case):
         return self.scratch / "a" / "results.csv", self.scratch / "b" / "results.csv"
 
     def test_a_copy_is_loaded_once(self):
-        first, second = self.two(change=False)
+        first, second = self.two_files(change=False)
         outcome, work = self.load(self.scratch, code=support.EXIT_OK)
         self.assertIn(f"{second} is the same file as {first}; loaded once", outcome.err)
         self.assert_accounting(work, inserted=4000)
 
-    def test_another_file_of_the_same_name_size_and_ends_is_no_copy(self):
-        first, second = self.two(change=True)
-        place = next(i for i, (x, y) in enumerate(zip(first.read_bytes(), second.read_bytes()))
+    def test_different_files_of_the_same_name_size_and_ends_are_refused(self):
+        first, second = self.two_files(change=True)
+        offset = next(i for i, (x, y) in enumerate(zip(first.read_bytes(), second.read_bytes()))
                      if x != y)
         for words in ([self.scratch / "a", self.scratch / "b"], [first, second]):
             outcome, _ = self.load(*words, code=support.EXIT_SOURCE)
             self.assertIn(f"{first} and {second} have the same name, size, ", outcome.err)
-            self.assertIn(f"differ at byte {place}: ", outcome.err)
+            self.assertIn(f"differ at byte {offset}: ", outcome.err)
 
-    def test_a_file_that_is_standard_input_too(self):
+    def test_a_file_that_is_also_standard_input(self):
         path = self.scratch / "results.csv"
         path.write_bytes(RESULTS)
         for words in ([path, "-"], ["-", path], ["-", self.scratch]):

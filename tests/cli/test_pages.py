@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completion: what the installed programs say of themselves, beside --help. Both are
-written from the table of options, so what is tested is that nothing of it gets lost on the way."""
+"""Manual pages (--man) and completion for bash (--completion): they contain every command and option
+of --help."""
 import os
 import re
 import shutil
@@ -13,27 +13,27 @@ import support  # noqa: E402
 PROGRAMS = ("shardload", "shardquery")
 
 
-def said(program, *words):
+def output(program, *words):
     return subprocess.run([support.program(program), *words], stdout=subprocess.PIPE, text=True,
                           check=True, timeout=support.LIMIT).stdout
 
 
 def commands_of(program):
-    part = said(program, "--help").split("Commands:\n")[1].split("\n\n")[0]
+    part = output(program, "--help").split("Commands:\n")[1].split("\n\n")[0]
     return [line.split()[0] for line in part.splitlines()]
 
 
 def options_of(program, command):
-    return set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", said(program, command, "--help"), re.M))
+    return set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", output(program, command, "--help"), re.M))
 
 
 class Pages(support.Case):
-    def test_the_manual_has_every_command_and_option_and_renders_without_complaint(self):
+    def test_the_manual_has_every_command_and_option_and_groff_reports_no_error(self):
         if not shutil.which("groff"):
             self.skipTest("groff is not installed")
         for program in PROGRAMS:
             page = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-P-c"],
-                                  input=said(program, "--man"), capture_output=True, text=True,
+                                  input=output(program, "--man"), capture_output=True, text=True,
                                   check=True, timeout=support.LIMIT)
             self.assertEqual(page.stderr, "")
             text = re.sub(".\b", "", page.stdout)
@@ -43,7 +43,7 @@ class Pages(support.Case):
                     self.assertRegex(text, rf"\n +(-\w, )?{re.escape(option)}\b", program)
 
     def completed(self, program, *words):
-        """What bash would offer behind these words, the last of which is being written."""
+        """The words that bash offers to complete the last word."""
         script = (f'source <({support.program(program)} --completion)\n'
                   'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))\n'
                   f'_{program}\n'
@@ -59,7 +59,7 @@ class Pages(support.Case):
             self.assertEqual(set(offered), {*commands_of(program), "--help", "--version"})
         self.assertEqual(self.completed("shardload", "ver"), ["verify"])
 
-    def test_completion_offers_the_options_that_the_command_takes_and_no_others(self):
+    def test_completion_offers_exactly_the_options_of_the_command(self):
         for program in PROGRAMS:
             for command in commands_of(program):
                 offered = set(self.completed(program, command, "--"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload plan` without a cluster: are sampled estimates within their own ranges of what a load
-really gives; layouts, predictions, capacity models, and what is said of wrong options."""
+"""`shardload plan` without a cluster: the ranges of sampled estimates contain the figures of a real
+load; layouts, predictions, capacity models, and messages about wrong options."""
 import gzip
 import json
 import os
@@ -13,20 +13,20 @@ import support  # noqa: E402
 
 class Plan(support.Case):
     def plan(self, *words, code=support.EXIT_OK):
-        """Returns (plan.json, what was printed)."""
+        """Returns (plan.json, the output)."""
         report = self.scratch / f"plan-{next(self._counter)}.json"
         outcome = self.shardload("plan", "--report", report, *words, code=code)
         return json.loads(report.read_text("utf-8")), outcome.out
 
     def loaded(self, *words):
-        """The accounting of a real load of the same, with the documents thrown away."""
+        """The accounting of a load of the same sources into the null sink."""
         work = self.scratch / f"null-{next(self._counter)}"
         self.shardload("load", "--sink", "null", "--progress", "none", "--work-dir", work, *words,
                        code=None)
         return support.run_record(work)["accounting"]
 
     def assert_within(self, estimate, accounting, most):
-        """Each figure lies within its range, and no range is wider than `most` to each side."""
+        """Each figure is within its range, and no range is wider than `most` to each side."""
         for name, true in (("records", accounting["records"]),
                            ("documents", accounting["inserted"]),
                            ("textBytes", accounting["textBytes"]),
@@ -68,7 +68,7 @@ class Plan(support.Case):
         self.assertGreater(share, 0.05)
         self.assertAlmostEqual(plan["estimate"]["rejectsShare"], share, delta=0.02)
 
-    def test_a_compressed_file_is_judged_by_its_beginning(self):
+    def test_a_compressed_file_is_estimated_by_its_beginning(self):
         (path,), _ = self.generate("B", 600000, "--gzip", "--seed", 45)
         plan, _ = self.plan("--blocks", 12, path)
         self.assertLess(plan["estimate"]["blocksRead"], 20)
@@ -101,7 +101,7 @@ class Plan(support.Case):
         self.assertIn(f"in {looked_at} of the sources", text)
         self.assert_within(plan["estimate"], self.loaded(folder), 1)
 
-    def test_what_is_read_whole_is_exact(self):
+    def test_sources_that_are_read_completely_are_exact(self):
         (path,), _ = self.generate("B", 30000, "--gzip", "--seed", 49)
         folder = self.isd(9000, "--stations", 4)
         for source in (path, folder):
@@ -109,7 +109,7 @@ class Plan(support.Case):
             self.assert_within(plan["estimate"], self.loaded(source), 0)
             self.assertIn("exactly", text)
 
-    def test_made_up_records(self):
+    def test_generated_records(self):
         words = ("--format", "ycsb", "--records", 300000, "--field-length", "20")
         plan, _ = self.plan("--blocks", 8, *words)
         self.assertEqual(plan["estimate"]["blocksRead"], 8)
@@ -142,7 +142,7 @@ class Plan(support.Case):
                 self.assertEqual(len(bar), 64)
                 self.assertEqual(set(bar), set("0123456"[:shards]))
 
-    def test_a_key_with_one_chunk_is_warned_of(self):
+    def test_a_shard_key_with_one_chunk_causes_a_warning(self):
         (path,), _ = self.generate("B", 1000)
         plan, text = self.plan("--shards", 3, "--shard-key", '{"v": 1}', path)
         self.assertEqual(plan["layout"]["kind"], "one")
@@ -156,7 +156,7 @@ class Plan(support.Case):
     # Times
 
     def record(self, **more):
-        """The record of a load as it would be, whose rate fell from 300 to 100 documents/s."""
+        """A record of a load whose rate fell from 300 to 100 documents/s."""
         series = [{"seconds": s, "documents": d, "bsonBytes": 200 * d}
                   for s, d in ((10, 3000), (20, 5500), (30, 7500), (40, 9000), (50, 10000))]
         record = {"program": "shardload", "command": "load", "exitCode": 0,
@@ -215,7 +215,7 @@ class Plan(support.Case):
         plan, _ = self.plan("--rate", "1k", "--format", "ycsb", "--records", 50000)
         self.assertAlmostEqual(self.phases(plan)["load"]["seconds"], 50)
 
-    def test_a_plan_says_whether_it_is_complete(self):
+    def test_a_plan_reports_whether_it_is_complete(self):
         words = ("--format", "ycsb", "--records", 50000)
         plan, _ = self.plan("--from", self.record(), *words)
         self.assertIs(plan["predicted"]["complete"], True)
@@ -229,7 +229,7 @@ class Plan(support.Case):
         self.assertNotIn("\x1b", text)
         self.assertIn("from else\\x1b[31mwhere", plan["predicted"]["from"])
 
-    def test_names_are_cut_at_characters(self):
+    def test_names_are_cut_between_characters(self):
         record = json.loads(self.record().read_text())
         for begin in ("", "a"):
             name = begin + "\u00e9" * 100
@@ -241,13 +241,13 @@ class Plan(support.Case):
             plan, _ = self.plan("--model", path.name)
             self.assertTrue(plan["capacity"]["model"].endswith("\u00e9..."))
 
-    def test_without_a_rate_no_time_is_told(self):
+    def test_without_a_rate_no_time_is_predicted(self):
         plan, text = self.plan("--format", "ycsb", "--records", 50000)
         self.assertNotIn("predicted", plan)
         self.assertIn("cannot be told", text)
         self.assertIn("shardload tune", text)
 
-    def test_records_that_no_rate_follows_from(self):
+    def test_records_without_a_rate_are_refused(self):
         for more, why in (({"exitCode": 4}, "did not go to its end"),
                           ({"accounting": {"inserted": 0}}, "there is no load in it"),
                           ({"options": {"sink": "null"}}, "did not go into a cluster"),
@@ -300,7 +300,7 @@ class Plan(support.Case):
                                  code=support.EXIT_SOURCE)
         self.assertIn("name files", outcome.err)
 
-    def test_a_damaged_file_is_told(self):
+    def test_a_damaged_file_is_reported(self):
         whole = gzip.compress(("\n".join([support.HEADER] + [support.ROW.format(id=i)
                                                             for i in range(20000)])).encode())
         path = self.file("t.txt.gz", whole[:len(whole) // 2])
@@ -312,7 +312,7 @@ class Plan(support.Case):
     MODEL = ("title: mine\nvalues:\n  documents: 36M\n  document-bytes: 100\n"
              "  shard-rate: {value: 1k, low: 500, from: measured, note: at home}\n")
 
-    def test_a_model_from_a_file_with_what_if(self):
+    def test_a_model_from_a_file_with_set_and_sweep(self):
         path = self.file("mine.yaml", self.MODEL)
         plan, text = self.plan("--model", path)
         self.assertEqual(plan["capacity"]["bottleneck"], "shards, documents")
@@ -327,7 +327,7 @@ class Plan(support.Case):
         self.assertEqual([row[:2] for row in rows],
                          [["1", "2,000"], ["2", "4,000"], ["5", "10,000"], ["100", "10,000"]])
 
-    def test_machines_that_no_shard_is_on(self):
+    def test_machines_without_a_shard(self):
         path = self.file("mine.yaml", self.MODEL + "  hosts: 100\n  host-disk: 1M\n"
                          "  host-storage: 1G\n")
         plan, text = self.plan("--model", path, "--sweep", "shards=1,2,200")
@@ -357,7 +357,7 @@ class Plan(support.Case):
             self.assertIn('"hosts" (3) and "shards-per-host"', outcome.err)
             self.assertEqual(outcome.out, "")
 
-    def test_a_model_keeps_its_caveats_in_the_record(self):
+    def test_the_record_of_a_model_contains_its_caveats(self):
         path = self.file("mine.yaml", "about: of mine\npublished: {hours: 9, high: 11, note: n}\n" +
                          self.MODEL + "  indexes: 1\n")
         plan, text = self.plan("--model", path, "--set", "host-price=2")
@@ -372,7 +372,7 @@ class Plan(support.Case):
         self.assertNotIn("host-price", missing)
         self.assertIn("not in the model: " + "; ".join(missing), text)
 
-    def test_indexes_may_be_what_is_waited_for(self):
+    def test_index_builds_may_be_the_bottleneck(self):
         path = self.file("mine.yaml", self.MODEL + "  indexes: 1\n  index-rate: 500\n")
         plan, text = self.plan("--model", path, "--sweep", "indexes=1,0")
         self.assertEqual(plan["capacity"]["bottleneck"], "indexes")
@@ -390,20 +390,20 @@ class Plan(support.Case):
         self.assertNotIn("\a", text)
         self.assertEqual(text.count("a\\x1b[31mb\\x1b]0;c\\x07d"), 4)
 
-    def test_a_model_of_ones_own_sources(self):
+    def test_a_model_with_sources(self):
         (path,), _ = self.generate("B", 50000)
         plan, _ = self.plan("--model", "mot-micro-shards", path)
         self.assertEqual(plan["capacity"]["inputs"]["documents"]["value"], 50000)
         self.assertEqual(plan["capacity"]["inputs"]["documents"]["from"], "measured")
 
-    def test_what_is_published_is_compared_with_its_own_data_only(self):
+    def test_a_published_figure_is_compared_with_its_own_data_only(self):
         words = ("title: t\npublished: {hours: %s, low: 5, high: 15}\nvalues:\n  documents: 36M\n"
                  "  document-bytes: 100\n  shard-rate: {value: 1k, low: 900}\n")
         path = self.file("mine.yaml", words % 10.5)
         plan, text = self.plan("--model", path)
         self.assertIn("its range holds it", text)
         self.assertEqual(plan["capacity"]["publishedHours"], 10.5)
-        # The two ranges overlap, which does not make the published figure one of the model's.
+        # The two ranges overlap, although the published figure is not one of the model.
         path = self.file("mine.yaml", words % 13)
         self.assertIn("its range does not hold it", self.plan("--model", path)[1])
         (source,), _ = self.generate("B", 2000)
@@ -412,7 +412,7 @@ class Plan(support.Case):
             self.assertNotIn("published", text.split("documents/s,")[0].split("resource")[1])
             self.assertNotIn("publishedHours", plan["capacity"])
 
-    def test_a_wrong_model_is_told_with_its_place(self):
+    def test_a_wrong_model_is_reported_with_its_line(self):
         path = self.file("wrong.yaml", "values:\n  documents: lots\n")
         outcome = self.shardload("plan", "--model", path, code=support.EXIT_USAGE)
         self.assertIn("wrong.yaml:2:14: expected a number", outcome.err)

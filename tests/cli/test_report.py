@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload report` and --html: is the page whole and safe, does it say what the record says, are
-several runs laid side by side, and is what is no record refused in words?"""
+"""`shardload report` and --html: the page is well-formed and safe, it contains the figures of the
+record, several runs are side by side, and files that are not records are refused."""
 import html
 import html.parser
 import json
@@ -20,7 +20,7 @@ EMPTY = {"path", "rect"}
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page, and its text. Complains of whatever is not balanced."""
+    """The elements of a page, and its text. Fails when tags are not balanced."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -48,7 +48,7 @@ class Page(html.parser.HTMLParser):
             self.problems.append(f"</{tag}> at {self.getpos()}")
 
     def handle_data(self, data):
-        # What only mice see, and the style sheet, are no words of the page.
+        # Tooltips and the style sheet are not text of the page.
         if self.open and self.open[-1] not in ("style", "script"):
             self.words.append(data + " ")
 
@@ -67,7 +67,7 @@ class ReportCase(support.Case):
         return page
 
     def check(self, page):
-        """What is true of every page."""
+        """Checks that every page must pass."""
         self.assertEqual(page.problems, [])
         self.assertTrue(page.source.startswith("<!DOCTYPE html>"))
         self.assertNotIn("script", page.elements)
@@ -89,7 +89,7 @@ class ReportCase(support.Case):
                 self.assertTrue(-1 <= float(value) <= 901, value)
 
     def assert_verdict(self, page, tone, words):
-        """What the first sentence with an edge says, and its colour."""
+        """Checks the words and the colour of the verdict, the first framed sentence."""
         found = re.search(r'<p class="verdict ?(\w*)">([^<]*)<', page.source)
         self.assertEqual(found[1], tone, found[2])
         self.assertTrue(html.unescape(found[2]).startswith(words), found[2])
@@ -99,7 +99,7 @@ class ReportCase(support.Case):
 
 
 class Kinds(ReportCase):
-    """Every kind of record, and odd ones of each, as a page and as text."""
+    """Every kind of record, with unusual values, as a page and as text."""
 
     def test_every_kind_is_drawn(self):
         for name, make in record_maker.ALL.items():
@@ -122,13 +122,13 @@ class Kinds(ReportCase):
 
     def test_all_figures_of_a_load_appear(self):
         record = record_maker.load(60, 2, rejects=1234, code=1)
-        account = record["accounting"]
+        accounting = record["accounting"]
         path = self.record("load", record)
-        expected = [f"{account[key]:,}" for key in ("records", "inserted", "rejectedByParser")]
+        expected = [f"{accounting[key]:,}" for key in ("records", "inserted", "rejectedByParser")]
         expected += [f"{row['documents']:,}" for row in record["shards"]]
         expected += ["Loaded, with rejects", "62.9 ms", "343 ms",
                      "test_result_2013.txt.gz", "sharded cluster", "s0", "s1"]
-        rate = account["inserted"] / 60
+        rate = accounting["inserted"] / 60
         expected.append(f"{int(rate + 0.5):,}")
         page, text = self.page(path).text, self.text(path)
         for figure in expected:
@@ -138,7 +138,7 @@ class Kinds(ReportCase):
             self.assertIn(phase["name"], page)
             self.assertIn(phase["name"], text)
 
-    def test_an_account_that_does_not_hold_is_said_loudly(self):
+    def test_totals_that_do_not_add_up_are_an_error_on_the_page(self):
         record = record_maker.load(5)
         record["accounting"]["holds"] = False
         record["verification"]["ok"] = False
@@ -160,7 +160,7 @@ class Kinds(ReportCase):
         for name in ("none", "snappy", "zlib", "zstd"):
             self.assertIn(name, page.text)
 
-    def test_tune_says_what_it_leaves_out(self):
+    def test_tune_lists_what_it_leaves_out(self):
         record = record_maker.tune()
         one = record["settings"][0]
         record["settings"] = [{**one, "threads": n} for n in range(1, 31)]
@@ -172,7 +172,7 @@ class Kinds(ReportCase):
         self.assertIn("200 settings more than the 4000",
                       " ".join(self.text(self.record("tune", record)).split()))
 
-    def test_a_drill_is_held_against_its_objective(self):
+    def test_a_drill_is_compared_with_its_objective(self):
         for met, words, tone in (("yes", "is met", "good"), ("no", "is NOT met", "bad"),
                                  ("cannot be told", "may or may not be met", "warning")):
             record = record_maker.reload(met=met, code=5 if met == "no" else 0)
@@ -185,7 +185,7 @@ class Kinds(ReportCase):
             self.assertIn("The load within the drill", page.text)
             self.assertNotIn("did not come to", page.text)
 
-    def test_a_drill_that_went_wrong_is_red_whatever_its_objective(self):
+    def test_a_failed_drill_is_red_even_within_its_objective(self):
         make = record_maker.reload
         unended = ", and does not tell whether the objective of 4 h 00 min is met."
         right = ["ok"] * 4
@@ -201,7 +201,7 @@ class Kinds(ReportCase):
                                   f"end{unended}"),
             (make(1.0, code=130, objective=None), "Interrupted: the drill with all of the data did "
                                                   "not come to its end."),
-            # As such records were written once.
+            # The form of older versions.
             ({**make(1.0, code=130, ended=True), "ended": None}, "Interrupted: "),
             ({**make(1.0, code=0), "exitCode": None, "ended": None}, "It has not ended: "),
             (make(1.0, code=5, answers=[*right[:3], "WRONG"]),
@@ -268,7 +268,7 @@ class SideBySide(ReportCase):
         self.assertIn("drill0", page.text)
         self.assertIn("1.50", page.text, "1.5 times the time to the first answer")
         self.assertIn("Queries, medians", page.text)
-        # With a part of the data, what counts is what it predicts for the whole.
+        # With a sample of the data, the prediction for all data counts.
         paths[1] = self.record("sampled", record_maker.reload(0.25))
         self.assertIn("sampled, predicted", self.page(*paths).text)
 
@@ -279,11 +279,11 @@ class SideBySide(ReportCase):
         self.assertIn("Load: 2 side by side", page.text)
         self.assertIn("Tuning: b", page.text)
 
-    def test_more_than_a_page_is_wide(self):
+    def test_more_runs_than_fit_side_by_side(self):
         paths = [self.record(f"run{n}", record_maker.load(3)) for n in range(15)]
         self.assertIn("Of 15 records the first 12 are shown", self.page(*paths).text)
 
-    def test_runs_are_called_by_their_folders(self):
+    def test_runs_are_named_by_their_folders(self):
         for name in ("monday", "tuesday"):
             self.file(f"{name}/run.json", json.dumps(record_maker.load(2)))
         text = self.text("monday/run.json", "tuesday/run.json")
@@ -291,28 +291,28 @@ class SideBySide(ReportCase):
         self.assertIn("tuesday", text)
 
 
-class Foreign(ReportCase):
-    """Text that wants to be markup, and files that are no records."""
+class Hostile(ReportCase):
+    """Text that looks like markup, and files that are not records."""
 
     NASTY = "<script>alert(1)</script>\"'&<!--</style></svg>]]>\x1b[31m"
 
-    def poisoned(self, value, at=0):
+    def replaced(self, value, at=0):
         """The same record with every text replaced."""
         if isinstance(value, dict):
             if "$date" in value:
                 return value
             kept = {"program", "command", "startedAt"} if at == 0 else set()
             return {(key if key in kept or not isinstance(item, (str, float)) else key):
-                    item if key in kept else self.poisoned(item, at + 1)
+                    item if key in kept else self.replaced(item, at + 1)
                     for key, item in value.items()}
         if isinstance(value, list):
-            return [self.poisoned(item, at + 1) for item in value]
+            return [self.replaced(item, at + 1) for item in value]
         return self.NASTY if isinstance(value, str) else value
 
     def test_no_text_of_a_record_becomes_markup(self):
         for name, make in record_maker.ALL.items():
             with self.subTest(name):
-                record = self.poisoned(make())
+                record = self.replaced(make())
                 record["options"] = {self.NASTY: self.NASTY}
                 page = self.page("--title", self.NASTY.replace("\x1b", ""),
                                  self.record("nasty", record))
@@ -321,11 +321,11 @@ class Foreign(ReportCase):
                 text = self.text(self.record("nasty", record))
                 self.assertNotIn("\x1b", text)
 
-    def test_file_names_are_text_too(self):
+    def test_no_file_name_becomes_markup(self):
         path = self.file("<b>&.json", json.dumps(record_maker.load(2)))
         self.assertIn("<b>&", self.page(path).text)
 
-    def test_what_is_no_record_is_refused_by_name(self):
+    def test_files_that_are_not_records_are_refused_by_name(self):
         whole = json.dumps(record_maker.load(3))
         query = {"program": "shardquery", "queries": []}
         cases = [("empty", "", "not a JSON document"),
@@ -345,7 +345,7 @@ class Foreign(ReportCase):
                 self.assertIn(words, outcome.err)
                 self.assertEqual(outcome.out, "")
 
-    def test_all_bad_files_are_told_at_once(self):
+    def test_all_bad_files_are_reported_together(self):
         good = self.record("good", record_maker.load(2))
         bad = [self.file(f"bad{n}.json", "{}") for n in range(3)]
         outcome = self.shardload("report", bad[0], good, bad[1], bad[2], code=support.EXIT_SOURCE)
@@ -393,7 +393,7 @@ class Foreign(ReportCase):
 
 
 class Files(ReportCase):
-    """Where the page goes."""
+    """The file of the page, or standard output."""
 
     def test_the_page_is_private_and_replaces_a_file(self):
         record = self.record("load", record_maker.load(2))
@@ -436,7 +436,7 @@ class Files(ReportCase):
 class Loads(ReportCase):
     """--html of a real load, and the report of its run.json."""
 
-    def test_a_load_draws_itself(self):
+    def test_a_load_writes_its_page(self):
         (path,), _ = self.generate("A", 200_000, "--bad", 7)
         self.shardload("load", "--sink", f"bson:{self.scratch}/out.bson", "--work-dir", "work",
                        "--html", "page.html", "--progress", "none", path,
@@ -454,7 +454,7 @@ class Loads(ReportCase):
         self.assertIn(f"{figures['inserted']:,}", again.text)
         self.assertIn("work", again.text)
 
-    def test_where_it_cannot_go_is_said_before_the_load(self):
+    def test_a_page_that_cannot_be_written_is_reported_before_the_load(self):
         path = self.file("tests.txt", "\n".join([support.HEADER, support.ROW.format(id=1)]))
         (self.scratch / "link.html").symlink_to(path)
         for name in ("link.html", "nowhere/page.html"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload report` of what was computed or tried out before a load: plans, capacity models, shards on
-one machine. Does the page say all that must be known before anybody relies on the figures?"""
+"""`shardload report` of plans, capacity models and measurements of shards on one machine: the page
+contains the limits of the figures."""
 import os
 import sys
 
@@ -11,13 +11,13 @@ from test_report import ReportCase  # noqa: E402
 
 
 class Plans(ReportCase):
-    def test_what_a_plan_cannot_tell_is_said_at_the_top(self):
+    def test_what_a_plan_cannot_predict_is_at_the_top(self):
         record = record_maker.plan()
         page = self.page(self.record("plan", record))
         self.assertNotIn("cannot be told", page.text)
         record["predicted"]["phases"] += [{"name": name, "cannotBeTold": "nobody did"}
                                           for name in ("verify", "queries")]
-        for complete in (False, None):  # plans were once written without
+        for complete in (False, None):  # older plans have no "complete"
             if complete is not None:
                 record["predicted"]["complete"] = complete
             else:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/scale.md: its figures are what the program prints, its tables what the program knows."""
+"""docs/scale.md: its figures are those that the program prints, its tables list the program's inputs
+and models."""
 import json
 import os
 import re
@@ -25,7 +26,7 @@ class Scale(support.Case):
         self.text = PAGE.read_text("utf-8")
 
     def commands(self):
-        """(command, the lines that the page shows behind it)."""
+        """Yields (command, the output that the page shows after it)."""
         found, lines = [], None
         for line in self.text.splitlines():
             if line.startswith("    $ shardload "):
@@ -37,7 +38,7 @@ class Scale(support.Case):
                 lines = None
         return found
 
-    def test_what_is_shown_is_what_is_printed(self):
+    def test_the_output_of_each_command_is_on_the_page(self):
         commands = self.commands()
         self.assertGreater(len(commands), 6)
         for command, shown in commands:
@@ -66,16 +67,16 @@ class Scale(support.Case):
 
     def test_every_input_is_listed(self):
         listed = set(re.findall(r"^\| `([a-z-]+)` \| [^|]*\| [^|]*\| [^|]*\|$", self.text, re.M))
-        said = self.shardload("plan", "--model", "petabyte", "--set", "nothing=1",
+        output = self.shardload("plan", "--model", "petabyte", "--set", "nothing=1",
                               code=support.EXIT_USAGE).err
-        known = set(re.search(r"it has (.*)", said).group(1).split(", "))
+        known = set(re.search(r"it has (.*)", output).group(1).split(", "))
         self.assertEqual(listed, known)
         self.assertGreater(len(known), 20)
 
     def test_every_built_in_model_is_in_the_help(self):
         models = {path.stem for path in (support.TREE / "models").glob("*.yaml")}
-        said = " ".join(self.shardload("plan", "--help").out.split())
-        self.assertEqual([name for name in models if name not in said], [])
+        output = " ".join(self.shardload("plan", "--help").out.split())
+        self.assertEqual([name for name in models if name not in output], [])
         self.assertEqual([name for name in models if name not in self.text], [])
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control characters, marks of text direction and line ends out of names, data and configuration
-never reach a terminal, the log or a report raw. One test for each kind of text that is printed."""
+"""Control characters, marks of text direction and line ends in names, data and configuration are
+escaped on the terminal, in the log and in reports. One test for each kind of text."""
 import io
 import json
 import os
@@ -112,20 +112,20 @@ class Shown(ShownCase, support.Case):
 
     # Records of earlier runs
 
-    def test_reports_of_doctored_records(self):
+    def test_reports_of_manipulated_records(self):
         good = self.file("f.csv", "a,b\n1,2\n3\n")
         self.shardload("load", "--sink", "null", "--work-dir", "w", good, code=1)
 
-        def doctored(value):
+        def manipulated(value):
             if isinstance(value, dict):
-                return {key: doctored(one) for key, one in value.items()}
+                return {key: manipulated(one) for key, one in value.items()}
             if isinstance(value, list):
-                return [doctored(one) for one in value]
+                return [manipulated(one) for one in value]
             return value + HOSTILE if isinstance(value, str) else value
 
         record = json.loads((self.scratch / "w/run.json").read_text())
         keep = {key: record[key] for key in ("program", "command") if key in record}
-        path = self.file("bad.json", json.dumps(doctored(record) | keep))
+        path = self.file("bad.json", json.dumps(manipulated(record) | keep))
         self.show("report", path)
         self.show("report", path, path)
         self.show("report", "--html", "-", path)
@@ -138,7 +138,7 @@ class Shown(ShownCase, support.Case):
 
 
 class Forged(support.Case):
-    def test_a_line_of_a_log_is_one_line(self):
+    def test_a_file_name_cannot_forge_a_line_of_the_log(self):
         path = self.scratch / ("x\n2026-01-01T00:00:00.000Z info " + FORGED + ".csv")
         path.write_text("a,b\n1,2\n3\n")
         self.shardload("load", "--sink", "null", "--work-dir", "w", path, code=1)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Suites as docs/suites.md and docs/suite.schema.json describe them. The schema and the program must
-agree: on the built-in suites, on each example of the documentation, on broken suites, and on the keys
-of each mapping. The program accepts a suite when it goes on to connect (exit code 4, since no server
-listens at the port), and refuses it with exit code 3."""
+"""docs/suite.schema.json and the program accept the same suites: the built-in suites, the examples of
+docs/suites.md, broken suites, and the keys of each mapping. The program accepts a suite when it tries
+to connect (exit code 4, because no server listens at the port), and refuses it with exit code 3."""
 import functools
 import json
 import os
@@ -17,7 +16,7 @@ SCHEMA = json.loads((support.TREE / "docs/suite.schema.json").read_text("utf-8")
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "number": (int, float),
          "integer": int}
 
-# Broken in one place each.
+# Suites with one mistake each.
 BROKEN = {
     "no queries": "name: s\nqueries: []\n",
     "no name": "queries:\n  - {name: q, pipeline: '[]'}\n",
@@ -41,9 +40,9 @@ BROKEN = {
                                    "  - {name: q, operation: find, statistic: {threads: 2}}\n",
     "65 threads": "name: s\nqueries:\n"
                   "  - {name: q, operation: find, statistic: {field: f, threads: 65}}\n",
-    "two ways to draw": "name: s\nqueries:\n  - {name: q, operation: count, "
+    "a parameter with a range and a sequence": "name: s\nqueries:\n  - {name: q, operation: count, "
                         "parameters: {p: {range: [1, 2], sequence: {}}}}\n",
-    "no way to draw": "name: s\nqueries:\n  - {name: q, operation: count, parameters: {p: {}}}\n",
+    "a parameter without values": "name: s\nqueries:\n  - {name: q, operation: count, parameters: {p: {}}}\n",
     "a range of three": "name: s\nqueries:\n"
                         "  - {name: q, operation: count, parameters: {p: {range: [1, 2, 3]}}}\n",
     "a skew of 0": "name: s\nqueries:\n  - {name: q, operation: count, "
@@ -55,7 +54,7 @@ BROKEN = {
                        "  - {name: q, operation: count, options: {readPreference: any}}\n",
 }
 
-# A suite in which @ stands in the mapping of that name.
+# For each mapping a suite with the key @ in it.
 MAPPINGS = {
     "": "@: 1\n",
     "defaults": "defaults: {@: 1}\n",
@@ -114,7 +113,7 @@ def valid(value, schema):
 
 
 def examples():
-    """The suites among the YAML blocks of docs/suites.md: (line, text)."""
+    """Yields each YAML block of docs/suites.md: (line, text)."""
     text = (support.TREE / "docs/suites.md").read_text("utf-8")
     for block in re.finditer(r"^```yaml\n(.*?)^```$", text, re.M | re.S):
         yield text.count("\n", 0, block.start()) + 2, block.group(1)

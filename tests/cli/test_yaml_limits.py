@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML that nests too deeply, or has too many anchors, is refused before libyaml, whose time grows
-with the square of both, gets to build it: schemas, name maps, suites, configurations and models."""
+"""YAML with too deep nesting or too many anchors is refused before libyaml builds the document, which
+takes time quadratic in both: schemas, name maps, suites, configurations and models."""
 import os
 import sys
 
@@ -10,8 +10,8 @@ import support  # noqa: E402
 MANY = 100000
 DEPTH = 64
 
-# What is refused, with the line that the message names.
-TOO_MUCH = {
+# Refused texts, and the line in the message.
+REFUSED = {
     "brackets": ("a: " + "[" * MANY, 1),
     "braces": ("a: " + "{a: " * MANY, 1),
     "brackets on lines": ("a: " + "[\n" * MANY, DEPTH),
@@ -20,8 +20,8 @@ TOO_MUCH = {
     "one too many": ("\n\na: " + "[" * DEPTH + "]" * DEPTH, 3),
     "anchors": ("a:\n" + "".join(f"- &a{i} x\n" for i in range(20000)), 1002),
 }
-# What is read as far as the reader's own rules.
-ENOUGH = {
+# Texts within the limits, which each reader checks by its own rules.
+WITHIN = {
     "nesting": "a: " + "[" * (DEPTH - 1) + "]" * (DEPTH - 1),
     "brackets in a text": "a: |\n  " + "[" * MANY + "\n",
     "brackets in a comment": "# " + "[" * MANY + "\na: 1\n",
@@ -47,8 +47,8 @@ class YamlLimits(support.Case):
              support.EXIT_SOURCE),
         ]
 
-    def test_too_much_is_refused_with_file_and_line(self):
-        for name, (text, line) in TOO_MUCH.items():
+    def test_text_beyond_the_limits_is_refused_with_file_and_line(self):
+        for name, (text, line) in REFUSED.items():
             path = self.file("deep.yaml", text)
             for program, words, code in self.readers(path):
                 with self.subTest(f"{name}: {program} {words[0]} {words[-2]}"):
@@ -56,14 +56,14 @@ class YamlLimits(support.Case):
                     self.assertEqual(outcome.code, code, outcome.text)
                     self.assertRegex(outcome.err, rf"deep\.yaml:{line}: more than (64|1,000) ")
 
-    def test_what_is_within_the_limits_is_read(self):
-        for name, text in ENOUGH.items():
+    def test_text_within_the_limits_is_read(self):
+        for name, text in WITHIN.items():
             path = self.file("deep.yaml", text)
             for program, words, _ in self.readers(path):
                 with self.subTest(f"{name}: {program} {words[0]} {words[-2]}"):
                     self.assertNotIn("more than", self.run_program(program, *words).err)
 
-    def test_a_configuration_of_any_size_is_not_read(self):
+    def test_a_configuration_file_has_at_most_1_mib(self):
         path = self.file("large.yaml", "# " + "x" * (1 << 20) + "\nquiet: true\n")
         outcome = self.shardload("load", "--sink", "null", "--config", path, self.good,
                                  code=support.EXIT_USAGE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up records without a server: the same bytes as the documentation says, whatever the threads;
-what inspect tells of them; and what is refused."""
+"""Generated records (--format ycsb) without a server: their bytes are as documented with any number of
+threads; inspect shows them; wrong options are refused."""
 import itertools
 import json
 import os
@@ -14,7 +14,7 @@ from ycsb_maker import Options  # noqa: E402
 FORMAT = ["--format", "ycsb"]
 
 
-class MadeUp(support.Case):
+class Generated(support.Case):
     @classmethod
     def setUpClass(cls):
         support.need_driver()
@@ -33,23 +33,23 @@ class MadeUp(support.Case):
                 raw, work = self.dump(*FORMAT, "--records", records, *options.words())
                 expected = {support.key_of(one): one for one in
                             (ycsb_maker.encoded(options, i) for i in range(records))}
-                got = {support.key_of(one): one for one in raw}
+                loaded = {support.key_of(one): one for one in raw}
                 self.assertEqual(len(raw), records)
-                self.assertEqual(got.keys(), expected.keys())
+                self.assertEqual(loaded.keys(), expected.keys())
                 for key, one in expected.items():
-                    self.assertEqual(got[key], one, f"{support.readable(got[key])}\n"
+                    self.assertEqual(loaded[key], one, f"{support.readable(loaded[key])}\n"
                                                     f"{support.readable(one)}")
                 self.assert_accounting(work, records=records, inserted=records,
                                        rejectedByParser=0, textBytes=0,
                                        bsonBytes=sum(map(len, expected.values())))
 
-    def test_threads_and_batches_make_no_difference(self):
+    def test_documents_do_not_depend_on_threads_and_batches(self):
         one, _ = self.dump(*FORMAT, "--records", "30k", "-j", 1)
         self.assertEqual(len(one), 30000)
         two, _ = self.dump(*FORMAT, "--records", "30k", "-j", 2, "--batch-size", 77)
         self.assertEqual(sorted(one), sorted(two))
 
-    def test_every_option_makes_other_records(self):
+    def test_every_option_changes_the_records(self):
         usual, _ = self.dump(*FORMAT, "--records", 2)
         for name, value in (("--seed", 2), ("--skew", 0.5), ("--field-length", 99),
                             ("--field-count", 7), ("--integer-count", 7)):
@@ -57,14 +57,14 @@ class MadeUp(support.Case):
                 other, _ = self.dump(*FORMAT, "--records", 2, name, value)
                 self.assertFalse(set(usual) & set(other))
 
-    def test_a_large_document_goes_alone(self):
+    def test_a_large_document_is_a_batch_of_its_own(self):
         raw, _ = self.dump(*FORMAT, "--records", 3, "--field-count", 4, "--field-length", "3MiB",
                            "--batch-bytes", "64KiB")
         self.assertEqual(sorted(map(len, raw)), [4 * (3 << 20) + 4 * 9 + 8 * 8 + 18] * 3)
 
-    # What is told of them
+    # Records, progress and inspect
 
-    def test_the_record_speaks_of_records(self):
+    def test_the_run_record_counts_records(self):
         _, work = self.dump(*FORMAT, "--records", "10k")
         record = support.run_record(work)
         (source,) = record["sources"]
@@ -75,16 +75,16 @@ class MadeUp(support.Case):
             self.assertEqual((point["textBytes"], point["storedBytes"]), (0, 0))
 
     def test_progress_is_by_records_and_bson(self):
-        said = self.shardload("load", "--sink", "null", *FORMAT, "--records", "100k", "--work-dir",
+        output = self.shardload("load", "--sink", "null", *FORMAT, "--records", "100k", "--work-dir",
                               "w", "--progress", "json").err
-        last = [json.loads(line) for line in said.splitlines() if line.startswith("{")][-1]
+        last = [json.loads(line) for line in output.splitlines() if line.startswith("{")][-1]
         self.assertEqual(last["documents"], 100000)
         self.assertEqual(last["share"], 1)
         self.assertIn("bsonBytesPerSecond", last)
         self.assertNotIn("textBytesPerSecond", last)
-        self.assertIn("100,000 records made up", said)
-        self.assertIn("of BSON", said)
-        self.assertNotIn("of text", said)
+        self.assertIn("100,000 records made up", output)
+        self.assertIn("of BSON", output)
+        self.assertNotIn("of text", output)
 
     def inspect(self, records, *more):
         return self.shardload("inspect", *FORMAT, "--records", records, *more).out
@@ -98,7 +98,7 @@ class MadeUp(support.Case):
         self.assertIn("954 bytes", out)
         self.assertIn("in all 1,000,000 documents, 954.0 MB of BSON", out)
 
-    def test_what_one_source_does_not_hold_goes_on_in_another(self):
+    def test_more_records_than_one_source_can_hold_are_several_sources(self):
         out = self.inspect("5G", "--documents", 1)
         sources = [line for line in out.splitlines() if line.startswith("ycsb records")]
         self.assertEqual([line.split(" of seed")[0] for line in sources],
@@ -115,11 +115,11 @@ class MadeUp(support.Case):
         self.assertEqual(self.inspect(1 << 32, "--documents", 0).count("in all"), 1)
         self.assertEqual(self.inspect((1 << 32) + 1, "--documents", 0).count("in all"), 2)
 
-    # What is refused
+    # Wrong options
 
-    def refused(self, *words, says):
+    def refused(self, *words, contains):
         outcome = self.shardload(*words, code=support.EXIT_USAGE)
-        for part in [says] if isinstance(says, str) else says:
+        for part in [contains] if isinstance(contains, str) else contains:
             self.assertIn(part, outcome.err)
         self.assertEqual([p.name for p in self.scratch.iterdir() if p.is_dir()], [])
 
@@ -127,34 +127,34 @@ class MadeUp(support.Case):
         path = self.file("a.csv", support.HEADER + "\n")
         for command in (["load", "--sink", "null"], ["inspect"]):
             with self.subTest(command[0]):
-                self.refused(*command, *FORMAT, says="needs --records")
-                self.refused(*command, *FORMAT, "--records", 5, path, says="leave out the sources")
-                self.refused(*command, "--records", 5, says=["--records is for --format ycsb",
+                self.refused(*command, *FORMAT, contains="needs --records")
+                self.refused(*command, *FORMAT, "--records", 5, path, contains="leave out the sources")
+                self.refused(*command, "--records", 5, contains=["--records is for --format ycsb",
                                                              "which sources?"])
                 self.refused(*command, "--skew", 1, "--seed", 2, path,
-                             says=["--skew is for --format ycsb", "--seed is for --format ycsb"])
+                             contains=["--skew is for --format ycsb", "--seed is for --format ycsb"])
                 self.refused(*command, *FORMAT, "--records", 0, "--field-count", 1000, "--skew", 11,
-                             says=["--records: \"0\"", "--field-count: \"1000\"", "--skew: \"11\""])
+                             contains=["--records: \"0\"", "--field-count: \"1000\"", "--skew: \"11\""])
                 self.refused(*command, *FORMAT, "--records", 5, "--field-length", "4MiB",
-                             says="a server takes 16777216")
+                             contains="a server takes 16777216")
         for skew in ("", ".", "x", "-1", "1e0", "0x1", "nan", "0.12345678", "1 "):
             with self.subTest(skew):
-                self.refused("inspect", *FORMAT, "--records", 5, "--skew", skew, says="--skew")
+                self.refused("inspect", *FORMAT, "--records", 5, "--skew", skew, contains="--skew")
 
-    def test_files_are_never_taken_for_made_up(self):
+    def test_auto_never_selects_ycsb(self):
         path = self.file("ycsb records 0 to 9", "whatever\n")
         outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
         self.assertNotIn("ycsb:", outcome.text)
 
 
 class TheMaker(support.Case):
-    """The second opinion must itself be right."""
+    """The independent generator itself is right."""
 
-    def test_the_words_are_the_published_generator_s(self):
+    def test_random_words_are_those_of_the_published_generator(self):
         self.assertEqual([ycsb_maker.random_word(1234567, i) for i in range(3)],
                          [6457827717110365317, 3203168211198807973, 9817491932198370423])
 
-    def test_the_table_gives_each_value_its_share(self):
+    def test_the_zipf_table_gives_each_value_its_share(self):
         for skew in (0.0, 0.99):
             shares = [0] * ycsb_maker.VALUES
             for slot, (threshold, alias) in enumerate(ycsb_maker.table(skew)):
