@@ -46,14 +46,14 @@ typedef struct sl_option_row {
     const char *group;    /* heading in --help */
     const char *help;     /* one or two sentences */
     sl_option_secrecy secret;
-    /* A further check of the value, or NULL. On failure it returns false and writes the problem, to
-     * be printed after the option's name and a colon. */
+    /* What else must be true of a value, or NULL: false with the problem in words, to follow the
+     * option's name. */
     bool (*check)(const char *text, char *problem, size_t room);
 } sl_option_row;
 
 typedef struct sl_command {
     const char *name; /* NULL ends a table */
-    unsigned bit;     /* in sl_option_row.commands */
+    unsigned bit;     /* its place in sl_option_row.commands */
     const char *synopsis; /* "[options] SOURCE..." */
     const char *summary;  /* one line */
     const char *details;  /* paragraphs and examples for `--help` */
@@ -69,7 +69,7 @@ typedef struct sl_program {
     const char *environment_prefix; /* "SHARDLOAD" */
     const sl_command *commands;
     const sl_option_row *rows;
-    const char *epilogue; /* exit codes; the end of --help */
+    const char *epilogue; /* exit codes and where to read on; for --help */
 } sl_program;
 
 typedef enum sl_options_result {
@@ -79,7 +79,7 @@ typedef enum sl_options_result {
 } sl_options_result;
 
 /* Every program's commands also take --help, --version and --config FILE. Secrets are overwritten in
- * `words`, so that other users do not see them in the list of processes. */
+ * `words`, so that others do not see them in the list of processes. */
 sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
                                    sl_options **options, sl_error *error);
 void sl_options_destroy(sl_options *options); /* NULL is fine */
@@ -102,10 +102,10 @@ bool sl_option_flag(const sl_options *options, const char *name);
 const char *sl_option_string(const sl_options *options, const char *name); /* also CHOICE; or NULL */
 uint64_t sl_option_number(const sl_options *options, const char *name); /* COUNT, BYTES */
 double sl_option_seconds(const sl_options *options, const char *name);
-/* Was a COUNT option given as this word of its choices ("auto")? */
+/* Was a COUNT option given as this one of its words ("auto")? */
 bool sl_option_is_word(const sl_options *options, const char *name, const char *word);
-/* For a COUNT option given as a word: the number from an origin of lower precedence, 0 when there is
- * none. So "auto" on the command line can begin with the number in the configuration file. */
+/* Where a COUNT option is one of its words: the number that a weaker source gave, 0 when none did. So
+ * "auto" of the command line can begin with what the configuration file says. */
 uint64_t sl_option_weaker_number(const sl_options *options, const char *name);
 /* Was a COUNT option that allows "P%" given as a percentage? Its number is then in hundredths of a
  * percent. */
@@ -120,11 +120,11 @@ void sl_options_each(const sl_options *options,
                                    const char *origin),
                      void *context);
 
-/* Overwrites the secrets among the values with their redacted forms, once they have been used. */
+/* Overwrites the secrets among the values, once they have been used; the values are then what may be
+ * shown of them. */
 void sl_options_forget_secrets(const sl_options *options);
 
-/* The `main` of both programs: parses the words, runs the command, prints errors. Returns the exit
- * code. */
+/* Parses words, runs the command, prints errors: what `main` of both programs is. */
 int sl_options_main(const sl_program *program, int count, char **words);
 
 #endif
