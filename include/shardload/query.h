@@ -157,6 +157,10 @@ bool sl_answers_agree(const bson_t *first, const bson_t *other, sl_differences *
 #define SL_ANSWER_HASH_ROOM 33
 char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]);
 
+/* The expected answer of a query: its entry in the object "answers" of a JSON file (`answers`, may be
+ * NULL), or else that of the suite. False without either. The array borrows from its source. */
+bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *array);
+
 /* Where and how a query runs. Strings are borrowed. */
 typedef struct sl_place {
     const char *database;

@@ -87,8 +87,8 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
 static int run_model(const sl_options *options, sl_setup *setup, sl_error *error) {
     double values[SWEEP_MOST];
     sl_capacity_model model;
-    sl_model_config config = {.load = &setup->config, .model = &model,
-                              .blocks = sl_option_number(options, "blocks")};
+    sl_model_config config = {
+        .load = &setup->config, .model = &model, .blocks = sl_option_number(options, "blocks")};
     const char *sweep = sl_option_string(options, "sweep");
     bool sources = sl_options_argument_count(options) > 0 || sl_option_given(options, "records");
     sl_options_each(options, refuse_beside_model, &(model_options){error, sources});
@@ -113,10 +113,9 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     static const char *const model_only[] = {"set", "sweep", NULL};
     static const char *const without_uri_only[] = {"shards", NULL};
     static const char *const with_uri_only[] = {
-        "db", "collection", "drop", "again", "username", "password", "password-file",
-        "authenticationDatabase", "authenticationMechanism", "tls", "tlsCAFile",
-        "tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsAllowInvalidHostnames",
-        "shard-existing", NULL};
+        "db", "collection", "drop", "again", "shard-existing", "username", "password",
+        "password-file", "authenticationDatabase", "authenticationMechanism", "tls", "tlsCAFile",
+        "tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsAllowInvalidHostnames", NULL};
     sl_plan_config config = {.load = &setup->config,
                              .shards = (uint32_t)sl_option_number(options, "shards"),
                              .blocks = sl_option_number(options, "blocks"),

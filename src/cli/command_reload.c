@@ -12,8 +12,8 @@
 #include <shardload/text.h>
 
 #include "load_options.h"
-#include "option_checks.h"
 #include "load_setup.h"
+#include "option_checks.h"
 
 static void open_suite(const sl_options *options, sl_suite **suite, sl_error *error) {
     size_t count = sl_option_list_count(options, "suite");
@@ -106,9 +106,8 @@ int sl_command_reload(const sl_options *options) {
             .suite = suite,
             .answers = answers,
             .repeat = (unsigned)sl_option_number(options, "repeat"),
-            .objective_seconds = sl_option_given(options, "objective")
-                                     ? sl_option_seconds(options, "objective")
-                                     : 0,
+            .objective_seconds =
+                sl_option_given(options, "objective") ? sl_option_seconds(options, "objective") : 0,
             .last = last,
         };
         code = sl_reload_run(&config);

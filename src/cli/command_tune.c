@@ -79,7 +79,7 @@ static void usual_thread_counts(sl_tune_values *values) {
 
 /* Adds the only value of a dimension that is not varied: that of a load. */
 static void add_fixed(const sl_load_config *load, const sl_options *options,
-                       sl_tune_dimension dimension, sl_tune_values *values) {
+                      sl_tune_dimension dimension, sl_tune_values *values) {
     const char *wire = sl_option_string(options, "wire-compression");
     char text[SL_TUNE_VALUE_ROOM] = "";
     switch (dimension) {
@@ -121,7 +121,8 @@ static void set_up_values(sl_tune_config *config, const sl_options *options, sl_
         bool room = true;
         for (size_t i = 0; i < lists; i++)
             room = add_values(values, sl_option_list_item(options, rows[r].option, i),
-                              rows[r].numbers) && room;
+                              rows[r].numbers) &&
+                   room;
         if (!room)
             sl_option_problem(error, "--%s: more than %d values", rows[r].option,
                               SL_TUNE_VALUES_MAX);

@@ -144,8 +144,11 @@ static bool find_password(const sl_options *options, const parts *p, char secret
                             "--authenticationMechanism %s needs a user: add --username",
                             sl_option_string(options, "authenticationMechanism"));
     if (!has_user || !needed)
-        return check_unused(options, file ? "password-file" : given ? "password" : NULL, has_user,
-                            error);
+        return check_unused(options,
+                            file    ? "password-file"
+                            : given ? "password"
+                                    : NULL,
+                            has_user, error);
     if (file)
         return sl_secret_read_file(file, secret, error);
     if (!given && !user && p->password.bytes)
@@ -192,7 +195,8 @@ static bool check_compression(const sl_options *options, const parts *p, sl_erro
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
                         "--wire-compression %s: --uri already has compressors=%.*s; remove one of "
-                        "them", option, (int)named.length, named.bytes);
+                        "them",
+                        option, (int)named.length, named.bytes);
 }
 
 /* Removes `word` from the beginning of a percent-encoded text, in any case of letters. False, with

@@ -77,9 +77,9 @@ static char *read_text(const char *path, sl_error *error) {
                 break;
             text = more;
         }
-        size_t got = fread(text + used, 1, room - used - 1, file);
-        used += got;
-        if (got == 0 || used > SCHEMA_BYTES_MAX)
+        size_t count = fread(text + used, 1, room - used - 1, file);
+        used += count;
+        if (count == 0 || used > SCHEMA_BYTES_MAX)
             break;
     }
     if (text)
@@ -95,8 +95,8 @@ static char *read_text(const char *path, sl_error *error) {
 
 /* The options of --format ycsb, which generates its records; other formats need sources instead. */
 static void set_up_generated(sl_load_config *config, const sl_options *options, sl_error *error) {
-    static const char *const names[] = {"records", "field-count", "field-length", "integer-count",
-                                        "skew", "seed"};
+    static const char *const names[] = {"records",       "field-count", "field-length",
+                                        "integer-count", "skew",        "seed"};
     bool generated = strcmp(config->format, "ycsb") == 0;
     for (size_t i = 0; !generated && i < sizeof names / sizeof names[0]; i++) {
         if (sl_option_given(options, names[i]))
@@ -291,8 +291,7 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
     config->rejects_max_share = 1;
     if (!sl_option_is_word(options, "max-rejects", "unlimited")) {
         if (sl_option_is_percentage(options, "max-rejects"))
-            config->rejects_max_share =
-                (double)sl_option_number(options, "max-rejects") / 10000;
+            config->rejects_max_share = (double)sl_option_number(options, "max-rejects") / 10000;
         else
             config->rejects_max = sl_option_number(options, "max-rejects");
     }
@@ -307,8 +306,9 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
         sl_option_parse_part(sl_option_string(options, "part"), &config->part, &config->parts);
     set_up_shards(config, options, error);
     if (config->drop && (config->parts > 0 || config->only_shards))
-        sl_option_problem(error, "--drop with --%s would drop the documents of the other loaders: "
-                                 "drop the collection beforehand",
+        sl_option_problem(error,
+                          "--drop with --%s would drop the documents of the other loaders: "
+                          "drop the collection beforehand",
                           config->parts > 0 ? "part" : "only-shards");
     config->again = sl_option_flag(options, "again");
     config->another_pipe = sl_option_flag(options, "another-pipe");

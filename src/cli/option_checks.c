@@ -34,8 +34,10 @@ bool sl_check_key(const char *text, char *problem, size_t room) {
     bson_t *key = sl_option_key(text);
     bson_destroy(key);
     if (!key)
-        snprintf(problem, room, "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or "
-                 "{\"st\": \"hashed\"}", text);
+        snprintf(problem, room,
+                 "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or "
+                 "{\"st\": \"hashed\"}",
+                 text);
     return key != NULL;
 }
 
@@ -114,14 +116,18 @@ static bool is_server_database(const char *name) {
 bool sl_check_database(const char *text, char *problem, size_t room) {
     size_t length = strlen(text);
     if (is_server_database(text)) {
-        snprintf(problem, room, "\"%s\" is a database of the server itself, where data cannot be "
-                 "loaded; choose another name", text);
+        snprintf(problem, room,
+                 "\"%s\" is a database of the server itself, where data cannot be "
+                 "loaded; choose another name",
+                 text);
         return false;
     }
     if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
         return true;
-    snprintf(problem, room, "\"%s\" is not a database name: use 1 to 63 bytes without blanks and "
-             "without the characters /\\.\"$*<>:|?", text);
+    snprintf(problem, room,
+             "\"%s\" is not a database name: use 1 to 63 bytes without blanks and "
+             "without the characters /\\.\"$*<>:|?",
+             text);
     return false;
 }
 
@@ -130,8 +136,10 @@ bool sl_check_collection(const char *text, char *problem, size_t room) {
     if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
         text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
         return true;
-    snprintf(problem, room, "\"%s\" is not a collection name: it must not be empty, longer than "
-             "199 bytes, begin or end with a dot, begin with system., or contain a $", text);
+    snprintf(problem, room,
+             "\"%s\" is not a collection name: it must not be empty, longer than "
+             "199 bytes, begin or end with a dot, begin with system., or contain a $",
+             text);
     return false;
 }
 
@@ -146,8 +154,10 @@ bool sl_check_part(const char *text, char *problem, size_t room) {
     unsigned part, parts;
     if (sl_option_parse_part(text, &part, &parts))
         return true;
-    snprintf(problem, room, "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at "
-             "most)", text, SL_PARTS_MAX);
+    snprintf(problem, room,
+             "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at "
+             "most)",
+             text, SL_PARTS_MAX);
     return false;
 }
 
@@ -192,8 +202,10 @@ double sl_option_share(const char *text) {
 bool sl_check_share(const char *text, char *problem, size_t room) {
     if (sl_option_share(text) > 0)
         return true;
-    snprintf(problem, room, "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and below "
-             "100%%; to load everything, leave --sample out", text);
+    snprintf(problem, room,
+             "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and below "
+             "100%%; to load everything, leave --sample out",
+             text);
     return false;
 }
 
@@ -204,8 +216,10 @@ static bool check_numbers(const char *text, uint64_t most, const char *unit, cha
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         if (!sl_text_to_count((sl_text){at, length}, &number) || number < 1 || number > most) {
-            snprintf(problem, room, "\"%.*s\" is not a number of %s from 1 to %llu; write them "
-                     "like 1,2,4", (int)length, at, unit, (unsigned long long)most);
+            snprintf(problem, room,
+                     "\"%.*s\" is not a number of %s from 1 to %llu; write them "
+                     "like 1,2,4",
+                     (int)length, at, unit, (unsigned long long)most);
             return false;
         }
         at += length;
@@ -239,8 +253,8 @@ static bool check_words(const char *text, const char *const words[], char *probl
             size_t used =
                 (size_t)snprintf(problem, room, "\"%.*s\" is not one of", (int)length, at);
             for (size_t i = 0; words[i] && used < room; i++)
-                used += (size_t)snprintf(problem + used, room - used, "%s %s", i ? "," : "",
-                                         words[i]);
+                used +=
+                    (size_t)snprintf(problem + used, room - used, "%s %s", i ? "," : "", words[i]);
             return false;
         }
         at += length;

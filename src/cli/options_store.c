@@ -96,12 +96,12 @@ static bool in_range(const sl_option_row *row, uint64_t number) {
     return number >= row->minimum && (row->maximum == 0 || number <= row->maximum);
 }
 
-/* An option's text on its way into its value, with the words for messages. */
+/* The text of one option to be converted, and its names for messages. */
 typedef struct reading {
     const sl_option_row *row;
     const char *text;
     const char *shown; /* the text, or *** for a secret */
-    const char *where;
+    const char *where; /* the option as its origin names it */
     sl_error *error;
 } reading;
 

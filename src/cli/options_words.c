@@ -109,8 +109,8 @@ static bool take_option(sl_options *options, char *word, words *left, sl_option_
     else if (!text && row->secret == SL_SECRET)
         text = "";
     *out = (sl_option_word){index, text};
-    return text || sl_option_problem(options->error, "--%s needs a value (%s)", row->name,
-                                     row->argument);
+    return text ||
+           sl_option_problem(options->error, "--%s needs a value (%s)", row->name, row->argument);
 }
 
 size_t sl_options_read_words(sl_options *options, int count, char **all, sl_option_word *out) {

@@ -115,9 +115,9 @@ static bool run_child(ab_test *test, int side, unsigned number, sl_error *error)
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return sl_error_set(error, child > 0 && WIFEXITED(status) ? (sl_exit)WEXITSTATUS(status)
-                                                                  : SL_EXIT_CLUSTER,
-                            "run %u of %c failed; its message is above", number + 1, "AB"[side]);
+        return sl_error_set(
+            error, child > 0 && WIFEXITED(status) ? (sl_exit)WEXITSTATUS(status) : SL_EXIT_CLUSTER,
+            "run %u of %c failed; its message is above", number + 1, "AB"[side]);
     return sl_json_read_file(report, &test->reports[side].items[number], error);
 }
 
@@ -195,16 +195,16 @@ static bool compare_ab(const sl_options *options, bool *slower, sl_error *error)
                            "--ab: name the suites to run, or name one in both --a and --b");
     ok = ok && split_words(options, "a", &test->words[0], error) &&
          split_words(options, "b", &test->words[1], error) &&
-         (mkdtemp(test->folder) || sl_error_set(error, SL_EXIT_USAGE, "%s: %s", test->folder,
-                                                strerror(errno)));
+         (mkdtemp(test->folder) ||
+          sl_error_set(error, SL_EXIT_USAGE, "%s: %s", test->folder, strerror(errno)));
     if (ok) {
         sl_query_listen();
         ok = measure_pairs(test, error);
         if (error->code)
             sl_query_fail(error);
         sl_error comparing = {0};
-        if (ok && !compare(options, &test->reports[0], &test->reports[1], true, slower,
-                           &comparing)) {
+        if (ok &&
+            !compare(options, &test->reports[0], &test->reports[1], true, slower, &comparing)) {
             *error = comparing;
             ok = false;
         }

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,8 +30,8 @@ typedef struct measuring {
     const sl_suite *suite;
     uint64_t documents;
     sl_share alone; /* the only query of the current step, without a mix */
-    step *steps;
-    size_t count, room;
+    step *steps; /* room for all steps of the suite */
+    size_t count;
     bool progress;
 } measuring;
 
@@ -53,28 +52,9 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
                 (unsigned long long)failed);
 }
 
-/* The step behind the last one, zeroed; the caller counts it. NULL without memory. */
-static step *next_step(measuring *m, sl_error *error) {
-    if (m->count == m->room) {
-        size_t room = m->room ? 2 * m->room : 32;
-        step *steps = realloc(m->steps, room * sizeof *steps);
-        if (!steps) {
-            sl_error_memory(error, "measuring under load");
-            return NULL;
-        }
-        m->steps = steps;
-        m->room = room;
-    }
-    step *one = &m->steps[m->count];
-    memset(one, 0, sizeof *one);
-    return one;
-}
-
 static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, const char *phase,
                      sl_error *error) {
-    step *one = next_step(m, error);
-    if (!one)
-        return false;
+    step *one = &m->steps[m->count++];
     const char *preference = plan->place.read_preference;
     char limit[40] = "";
     if (plan->place.limit > 0)
@@ -90,7 +70,6 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
     sl_monitor_end(monitor, &one->monitor);
     if (m->progress)
         fputs("\r\033[K", stderr);
-    m->count++;
     if (!ok)
         return false;
     const sl_load_figures *all = &one->outcome.figures[one->outcome.count];
@@ -250,18 +229,23 @@ static bool show(const measuring *m, sl_error *error) {
 }
 
 static void print_heading(const measuring *m) {
-    const sl_options *options = m->session->options;
-    const sl_server *server = sl_connection_server(m->session->connection);
-    char count[SL_HUMAN_ROOM];
-    sl_print("%s on %s.%s, %s documents, %s %s, ", m->suite->name,
-           sl_query_database(m->session, m->suite), sl_query_collection(m->session, m->suite),
-           m->documents ? sl_human_count(m->documents, count) : "?",
-           sl_deployment_name(server->deployment), server->version);
-    if (sl_option_number(options, "rate"))
-        sl_print("open loop, %llu operations a second\n\n",
-               (unsigned long long)sl_option_number(options, "rate"));
+    uint64_t rate = sl_option_number(m->session->options, "rate");
+    sl_query_print_heading(m->session, m->suite, m->documents);
+    if (rate)
+        sl_print("open loop, %" PRIu64 " operations a second\n\n", rate);
     else
         sl_print("closed loop\n\n");
+}
+
+/* The number of steps at most: each phase measures all combinations. */
+static size_t steps_at_most(const measuring *m, size_t phases) {
+    const sl_options *options = m->session->options;
+    uint64_t numbers[SL_STEPS_MAX];
+    size_t clients = sl_query_numbers(options, "clients", numbers);
+    size_t limits = sl_query_numbers(options, "limit", numbers);
+    size_t preferences = sl_option_list_count(options, "read-preference");
+    return phases * m->suite->count * (clients ? clients : 1) * (limits ? limits : 1) *
+           (preferences ? preferences : 1);
 }
 
 bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) {
@@ -270,6 +254,9 @@ bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) 
     const char *command = sl_option_string(s->options, "during");
     const sl_place place = {.database = sl_query_database(s, suite),
                             .collection = sl_query_collection(s, suite)};
+    m.steps = calloc(steps_at_most(&m, command ? 3 : 1), sizeof *m.steps);
+    if (!m.steps)
+        return sl_error_memory(error, "measuring under load");
     bool ok = sl_query_count(s, suite, &m.documents, error);
     for (size_t i = 0; ok && i < suite->count; i++) {
         if (sl_query_selected(s->options, &suite->queries[i]))
@@ -278,9 +265,10 @@ bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) 
     if (ok)
         print_heading(&m);
     ok = ok && (command ? measure_around(&m, command, error) : each_number(&m, NULL, error));
+    if (m.count > 0 && !m.steps[m.count - 1].outcome.figures)
+        m.count--; /* the last step failed */
     sl_error printing = {0};
-    if (m.count > 0 && (m.steps[m.count - 1].outcome.figures || --m.count > 0) &&
-        !show(&m, &printing) && ok) {
+    if (m.count > 0 && !show(&m, &printing) && ok) {
         *error = printing;
         ok = false;
     }

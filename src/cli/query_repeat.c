@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <shardload/print.h>
-#include <shardload/text.h>
 
 #include "query_session.h"
 
@@ -30,8 +29,8 @@ static void run_query(sl_query_session *s, sl_query *query, sl_query_options *op
         options->explain = false;
     bool ok = sl_query_execute(s->connection, query, options, run);
     if (!options->explain)
-        run->examined_known = sl_examined_by_definition(query, options->limit,
-                                                        options->documents, &run->examined);
+        run->examined_known =
+            sl_examined_by_definition(query, options->limit, options->documents, &run->examined);
     if (progress)
         fputs("\r\033[K", stderr);
     if (!ok && run->error.code != SL_EXIT_INTERRUPTED)
@@ -45,13 +44,9 @@ static void run_query(sl_query_session *s, sl_query *query, sl_query_options *op
 
 static void print_heading(const sl_query_session *s, const sl_suite *suite,
                           const sl_query_options *options) {
-    const sl_server *server = sl_connection_server(s->connection);
-    char count[SL_HUMAN_ROOM];
-    sl_print("%s on %s.%s, %s documents, %s %s, %u run%s after %u to warm up\n\n", suite->name,
-           options->database, options->collection,
-           options->documents ? sl_human_count(options->documents, count) : "?",
-           sl_deployment_name(server->deployment), server->version, options->repeat,
-           options->repeat == 1 ? "" : "s", options->warm_up);
+    sl_query_print_heading(s, suite, options->documents);
+    sl_print("%u run%s after %u to warm up\n\n", options->repeat, options->repeat == 1 ? "" : "s",
+             options->warm_up);
 }
 
 /* All runs of a suite; the elements at one index belong together. */
@@ -85,8 +80,8 @@ static bool keep(const sl_query_session *s, const sl_query_outcome *outcome, sl_
            sl_query_write_report(s, false, error);
 }
 
-static bool run_queries(sl_query_session *s, const sl_suite *suite,
-                        const sl_query_options *options, list *all, sl_error *error) {
+static bool run_queries(sl_query_session *s, const sl_suite *suite, const sl_query_options *options,
+                        list *all, sl_error *error) {
     bool ok = true;
     size_t first = all->count;
     for (size_t i = 0; ok && i < suite->count && !atomic_load(&sl_query_stop); i++) {

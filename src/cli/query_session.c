@@ -2,7 +2,6 @@
 /* `shardquery run`: suites and answers are opened, and the report is written. */
 #include "query_session.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +103,7 @@ static bool open_suites(sl_query_session *s, sl_error *error) {
     for (size_t i = 0; i < count; i++) {
         const char *name = sl_options_argument(s->options, i);
         sl_suite **suite = &s->suites[s->suite_count];
-        if (strcmp(name, "-") == 0 ? !read_input(suite, error)
-                                   : !sl_suite_open(name, suite, error))
+        if (strcmp(name, "-") == 0 ? !read_input(suite, error) : !sl_suite_open(name, suite, error))
             return false;
         s->suite_count++;
     }
@@ -130,7 +128,8 @@ static bool check_selection(const sl_query_session *s, sl_error *error) {
         }
         if (!found)
             return sl_error_set(error, SL_EXIT_USAGE,
-                                "--query %s: no such query; the suites contain %s", selected, known);
+                                "--query %s: no such query; the suites contain %s", selected,
+                                known);
     }
     return true;
 }
@@ -161,18 +160,7 @@ static bool check_namespaces(const sl_query_session *s, sl_error *error) {
 /* ---- answers ---- */
 
 bool sl_query_expected(const sl_query_session *s, const sl_query *query, bson_t *array) {
-    bson_iter_t answers;
-    bson_iter_t one;
-    if (s->answers_file && bson_iter_init_find(&answers, s->answers_file, "answers") &&
-        bson_iter_recurse(&answers, &one) && bson_iter_find(&one, query->name) &&
-        BSON_ITER_HOLDS_ARRAY(&one)) {
-        uint32_t length;
-        const uint8_t *bytes;
-        bson_iter_array(&one, &length, &bytes);
-        return bson_init_static(array, bytes, length);
-    }
-    return query->expected &&
-           bson_init_static(array, bson_get_data(query->expected), query->expected->len);
+    return sl_answer_expected(s->answers_file, query, array);
 }
 
 static bool open_answers(sl_query_session *s, sl_error *error) {
@@ -192,7 +180,7 @@ static bool open_answers(sl_query_session *s, sl_error *error) {
             bson_t expected;
             if (sl_query_selected(s->options, query) && !sl_query_expected(s, query, &expected))
                 sl_print_to(stderr, "shardquery: %s has no answer for %s; it will not be checked\n",
-                        path, query->name);
+                            path, query->name);
         }
     }
     return true;
@@ -202,30 +190,25 @@ static bool open_answers(sl_query_session *s, sl_error *error) {
 
 /* Parses "8,16,32". Returns how many numbers there are; 0 for other text. */
 static size_t parse_numbers(const char *text, uint64_t numbers[SL_STEPS_MAX]) {
-    size_t count = 0;
-    for (;;) {
-        char *end;
-        errno = 0;
-        if (*text < '0' || *text > '9' || count == SL_STEPS_MAX)
+    for (size_t count = 0; count < SL_STEPS_MAX; text++) {
+        size_t length = strcspn(text, ",");
+        if (!sl_text_to_u64((sl_text){text, length}, &numbers[count]) || numbers[count++] == 0)
             return 0;
-        numbers[count] = strtoull(text, &end, 10);
-        if (errno || numbers[count] == 0)
-            return 0;
-        count++;
-        if (*end == '\0')
+        text += length;
+        if (!*text)
             return count;
-        if (*end != ',')
-            return 0;
-        text = end + 1;
     }
+    return 0;
 }
 
 bool sl_query_check_numbers(const char *text, char *problem, size_t room) {
     uint64_t numbers[SL_STEPS_MAX];
     if (parse_numbers(text, numbers) > 0)
         return true;
-    snprintf(problem, room, "expected up to %d whole numbers above 0 with commas between them, "
-             "such as 8,16,32", SL_STEPS_MAX);
+    snprintf(problem, room,
+             "expected up to %d whole numbers above 0 with commas between them, "
+             "such as 8,16,32",
+             SL_STEPS_MAX);
     return false;
 }
 
@@ -277,6 +260,14 @@ bool sl_query_count(const sl_query_session *s, const sl_suite *suite, uint64_t *
     }
     return exists || sl_error_set(error, SL_EXIT_CLUSTER, "there is no collection %s.%s", database,
                                   collection);
+}
+
+void sl_query_print_heading(const sl_query_session *s, const sl_suite *suite, uint64_t documents) {
+    const sl_server *server = sl_connection_server(s->connection);
+    char count[SL_HUMAN_ROOM];
+    sl_print("%s on %s.%s, %s documents, %s %s, ", suite->name, sl_query_database(s, suite),
+             sl_query_collection(s, suite), documents ? sl_human_count(documents, count) : "?",
+             sl_deployment_name(server->deployment), server->version);
 }
 
 /* ---- the report ---- */

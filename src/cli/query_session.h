@@ -52,6 +52,11 @@ bool sl_query_expected(const sl_query_session *session, const sl_query *query, b
 bool sl_query_count(const sl_query_session *session, const sl_suite *suite, uint64_t *documents,
                     sl_error *error);
 
+/* Prints the beginning of a suite's first line: its name, the collection, `documents` ("?" for 0)
+ * and the server. */
+void sl_query_print_heading(const sl_query_session *session, const sl_suite *suite,
+                            uint64_t documents);
+
 /* Parses the list of numbers ("8,16,32") of an option that has been checked. Returns their
  * number. */
 size_t sl_query_numbers(const sl_options *options, const char *option,

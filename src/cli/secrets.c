@@ -56,10 +56,10 @@ static bool read_line(char secret[SL_SECRET_ROOM]) {
     size_t used = 0;
     for (;;) {
         char byte;
-        ssize_t got = read(terminal.file, &byte, 1);
-        if (got < 0 && errno == EINTR)
+        ssize_t count = read(terminal.file, &byte, 1);
+        if (count < 0 && errno == EINTR)
             continue;
-        if (got <= 0 || used + 1 == SL_SECRET_ROOM)
+        if (count <= 0 || used + 1 == SL_SECRET_ROOM)
             return false;
         if (byte == '\n')
             break;
@@ -107,11 +107,11 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
         return sl_error_set(error, SL_EXIT_USAGE, "--password-file %s: %s", path, strerror(errno));
     sl_secret_warn_of_readers(path);
     size_t used = 0;
-    ssize_t got;
-    while ((got = read(file, secret + used, SL_SECRET_ROOM - used)) != 0) {
-        if (got < 0 && errno != EINTR)
+    ssize_t count;
+    while ((count = read(file, secret + used, SL_SECRET_ROOM - used)) != 0) {
+        if (count < 0 && errno != EINTR)
             break;
-        used += got > 0 ? (size_t)got : 0;
+        used += count > 0 ? (size_t)count : 0;
         if (used == SL_SECRET_ROOM || memchr(secret, '\n', used))
             break;
     }
@@ -124,13 +124,13 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
     if (length > 0 && secret[length - 1] == '\r')
         length--;
     bool fits = length < SL_SECRET_ROOM && !memchr(secret, '\0', length);
-    if (got >= 0 && fits && length > 0) {
+    if (count >= 0 && fits && length > 0) {
         explicit_bzero(secret + length, SL_SECRET_ROOM - length);
         return true;
     }
     explicit_bzero(secret, SL_SECRET_ROOM);
     return sl_error_set(error, SL_EXIT_USAGE, "--password-file %s: %s", path,
-                        got < 0 ? strerror(why)
+                        count < 0 ? strerror(why)
                         : fits  ? "its first line is empty"
                                 : "its first line is no password: too long, or with a NUL byte");
 }

@@ -73,7 +73,7 @@ static int run(const sl_options *options) {
     bool stopped = atomic_load(&sl_query_stop);
     ok = ok && sl_query_write_report(&s, !stopped, &error);
     if (ok && stopped)
-        sl_print_to(stderr, "shardquery: interrupted: only what was measured so far is shown\n");
+        sl_print_to(stderr, "shardquery: interrupted: only the results so far are shown\n");
     int code = !ok        ? sl_query_fail(&error)
                : stopped  ? SL_EXIT_INTERRUPTED
                : s.failed ? SL_EXIT_CLUSTER

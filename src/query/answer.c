@@ -214,3 +214,17 @@ char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]) {
         snprintf(out + 2 * i, 3, "%02x", digest[i]);
     return out;
 }
+
+bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *array) {
+    bson_iter_t object, one;
+    if (answers && bson_iter_init_find(&object, answers, "answers") &&
+        bson_iter_recurse(&object, &one) && bson_iter_find(&one, query->name) &&
+        BSON_ITER_HOLDS_ARRAY(&one)) {
+        uint32_t length;
+        const uint8_t *bytes;
+        bson_iter_array(&one, &length, &bytes);
+        return bson_init_static(array, bytes, length);
+    }
+    return query->expected &&
+           bson_init_static(array, bson_get_data(query->expected), query->expected->len);
+}

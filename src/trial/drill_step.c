@@ -75,19 +75,8 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
 /* ---- the queries ---- */
 
 bool sl_drill_expected(const sl_drill *drill, const sl_query *query, bson_t *array) {
-    bson_iter_t answers, one;
-    if (sl_drill_sampled(drill)) /* they are answers over the whole */
-        return false;
-    if (drill->config->answers && bson_iter_init_find(&answers, drill->config->answers, "answers") &&
-        bson_iter_recurse(&answers, &one) && bson_iter_find(&one, query->name) &&
-        BSON_ITER_HOLDS_ARRAY(&one)) {
-        uint32_t length;
-        const uint8_t *bytes;
-        bson_iter_array(&one, &length, &bytes);
-        return bson_init_static(array, bytes, length);
-    }
-    return query->expected &&
-           bson_init_static(array, bson_get_data(query->expected), query->expected->len);
+    /* Expected answers are those for all data, not for a sample. */
+    return !sl_drill_sampled(drill) && sl_answer_expected(drill->config->answers, query, array);
 }
 
 /* What counts is the end of the query's first run. */

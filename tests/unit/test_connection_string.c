@@ -108,7 +108,7 @@ static void compression_is_said_in_one_place(void **state) {
         assert_null(string_of(lines[i], &error));
         assert_int_equal(error.code, SL_EXIT_USAGE);
         assert_non_null(strstr(error.message, "--uri already has compressors=snappy"));
-        assert_non_null(strstr(error.message, "leave one of them out"));
+        assert_non_null(strstr(error.message, "remove one of them"));
     }
 }
 
