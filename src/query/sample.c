@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a few timings say. */
+/* Mean, median and deviation of timings. */
 #include <shardload/query.h>
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One query of a suite. Which keys an operation takes is in the table `fields`. */
+/* Reads one query of a suite. The table `fields` lists the keys of each operation. */
 #include "suite.h"
 
 #include <stdlib.h>
@@ -19,10 +19,9 @@ const char *sl_operation_name(sl_operation operation) {
 #define OF(operation) (1u << (operation))
 #define FINDS (OF(SL_FIND) | OF(SL_FIND_ONE))
 
-/* Which operations take a key, and which need it. */
 static const struct {
     const char *key;
-    unsigned takes, needs;
+    unsigned takes, needs; /* sets of operations that may have the key, that must have it */
 } fields[] = {
     {"pipeline", OF(SL_AGGREGATE), OF(SL_AGGREGATE)},
     {"filter", FINDS | OF(SL_COUNT) | OF(SL_DISTINCT) | OF(SL_MAP_REDUCE) | OF(SL_UPDATE), 0},
@@ -53,14 +52,14 @@ static bool has_key(const sl_query *query, const char *key) {
 
 static bool check_keys(sl_yaml *r, const yaml_node_t *node, const sl_query *query) {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        bool there = has_key(query, fields[i].key);
+        bool present = has_key(query, fields[i].key);
         const char *name = operation_names[query->operation];
-        if (there && !(fields[i].takes & OF(query->operation)))
-            return sl_yaml_complain(r, node->start_mark, "the operation %s takes no key \"%s\"",
-                                    name, fields[i].key);
-        if (!there && fields[i].needs & OF(query->operation))
-            return sl_yaml_complain(r, node->start_mark,
-                                    "the operation %s needs the key \"%s\"", name, fields[i].key);
+        if (present && !(fields[i].takes & OF(query->operation)))
+            return sl_yaml_fail(r, node->start_mark, "the operation %s takes no key \"%s\"", name,
+                                fields[i].key);
+        if (!present && fields[i].needs & OF(query->operation))
+            return sl_yaml_fail(r, node->start_mark, "the operation %s needs the key \"%s\"", name,
+                                fields[i].key);
     }
     return true;
 }
@@ -75,9 +74,10 @@ static bool read_operation(sl_yaml *r, const yaml_node_t *node, void *field) {
         }
     }
     char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_complain(r, node->start_mark,
-                            "expected aggregate, find, findOne, count, distinct, mapReduce, update "
-                            "or insert, found %s", sl_yaml_found(node, what));
+    return sl_yaml_fail(r, node->start_mark,
+                        "expected aggregate, find, findOne, count, distinct, mapReduce, update "
+                        "or insert, found %s",
+                        sl_yaml_found(node, what));
 }
 
 static bool put_document(sl_yaml *r, const yaml_node_t *node, sl_query *query, const char *key) {
@@ -88,7 +88,7 @@ static bool put_document(sl_yaml *r, const yaml_node_t *node, sl_query *query, c
     return ok;
 }
 
-/* A whole number, or {"$parameter": name} as text. */
+/* An integer, or {"$parameter": name} as text. */
 static bool put_number(sl_yaml *r, const yaml_node_t *node, sl_query *query, const char *key) {
     if (node->type == YAML_SCALAR_NODE && node->data.scalar.value[0] == '{')
         return put_document(r, node, query, key);
@@ -111,7 +111,7 @@ static bool put_flag(sl_yaml *r, const yaml_node_t *node, sl_query *query, const
            sl_suite_append(r, BSON_APPEND_BOOL(query->body, key, flag));
 }
 
-/* A reader of the key of that name, which puts the value into the body. */
+/* Defines the reader of a key whose value goes into the query's body under the same name. */
 #define BODY(key, put)                                                                             \
     static bool read_##key(sl_yaml *r, const yaml_node_t *node, void *field) {                     \
         return put(r, node, field, #key);                                                          \
@@ -139,7 +139,7 @@ static bool read_distinct_key(sl_yaml *r, const yaml_node_t *node, void *field) 
     return ok;
 }
 
-/* Operators ({"$set": ...}) or a pipeline of stages. */
+/* The value is a document of operators ({"$set": ...}) or an array of stages. */
 static bool read_update(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_query *query = field;
     bson_t *stages = NULL;
@@ -162,14 +162,14 @@ static bool read_pipeline(sl_yaml *r, const yaml_node_t *node, void *field) {
         bson_iter_t name;
         if (!bson_iter_recurse(&stage, &name) || !bson_iter_next(&name) ||
             bson_iter_key(&name)[0] != '$')
-            return sl_yaml_complain(r, node->start_mark, "stage %u: expected {\"$stage\": ...}", i);
+            return sl_yaml_fail(r, node->start_mark, "stage %u: expected {\"$stage\": ...}", i);
         if (strcmp(bson_iter_key(&name), "$out") == 0 ||
             strcmp(bson_iter_key(&name), "$merge") == 0)
-            return sl_yaml_complain(r, node->start_mark, "stage %u: %s writes; a query only reads",
-                                    i, bson_iter_key(&name));
+            return sl_yaml_fail(r, node->start_mark, "stage %u: %s writes; a query only reads", i,
+                                bson_iter_key(&name));
         if (bson_iter_next(&name))
-            return sl_yaml_complain(r, node->start_mark, "stage %u has a second key, \"%s\"", i,
-                                    bson_iter_key(&name));
+            return sl_yaml_fail(r, node->start_mark, "stage %u has a second key, \"%s\"", i,
+                                bson_iter_key(&name));
     }
     return true;
 }
@@ -178,7 +178,7 @@ static bool read_expected(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_suite_documents(r, node, "expect", field);
 }
 
-/* ---- statistics of the client ---- */
+/* ---- statistics that the client computes ---- */
 
 static bool read_by(sl_yaml *r, const yaml_node_t *node, void *field) {
     char what[SL_YAML_FOUND_ROOM];
@@ -189,8 +189,8 @@ static bool read_by(sl_yaml *r, const yaml_node_t *node, void *field) {
     else if (scalar && sl_text_equal(sl_yaml_text(node), sl_text_of("list")))
         query->statistic = SL_STATISTIC_LIST;
     else
-        return sl_yaml_complain(r, node->start_mark, "expected accumulate or list, found %s",
-                                sl_yaml_found(node, what));
+        return sl_yaml_fail(r, node->start_mark, "expected accumulate or list, found %s",
+                            sl_yaml_found(node, what));
     return true;
 }
 
@@ -241,15 +241,16 @@ static bool read_comment(sl_yaml *r, const yaml_node_t *node, void *field) {
     return ok;
 }
 
-static bool one_of(sl_yaml *r, const yaml_node_t *node, const char *const *words, const char *list) {
+/* Is the scalar one of the words? `list` names them in the message. */
+static bool one_of(sl_yaml *r, const yaml_node_t *node, const char *const *words,
+                   const char *list) {
     for (; *words; words++) {
-        if (node->type == YAML_SCALAR_NODE &&
-            sl_text_equal(sl_yaml_text(node), sl_text_of(*words)))
+        if (node->type == YAML_SCALAR_NODE && sl_text_equal(sl_yaml_text(node), sl_text_of(*words)))
             return true;
     }
     char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_complain(r, node->start_mark, "expected %s; found %s", list,
-                            sl_yaml_found(node, what));
+    return sl_yaml_fail(r, node->start_mark, "expected %s; found %s", list,
+                        sl_yaml_found(node, what));
 }
 
 static bool read_read_concern(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -257,18 +258,18 @@ static bool read_read_concern(sl_yaml *r, const yaml_node_t *node, void *field) 
                                          "linearizable", "snapshot",  NULL};
     char *level = NULL;
     bson_t concern;
-    bool ok = one_of(r, node, levels, "local, available, majority, linearizable or snapshot") &&
-              sl_suite_text(r, node, &level) &&
-              sl_suite_append(r, BSON_APPEND_DOCUMENT_BEGIN(((sl_query *)field)->options,
-                                                            "readConcern", &concern) &&
-                                     BSON_APPEND_UTF8(&concern, "level", level) &&
-                                     bson_append_document_end(((sl_query *)field)->options,
-                                                              &concern));
+    bool ok =
+        one_of(r, node, levels, "local, available, majority, linearizable or snapshot") &&
+        sl_suite_text(r, node, &level) &&
+        sl_suite_append(
+            r, BSON_APPEND_DOCUMENT_BEGIN(((sl_query *)field)->options, "readConcern", &concern) &&
+                   BSON_APPEND_UTF8(&concern, "level", level) &&
+                   bson_append_document_end(((sl_query *)field)->options, &concern));
     free(level);
     return ok;
 }
 
-/* The name of an index, or its key pattern in JSON. */
+/* The value is the name of an index, or its key pattern in JSON. */
 static bool read_hint(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_query *query = field;
     bson_t *keys = NULL;
@@ -286,9 +287,8 @@ static bool read_hint(sl_yaml *r, const yaml_node_t *node, void *field) {
 }
 
 static bool read_read_preference(sl_yaml *r, const yaml_node_t *node, void *field) {
-    static const char *const modes[] = {"primary",   "primaryPreferred",
-                                        "secondary", "secondaryPreferred",
-                                        "nearest",   NULL};
+    static const char *const modes[] = {
+        "primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL};
     return one_of(r, node, modes,
                   "primary, primaryPreferred, secondary, secondaryPreferred or nearest") &&
            sl_suite_text(r, node, &((sl_query *)field)->read_preference);
@@ -314,21 +314,21 @@ static bool read_parameters(sl_yaml *r, const yaml_node_t *node, void *field) {
 
 /* ---- the query ---- */
 
-/* Each {"$parameter": name} must name a parameter of the query, or `limit`. */
+/* Checks that each {"$parameter": name} names a declared parameter, or `limit`. */
 static bool check_uses(sl_yaml *r, const yaml_node_t *node, const sl_query *query,
                        bson_iter_t *iter) {
     while (bson_iter_next(iter)) {
         bson_iter_t child;
         if (!BSON_ITER_HOLDS_DOCUMENT(iter) && !BSON_ITER_HOLDS_ARRAY(iter))
             continue;
-        const char *name = sl_parameter_used(iter);
+        const char *name = sl_parameter_name(iter);
         bool known = !name || strcmp(name, SL_LIMIT_PARAMETER) == 0;
         for (size_t i = 0; name && i < query->parameter_count; i++)
             known = known || strcmp(query->parameters[i].name, name) == 0;
         if (!known)
-            return sl_yaml_complain(r, node->start_mark,
-                                    "the parameter \"%s\" is used, but not under \"parameters\"",
-                                    name);
+            return sl_yaml_fail(
+                r, node->start_mark,
+                "the parameter \"%s\" is used, but not declared under \"parameters\"", name);
         if (!name && bson_iter_recurse(iter, &child) && !check_uses(r, node, query, &child))
             return false;
     }
