@@ -155,6 +155,9 @@ typedef struct sl_sample {
     double maximum;
 } sl_sample;
 
+/* Sorts the values in ascending order. */
+void sl_sort_values(double *values, size_t count);
+
 /* Sorts `values` (at least one). */
 sl_sample sl_sample_of(double *values, size_t count);
 
@@ -189,7 +192,7 @@ bson_t *sl_explain_summary(const bson_t *reply);
 typedef enum sl_answer {
     SL_ANSWER_NOT_CHECKED,
     SL_ANSWER_OK,          /* every timed run returned the expected answer */
-    SL_ANSWER_WRONG,       /* at least one timed run did not */
+    SL_ANSWER_WRONG,       /* at least one timed run returned another answer */
     SL_ANSWER_NONE,        /* the query failed */
     SL_ANSWER_UNSUPPORTED, /* the server has no such command, as some routers have no mapReduce */
 } sl_answer;
@@ -311,6 +314,8 @@ bool sl_table_column(sl_table *table, const char *title, bool right);
 /* Adds a cell: from left to right, row by row. Its text is made safe to print (text.h) and cut to
  * 79 bytes. False without memory; sl_table_print then returns false as well. */
 bool sl_table_cell(sl_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds a cell with sl_table_figure of the value, or "-" when it is not `known`. */
+bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals);
 /* Prints the table, indented by `indent` blanks. False when a column or cell could not be added. */
 bool sl_table_print(const sl_table *table, FILE *out, unsigned indent);
 

@@ -4,11 +4,11 @@
  *
  * Each row of the table is a test. Holm's rule corrects for the number of rows: when nothing
  * differs, the probability of any false verdict in the table is at most 5 %. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/lookup.h>
 #include <shardload/print.h>
 #include <shardload/query.h>
 #include <shardload/text.h>
@@ -51,56 +51,23 @@ typedef struct row {
 
 /* ---- reading ---- */
 
-static bool find_in(const bson_iter_t *entry, const char *path, bson_iter_t *found) {
-    bson_iter_t inside;
-    return bson_iter_recurse(entry, &inside) && bson_iter_find_descendant(&inside, path, found);
-}
-
-static const char *text_in(const bson_iter_t *entry, const char *key) {
-    bson_iter_t found;
-    return find_in(entry, key, &found) && BSON_ITER_HOLDS_UTF8(&found)
-               ? bson_iter_utf8(&found, NULL)
-               : NULL;
-}
-
-static int64_t number_in(const bson_iter_t *entry, const char *key) {
-    bson_iter_t found;
-    return find_in(entry, key, &found) && BSON_ITER_HOLDS_NUMBER(&found)
-               ? bson_iter_as_int64(&found)
-               : -1;
-}
-
-static bool value_in(const bson_iter_t *entry, size_t figure, double *value) {
-    bson_iter_t found;
-    if (!find_in(entry, figures[figure].path, &found) || !BSON_ITER_HOLDS_NUMBER(&found))
-        return false;
-    *value = bson_iter_as_double(&found);
-    return *value > 0 && isfinite(*value);
-}
-
-static bool begin_entries(const bson_t *report, bson_iter_t *entries) {
-    bson_iter_t queries;
-    return bson_iter_init_find(&queries, report, "queries") && BSON_ITER_HOLDS_ARRAY(&queries) &&
-           bson_iter_recurse(&queries, entries);
-}
-
 /* The key of an entry: "suite/query, limit 100, clients 8". The read preference is part of it only
  * when a run measured several, so that two reports with one preference each can be compared. False
- * when `entry` is not an entry of a report. */
-static bool key_of(const side *s, const bson_iter_t *entry, char key[KEY_ROOM]) {
-    const char *suite = BSON_ITER_HOLDS_DOCUMENT(entry) ? text_in(entry, "suite") : NULL;
-    const char *name = suite ? text_in(entry, "name") : NULL;
+ * when `entry` has no suite or name. */
+static bool key_of(const side *s, const bson_t *entry, char key[KEY_ROOM]) {
     static const char *const parts[] = {"limit", "clients", "rate"};
-    if (!name)
+    const char *suite = sl_look_text(entry, "suite"), *name = sl_look_text(entry, "name");
+    if (!suite || !name)
         return false;
     size_t used = (size_t)snprintf(key, KEY_ROOM, "%.90s/%.90s", suite, name);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && used < KEY_ROOM; i++) {
-        int64_t number = number_in(entry, parts[i]);
+        double number = sl_look_number(entry, parts[i]);
         if (number > 0)
             used +=
-                (size_t)snprintf(key + used, KEY_ROOM - used, ", %s %" PRId64, parts[i], number);
+                (size_t)snprintf(key + used, KEY_ROOM - used, ", %s %.0f", parts[i], floor(number));
     }
-    const char *phase = text_in(entry, "phase"), *preference = text_in(entry, "readPreference");
+    const char *phase = sl_look_text(entry, "phase");
+    const char *preference = sl_look_text(entry, "readPreference");
     if (phase && used < KEY_ROOM)
         used += (size_t)snprintf(key + used, KEY_ROOM - used, ", %.20s", phase);
     if (s->preferences && preference && used < KEY_ROOM)
@@ -108,18 +75,22 @@ static bool key_of(const side *s, const bson_iter_t *entry, char key[KEY_ROOM]) 
     return true;
 }
 
+/* Moves the walk over the entries of a report to the next one with this key. */
+static bool find_key(const side *s, sl_walk *walk, const char *key) {
+    char other[KEY_ROOM];
+    while (sl_walk_next(walk)) {
+        if (key_of(s, &walk->item, other) && strcmp(other, key) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Are there two entries in the first report that differ only in the read preference? */
 static bool has_preferences(const side *s) {
-    bson_iter_t entry, other;
-    if (!begin_entries(s->reports[0], &entry))
-        return false;
-    while (bson_iter_next(&entry)) {
-        char key[KEY_ROOM], other_key[KEY_ROOM];
-        bool same = false;
-        other = entry;
-        while (!same && key_of(s, &entry, key) && bson_iter_next(&other))
-            same = key_of(s, &other, other_key) && strcmp(key, other_key) == 0;
-        if (same)
+    char key[KEY_ROOM];
+    for (sl_walk walk = sl_walk_start(s->reports[0], "queries"); sl_walk_next(&walk);) {
+        sl_walk later = walk;
+        if (key_of(s, &walk.item, key) && find_key(s, &later, key))
             return true;
     }
     return false;
@@ -127,20 +98,21 @@ static bool has_preferences(const side *s) {
 
 static bool check_reports(const side *s, sl_error *error) {
     for (size_t i = 0; i < s->count; i++) {
-        bson_iter_t entry;
         char key[KEY_ROOM];
-        if (!begin_entries(s->reports[i], &entry))
+        size_t named = 0;
+        sl_walk walk = sl_walk_start(s->reports[i], "queries");
+        if (!walk.more)
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "the %s file (number %zu of its side) is not a report of "
                                 "shardquery run",
                                 s->name, i + 1);
-        for (size_t k = 1; bson_iter_next(&entry); k++) {
-            if (!key_of(s, &entry, key))
-                return sl_error_set(error, SL_EXIT_SOURCE,
-                                    "the %s file (number %zu of its side) is not a report of "
-                                    "shardquery run: query %zu lacks its suite or name",
-                                    s->name, i + 1, k);
-        }
+        while (sl_walk_next(&walk) && key_of(s, &walk.item, key))
+            named++;
+        if (named < sl_look_count(s->reports[i], "queries"))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "the %s file (number %zu of its side) is not a report of "
+                                "shardquery run: query %zu lacks its suite or name",
+                                s->name, i + 1, named + 1);
     }
     return true;
 }
@@ -151,18 +123,14 @@ static size_t read_figures(const side *s, const char *key, size_t figure, double
                            double *times) {
     size_t count = 0;
     for (size_t i = 0; i < s->count && count < SL_RUNS_MAX; i++) {
-        bson_iter_t entry, date;
-        if (!begin_entries(s->reports[i], &entry))
-            continue;
-        while (bson_iter_next(&entry)) {
-            char other[KEY_ROOM];
-            if (!key_of(s, &entry, other) || strcmp(other, key) != 0 ||
-                !value_in(&entry, figure, &values[count]))
+        sl_walk walk = sl_walk_start(s->reports[i], "queries");
+        while (find_key(s, &walk, key)) {
+            double value = sl_look_number(&walk.item, figures[figure].path);
+            if (!(value > 0))
                 continue;
-            times[count++] = bson_iter_init_find(&date, s->reports[i], "date") &&
-                                     BSON_ITER_HOLDS_DATE_TIME(&date)
-                                 ? (double)bson_iter_date_time(&date)
-                                 : (double)i;
+            double date = sl_look_number(s->reports[i], "date");
+            values[count] = value;
+            times[count++] = isnan(date) ? (double)i : date;
             break;
         }
     }
@@ -198,11 +166,10 @@ static bool has_rows(const row *rows, size_t count, const char *key) {
 static size_t fill_rows(row *rows, const side *old, const side *new,
                         const sl_comparison_options *options) {
     size_t count = 0;
-    bson_iter_t entry;
-    begin_entries(new->reports[0], &entry);
-    while (bson_iter_next(&entry) && count + FIGURES < ROWS_MAX) {
+    sl_walk walk = sl_walk_start(new->reports[0], "queries");
+    while (sl_walk_next(&walk) && count + FIGURES < ROWS_MAX) {
         char key[KEY_ROOM];
-        key_of(new, &entry, key);
+        key_of(new, &walk.item, key);
         if (has_rows(rows, count, key))
             continue;
         for (size_t figure = 0; figure < FIGURES; figure++) {
@@ -305,55 +272,40 @@ static void note_row(FILE *out, const row *r) {
                     r->label, name, 100 * (d->drift - 1));
 }
 
+/* Notes the conditions that differ between two entries with the same key. */
+static void note_entries(FILE *out, const char *label, const bson_t *old, const bson_t *new) {
+    static const char *const parts[] = {"pipeline", "body", "options"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        bson_t a, b;
+        bool in_old = sl_look_inside(old, parts[i], &a), in_new = sl_look_inside(new, parts[i], &b);
+        if (in_old != in_new || !bson_equal(&a, &b))
+            sl_print_to(out, "%s: the %s is not the same on both sides.\n", label,
+                        strcmp(parts[i], "body") == 0 ? "query" : parts[i]);
+    }
+    double before = sl_look_number(old, "documents"), after = sl_look_number(new, "documents");
+    if (before >= 0 && after >= 0 && before != after)
+        sl_print_to(out, "%s: the collections had %.0f (old) and %.0f (new) documents.\n", label,
+                    before, after);
+}
+
 /* Notes the conditions that differ between the first reports of the two sides. */
 static void note_conditions(FILE *out, const side *old, const side *new) {
-    bson_iter_t entry, other;
-    begin_entries(new->reports[0], &entry);
-    while (bson_iter_next(&entry)) {
-        char key[KEY_ROOM], other_key[KEY_ROOM], label[LABEL_ROOM];
-        key_of(new, &entry, key);
+    char key[KEY_ROOM], label[LABEL_ROOM];
+    for (sl_walk walk = sl_walk_start(new->reports[0], "queries"); sl_walk_next(&walk);) {
+        sl_walk other = sl_walk_start(old->reports[0], "queries");
+        key_of(new, &walk.item, key);
         sl_text_printable(sl_text_of(key), label, sizeof label);
-        bool found = false;
-        begin_entries(old->reports[0], &other);
-        while (!found && bson_iter_next(&other))
-            found = key_of(old, &other, other_key) && strcmp(key, other_key) == 0;
-        if (!found) {
+        if (find_key(old, &other, key))
+            note_entries(out, label, &other.item, &walk.item);
+        else
             sl_print_to(out, "%s: only in the new report.\n", label);
-            continue;
-        }
-        static const char *const parts[] = {"pipeline", "body", "options"};
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-            bson_iter_t a, b;
-            bool has_a = find_in(&entry, parts[i], &a), has_b = find_in(&other, parts[i], &b);
-            bool same = has_a == has_b;
-            if (has_a && has_b) {
-                const bson_value_t *x = bson_iter_value(&a), *y = bson_iter_value(&b);
-                same =
-                    x->value_type == y->value_type && bson_iter_value(&a) &&
-                    x->value.v_doc.data_len == y->value.v_doc.data_len &&
-                    memcmp(x->value.v_doc.data, y->value.v_doc.data, x->value.v_doc.data_len) == 0;
-            }
-            if (!same)
-                sl_print_to(out, "%s: the %s is not the same on both sides.\n", label,
-                            strcmp(parts[i], "body") == 0 ? "query" : parts[i]);
-        }
-        int64_t before = number_in(&other, "documents"), after = number_in(&entry, "documents");
-        if (before >= 0 && after >= 0 && before != after)
-            sl_print_to(
-                out, "%s: the collections had %" PRId64 " (old) and %" PRId64 " (new) documents.\n",
-                label, before, after);
     }
-    begin_entries(old->reports[0], &entry);
-    while (bson_iter_next(&entry)) {
-        char key[KEY_ROOM], other_key[KEY_ROOM], label[LABEL_ROOM];
-        key_of(old, &entry, key);
-        bool found = false;
-        begin_entries(new->reports[0], &other);
-        while (!found && bson_iter_next(&other))
-            found = key_of(new, &other, other_key) && strcmp(key, other_key) == 0;
-        if (!found)
-            sl_print_to(out, "%s: only in the old report.\n",
-                        sl_text_printable(sl_text_of(key), label, sizeof label) ? label : "?");
+    for (sl_walk walk = sl_walk_start(old->reports[0], "queries"); sl_walk_next(&walk);) {
+        sl_walk other = sl_walk_start(new->reports[0], "queries");
+        key_of(old, &walk.item, key);
+        sl_text_printable(sl_text_of(key), label, sizeof label);
+        if (!find_key(new, &other, key))
+            sl_print_to(out, "%s: only in the old report.\n", label);
     }
 }
 

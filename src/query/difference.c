@@ -16,6 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/query.h>
+
+#include "random.h"
+
 #define LEVEL 0.05 /* of significance */
 #define PERMUTATIONS_MAX 4096
 #define OUTLIER 5.0 /* standard deviations from the median */
@@ -27,19 +31,7 @@ static double mean_of(const double *values, size_t count) {
     return sum / (double)count;
 }
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
 /* ---- permutations ---- */
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The typical values of all permutations but the identity, which exchanges nothing. */
 typedef struct typical_values {
@@ -65,7 +57,7 @@ static void typical_of_pairs(const double *ratios, size_t count, uint64_t seed,
         size_t size = 0;
         uint64_t bits = 0;
         for (size_t i = 0; i < count; i++) {
-            bits = i % 64 ? bits >> 1 : next_random(&seed);
+            bits = i % 64 ? bits >> 1 : sl_splitmix64(&seed);
             sum += bits & 1 ? ratios[i] : 0;
             size += bits & 1;
         }
@@ -133,7 +125,7 @@ static void typical_of_sides(const double *old, size_t old_count, const double *
     }
     while (found->count + 1 < PERMUTATIONS_MAX) {
         for (size_t i = 0; i < new_count; i++) { /* the first new_count steps of a shuffle */
-            size_t j = i + (size_t)(next_random(&seed) % (n - i)), swapped = chosen[i];
+            size_t j = i + (size_t)(sl_splitmix64(&seed) % (n - i)), swapped = chosen[i];
             chosen[i] = chosen[j];
             chosen[j] = swapped;
         }
@@ -144,7 +136,7 @@ static void typical_of_sides(const double *old, size_t old_count, const double *
 /* Tests the shift 0 and computes the interval. Sorts `found`. The identity counts once on each
  * side. */
 static void test_difference(typical_values *found, double estimate, sl_difference *result) {
-    qsort(found->values, found->count, sizeof *found->values, ascending);
+    sl_sort_values(found->values, found->count);
     size_t below = 0, above = 0, all = found->count + 1;
     for (size_t i = 0; i < found->count; i++) {
         below += found->values[i] <= 1e-15;
@@ -166,8 +158,7 @@ static void test_difference(typical_values *found, double estimate, sl_differenc
 static double median_of(const double *values, size_t count) {
     double sorted[SL_RUNS_MAX];
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, ascending);
-    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    return sl_sample_of(sorted, count).median;
 }
 
 /* Counts the values further from the median than OUTLIER standard deviations, which are estimated

@@ -8,6 +8,8 @@
 
 #include <shardload/text.h>
 
+#include "report.h"
+
 static const struct {
     const char *key, *title;
     double quantile;
@@ -210,45 +212,32 @@ static bool fill(bson_t *entry, const sl_load_step *step) {
 }
 
 bool sl_load_report_append(bson_t *queries, const sl_load_step *step) {
-    char room[16];
-    const char *key;
     bson_t *entry = bson_new();
-    bson_uint32_to_string(bson_count_keys(queries), &key, room, sizeof room);
-    bool ok = fill(entry, step) && BSON_APPEND_DOCUMENT(queries, key, entry);
-    bson_destroy(entry);
-    return ok;
+    return sl_report_add(queries, entry, fill(entry, step));
 }
 
 /* ---- the table ---- */
 
-static void put_row(sl_table *table, const sl_load_step *step, const char *name,
+static void add_row(sl_table *table, const sl_load_step *step, const char *name,
                     const sl_load_figures *figures) {
-    char figure[SL_FIGURE_ROOM];
+    char count[SL_HUMAN_ROOM];
     double seconds = step->outcome->seconds;
     if (step->phase)
         sl_table_cell(table, "%s", step->phase);
     sl_table_cell(table, "%s", name);
     sl_table_cell(table, "%u", step->plan->clients);
-    sl_table_cell(table, "%s",
-                  seconds > 0
-                      ? sl_table_figure((double)figures->succeeded / seconds,
-                                        (double)figures->succeeded / seconds < 100 ? 1 : 0, figure)
-                      : "-");
-    for (size_t i = 0; i < PERCENTILES; i++)
-        sl_table_cell(table, "%s",
-                      sl_histogram_supports(&figures->latency, percentiles[i].quantile)
-                          ? sl_table_figure(milliseconds(sl_histogram_quantile(
-                                                &figures->latency, percentiles[i].quantile)),
-                                            2, figure)
-                          : "-");
-    sl_table_cell(table, "%s",
-                  figures->succeeded
-                      ? sl_table_figure(milliseconds(figures->latency.maximum), 2, figure)
-                      : "-");
+    double rate = seconds > 0 ? (double)figures->succeeded / seconds : 0;
+    sl_table_figure_cell(table, seconds > 0, rate, rate < 100 ? 1 : 0);
+    for (size_t i = 0; i < PERCENTILES; i++) {
+        double quantile = percentiles[i].quantile;
+        sl_table_figure_cell(table, sl_histogram_supports(&figures->latency, quantile),
+                             milliseconds(sl_histogram_quantile(&figures->latency, quantile)), 2);
+    }
+    sl_table_figure_cell(table, figures->succeeded > 0, milliseconds(figures->latency.maximum), 2);
     const uint64_t counts[] = {figures->attempted, figures->succeeded, figures->failed,
                                figures->skipped};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        sl_table_cell(table, "%s", sl_human_count(counts[i], figure));
+        sl_table_cell(table, "%s", sl_human_count(counts[i], count));
 }
 
 bool sl_load_show(const sl_load_step *steps, size_t count) {
@@ -268,11 +257,11 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
         sl_table_column(table, counts[i], true);
     for (size_t i = 0; i < count; i++) {
         const sl_load_step *step = &steps[i];
-        put_row(table, step, step->name, &step->outcome->figures[step->outcome->count]);
+        add_row(table, step, step->name, &step->outcome->figures[step->outcome->count]);
         for (size_t k = 0; step->outcome->count > 1 && k < step->outcome->count; k++) {
             char name[200];
             snprintf(name, sizeof name, "  %s", step->plan->queries[step->plan->mix[k].query].name);
-            put_row(table, step, name, &step->outcome->figures[k]);
+            add_row(table, step, name, &step->outcome->figures[k]);
         }
     }
     bool ok = sl_table_print(table, stdout, 0);
@@ -280,33 +269,21 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
     return ok;
 }
 
-/* The label of a note: "during, point-read, 8 clients". Returns out. */
-static const char *label_of(const sl_load_step *step, char out[LABEL_ROOM]) {
-    char name[200];
-    sl_text_printable(sl_text_of(step->name), name, sizeof name);
-    snprintf(out, LABEL_ROOM, "%s%s%s, %u client%s", step->phase ? step->phase : "",
-             step->phase ? ", " : "", name, step->plan->clients,
-             step->plan->clients == 1 ? "" : "s");
-    return out;
-}
-
 static void show_step_notes(const sl_load_step *step) {
     const sl_load_outcome *outcome = step->outcome;
     const sl_load_figures *all = &outcome->figures[outcome->count];
-    char label[LABEL_ROOM];
-    label_of(step, label);
-    for (size_t k = 0; k < outcome->failure_count; k++) {
-        char message[220];
-        sl_text_printable(sl_text_of(outcome->failures[k].message), message, sizeof message);
+    char label[LABEL_ROOM]; /* "during, point-read, 8 clients" */
+    snprintf(label, sizeof label, "%s%s%s, %u client%s", step->phase ? step->phase : "",
+             step->phase ? ", " : "", step->name, step->plan->clients,
+             step->plan->clients == 1 ? "" : "s");
+    for (size_t k = 0; k < outcome->failure_count; k++)
         sl_print("%s: %" PRIu64 " operations failed: %s (code %d)\n", label,
-                 outcome->failures[k].count, message, outcome->failures[k].code);
-    }
+                 outcome->failures[k].count, outcome->failures[k].message,
+                 outcome->failures[k].code);
     for (size_t k = 0; k < step->monitor->member_count; k++) {
         const sl_member_lag *lag = &step->monitor->members[k];
-        char name[160];
-        sl_text_printable(sl_text_of(lag->name), name, sizeof name);
-        sl_print("%s: %s was %.1f s behind the primary on average, %.1f s at most\n", label, name,
-                 lag->sum / (double)lag->count, lag->max);
+        sl_print("%s: %s was %.1f s behind the primary on average, %.1f s at most\n", label,
+                 lag->name, lag->sum / (double)lag->count, lag->max);
     }
     uint64_t stall = sl_histogram_quantile(&outcome->stall, 0.99);
     uint64_t median = sl_histogram_quantile(&all->latency, 0.5);

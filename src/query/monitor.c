@@ -14,7 +14,6 @@
 struct sl_monitor {
     sl_connection *connection;
     sl_monitor_figures figures;
-    sl_server_latencies begin;
     _Atomic bool end;
     pthread_t thread;
     bool started;
@@ -124,13 +123,13 @@ static void *run_monitor(void *context) {
     sl_monitor *monitor = context;
     bool replicated = sl_connection_server(monitor->connection)->deployment == SL_REPLICA_SET;
     mongoc_client_t *client = sl_connection_borrow(monitor->connection);
-    monitor->begin = read_latencies(client);
+    sl_server_latencies begin = read_latencies(client);
     for (unsigned tick = 0; !atomic_load(&monitor->end); tick++) {
         if (replicated && tick % 10 == 0)
             read_lags(monitor, client);
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
-    sl_server_latencies now = read_latencies(client), begin = monitor->begin;
+    sl_server_latencies now = read_latencies(client);
     monitor->figures.server = (sl_server_latencies){
         .known = now.known && begin.known,
         .reads = now.reads - begin.reads,

@@ -122,8 +122,7 @@ mongoc_read_prefs_t *sl_read_preference(const char *name) {
 }
 
 /* Without causal consistency, with which a read from a secondary waits until the secondary has
- * reached the operation time of the previous operation. NULL when the server supports no
- * sessions. */
+ * reached the operation time of the previous operation. */
 static mongoc_client_session_t *start_session(mongoc_client_t *client) {
     bson_error_t ignored;
     mongoc_session_opt_t *options = mongoc_session_opts_new();

@@ -31,8 +31,8 @@ typedef struct sl_runner {
     bson_t values, filled; /* of the next operation: the drawn values, the command with them */
 } sl_runner;
 
-/* Runner `number` (from 0) of `clients` runners of the same query; each takes other numbers of its
- * sequences. The client is borrowed. On false `error` is set; clear the runner in any case. */
+/* Runner `number` (from 0) of `clients` runners of the same query; its sequences give each
+ * runner other numbers. The client is borrowed. On false `error` is set; clear the runner in any case. */
 bool sl_runner_init(sl_runner *runner, mongoc_client_t *client, const sl_query *query,
                     const sl_query_target *target, uint64_t number, uint64_t clients,
                     sl_error *error);

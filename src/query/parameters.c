@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
+
 /* ---- where parameters are used ---- */
 
 const char *sl_parameter_name(const bson_iter_t *value) {
@@ -37,14 +39,6 @@ bool sl_has_parameter(const bson_t *document, const char *name) {
 }
 
 /* ---- random numbers ---- */
-
-/* splitmix64: makes the state of the generator from a seed. */
-static uint64_t next_state(uint64_t *seed) {
-    uint64_t z = *seed += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
 
 static uint64_t rotate(uint64_t bits, unsigned by) {
     return bits << by | bits >> (64 - by);
@@ -134,7 +128,7 @@ bool sl_value_generator_init(sl_value_generator *generator, const sl_query *quer
     for (const char *at = query->name; at && *at; at++)
         state = (state ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
     for (size_t i = 0; i < 4; i++)
-        generator->random[i] = next_state(&state);
+        generator->random[i] = sl_splitmix64(&state);
     bool ok = true;
     for (size_t i = 0; i < query->parameter_count; i++) {
         const sl_parameter *parameter = &query->parameters[i];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries of a report for queries that were run one at a time. They contain every timing, so that
  * reports can be compared. */
-#include <shardload/query.h>
+#include "report.h"
 
 #include <stdlib.h>
+
+#include <shardload/query.h>
 
 bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
     const sl_query_run *run = outcome->run;
@@ -92,12 +94,16 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
            BSON_APPEND_ARRAY(entry, "results", run->documents);
 }
 
-bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
+bool sl_report_add(bson_t *queries, bson_t *entry, bool filled) {
     char room[16];
     const char *key;
-    bson_t *entry = bson_new();
     bson_uint32_to_string(bson_count_keys(queries), &key, room, sizeof room);
-    bool ok = fill(entry, outcome) && BSON_APPEND_DOCUMENT(queries, key, entry);
+    bool ok = filled && BSON_APPEND_DOCUMENT(queries, key, entry);
     bson_destroy(entry);
     return ok;
+}
+
+bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
+    bson_t *entry = bson_new();
+    return sl_report_add(queries, entry, fill(entry, outcome));
 }

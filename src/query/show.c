@@ -86,26 +86,22 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
         const sl_sample *sample = &run->sample;
         const double values[] = {sample->minimum, sample->median, sample->mean, sample->deviation,
                                  sample->maximum};
-        char figure[SL_FIGURE_ROOM];
+        char number[SL_HUMAN_ROOM];
         sl_table_cell(table, "%s", outcomes[i].query->name);
         if (has_limits)
             sl_table_cell(table, "%s",
-                          sl_human_count((uint64_t)outcomes[i].options->limit, figure));
+                          sl_human_count((uint64_t)outcomes[i].options->limit, number));
         sl_table_cell(table, "%s",
-                      run->examined_known ? sl_human_count(run->examined, figure) : "-");
+                      run->examined_known ? sl_human_count(run->examined, number) : "-");
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
             bool known = run->count > (k == 3 ? 1 : 0); /* a deviation needs two runs */
-            sl_table_cell(table, "%s",
-                          known ? sl_table_figure(values[k] * time_unit.per_millisecond, 2, figure)
-                                : "-");
+            sl_table_figure_cell(table, known, values[k] * time_unit.per_millisecond, 2);
         }
-        sl_sample rate;
+        sl_sample rate = {0};
         bool rated = sl_outcome_rate(&outcomes[i], &rate);
-        int decimals = rated && rate.mean < 100 ? 2 : 0;
-        sl_table_cell(table, "%s", rated ? sl_table_figure(rate.mean, decimals, figure) : "-");
-        sl_table_cell(table, "%s",
-                      rated && run->count > 1 ? sl_table_figure(rate.deviation, decimals, figure)
-                                              : "-");
+        int decimals = rate.mean < 100 ? 2 : 0;
+        sl_table_figure_cell(table, rated, rate.mean, decimals);
+        sl_table_figure_cell(table, rated && run->count > 1, rate.deviation, decimals);
         sl_table_cell(table, "%s", sl_answer_text(run->answer));
     }
     bool ok = sl_table_print(table, stdout, 0);

@@ -17,13 +17,9 @@
 
 static bool read_queries(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_suite *suite = field;
-    char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_SEQUENCE_NODE ||
-        node->data.sequence.items.start == node->data.sequence.items.top)
-        return sl_yaml_fail(r, node->start_mark, "expected a list of queries, found %s",
-                            node->type == YAML_SEQUENCE_NODE ? "an empty one"
-                                                             : sl_yaml_found(node, what));
-    size_t items = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    size_t items;
+    if (!sl_yaml_count(r, node, YAML_SEQUENCE_NODE, "a list of queries", &items))
+        return false;
     suite->queries = calloc(items, sizeof *suite->queries);
     if (!suite->queries)
         return sl_error_memory(r->error, "reading a query suite");
@@ -63,18 +59,13 @@ static bool read_defaults(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_yaml_mapping(r, node, keys, field);
 }
 
-/* Reads the mapping of queries to weights. Called after the queries have been read, wherever the
- * key is in the file. */
+/* Reads the mapping of queries to weights, which may be in the file before the queries. */
 static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_MAPPING_NODE ||
-        node->data.mapping.pairs.start == node->data.mapping.pairs.top)
-        return sl_yaml_fail(r, node->start_mark,
-                            "expected a mapping of queries to weights, such as {read: 95, "
-                            "update: 5}, found %s",
-                            node->type == YAML_MAPPING_NODE ? "an empty one"
-                                                            : sl_yaml_found(node, what));
-    size_t pairs = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    size_t pairs;
+    if (!sl_yaml_count(r, node, YAML_MAPPING_NODE,
+                       "a mapping of queries to weights, such as {read: 95, update: 5}", &pairs))
+        return false;
     suite->mix = calloc(pairs, sizeof *suite->mix);
     if (!suite->mix)
         return sl_error_memory(r->error, "reading a query suite");
@@ -106,30 +97,31 @@ static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     return true;
 }
 
-/* Does nothing: read_suite reads the mix later. */
-static bool skip_value(sl_yaml *r, const yaml_node_t *node, void *field) {
-    (void)r, (void)node, (void)field;
+typedef struct suite_file {
+    sl_suite suite;
+    const yaml_node_t *mix; /* read after the queries; NULL: none */
+} suite_file;
+
+static bool remember_node(sl_yaml *r, const yaml_node_t *node, void *field) {
+    (void)r;
+    *(const yaml_node_t **)field = node;
     return true;
 }
 
 static bool read_suite(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     static const sl_yaml_key keys[] = {
-        {"name", sl_suite_name, offsetof(sl_suite, name), true},
-        {"description", sl_suite_text, offsetof(sl_suite, description), false},
-        {"defaults", read_defaults, 0, false},
-        {"queries", read_queries, 0, true},
-        {"mix", skip_value, 0, false},
+        {"name", sl_suite_name, offsetof(suite_file, suite.name), true},
+        {"description", sl_suite_text, offsetof(suite_file, suite.description), false},
+        {"defaults", read_defaults, offsetof(suite_file, suite), false},
+        {"queries", read_queries, offsetof(suite_file, suite), true},
+        {"mix", remember_node, offsetof(suite_file, mix), false},
         {0},
     };
-    if (!sl_yaml_mapping(r, node, keys, suite))
-        return false;
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-         pair < node->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
-        if (sl_text_equal(sl_yaml_text(name), sl_text_of("mix")))
-            return read_mix(r, yaml_document_get_node(&r->document, pair->value), suite);
-    }
-    return true;
+    suite_file file = {.suite = *suite};
+    bool ok =
+        sl_yaml_mapping(r, node, keys, &file) && (!file.mix || read_mix(r, file.mix, &file.suite));
+    *suite = file.suite;
+    return ok;
 }
 
 /* ---- the file ---- */

@@ -57,6 +57,15 @@ static bool set_draw(sl_yaml *r, const yaml_node_t *node, sl_parameter *paramete
                         "expected one of range, list, zipf, sequence and sample, found two");
 }
 
+/* Reads a kind of drawing that is a mapping. `count` is the default. */
+static bool read_mapping(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter, sl_draw draw,
+                         uint64_t count, const sl_yaml_key *keys) {
+    if (!set_draw(r, node, parameter, draw))
+        return false;
+    parameter->count = count;
+    return sl_yaml_mapping(r, node, keys, parameter);
+}
+
 static bool read_range(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_parameter *p = field;
     if (!set_draw(r, node, p, SL_DRAW_RANGE))
@@ -95,11 +104,7 @@ static bool read_zipf(sl_yaml *r, const yaml_node_t *node, void *field) {
         {"skew", read_skew, 0, false},
         {0},
     };
-    sl_parameter *p = field;
-    if (!set_draw(r, node, p, SL_DRAW_ZIPF))
-        return false;
-    p->skew = SKEW_DEFAULT;
-    return sl_yaml_mapping(r, node, keys, p);
+    return read_mapping(r, node, field, SL_DRAW_ZIPF, 0, keys);
 }
 
 static bool read_sequence(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -108,12 +113,7 @@ static bool read_sequence(sl_yaml *r, const yaml_node_t *node, void *field) {
         {"step", read_step, 0, false},
         {0},
     };
-    sl_parameter *p = field;
-    if (!set_draw(r, node, p, SL_DRAW_SEQUENCE))
-        return false;
-    p->step = 1;
-    p->count = 1;
-    return sl_yaml_mapping(r, node, keys, p);
+    return read_mapping(r, node, field, SL_DRAW_SEQUENCE, 1, keys);
 }
 
 static bool read_sample(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -122,11 +122,7 @@ static bool read_sample(sl_yaml *r, const yaml_node_t *node, void *field) {
         {"count", read_sample_count, 0, false},
         {0},
     };
-    sl_parameter *p = field;
-    if (!set_draw(r, node, p, SL_DRAW_SAMPLE))
-        return false;
-    p->count = SAMPLE_DEFAULT;
-    return sl_yaml_mapping(r, node, keys, p);
+    return read_mapping(r, node, field, SL_DRAW_SAMPLE, SAMPLE_DEFAULT, keys);
 }
 
 static bool read_parameter(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter) {
@@ -135,6 +131,8 @@ static bool read_parameter(sl_yaml *r, const yaml_node_t *node, sl_parameter *pa
         {"zipf", read_zipf, 0, false},     {"sequence", read_sequence, 0, false},
         {"sample", read_sample, 0, false}, {0},
     };
+    parameter->skew = SKEW_DEFAULT;
+    parameter->step = 1;
     return sl_yaml_mapping(r, node, keys, parameter) &&
            (parameter->count > 0 ||
             sl_yaml_fail(r, node->start_mark,

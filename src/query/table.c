@@ -104,6 +104,11 @@ fail:
     return false;
 }
 
+bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals) {
+    char figure[SL_FIGURE_ROOM];
+    return sl_table_cell(table, "%s", known ? sl_table_figure(value, decimals, figure) : "-");
+}
+
 static void print_cell(FILE *out, const sl_table *table, size_t index, const char *text) {
     const column *col = &table->columns[index];
     bool last = index + 1 == table->column_count;

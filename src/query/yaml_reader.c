@@ -113,6 +113,19 @@ bool sl_yaml_mapping(sl_yaml *r, const yaml_node_t *node, const sl_yaml_key *key
     return true;
 }
 
+bool sl_yaml_count(sl_yaml *r, const yaml_node_t *node, yaml_node_type_t type, const char *expected,
+                   size_t *count) {
+    char found[SL_YAML_FOUND_ROOM];
+    *count = 0;
+    if (node->type == type && type == YAML_SEQUENCE_NODE)
+        *count = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    else if (node->type == type && type == YAML_MAPPING_NODE)
+        *count = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    return *count > 0 ||
+           sl_yaml_fail(r, node->start_mark, "expected %s, found %s", expected,
+                        node->type == type ? "an empty one" : sl_yaml_found(node, found));
+}
+
 bool sl_yaml_load(sl_yaml *r, yaml_parser_t *parser) {
     if (yaml_parser_load(parser, &r->document))
         return true;

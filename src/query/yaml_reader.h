@@ -37,6 +37,11 @@ bool sl_yaml_load(sl_yaml *r, yaml_parser_t *parser);
 /* Reads a mapping into the struct at `into`. */
 bool sl_yaml_mapping(sl_yaml *r, const yaml_node_t *node, const sl_yaml_key *keys, void *into);
 
+/* Counts the items of a sequence (`type` YAML_SEQUENCE_NODE) or the pairs of a mapping. False, with
+ * the error "expected `expected`, found ...", for a node of another type or an empty one. */
+bool sl_yaml_count(sl_yaml *r, const yaml_node_t *node, yaml_node_type_t type, const char *expected,
+                   size_t *count);
+
 /* Sets the error "file:line:column: ...". Always returns false. */
 bool sl_yaml_fail(sl_yaml *r, yaml_mark_t mark, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
