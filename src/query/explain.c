@@ -88,19 +88,8 @@ static char *plan_text(const bson_iter_t *server) {
     return text;
 }
 
-/* A number of the server's execution statistics; -1 when it is missing. */
-static int64_t statistic_of(const bson_iter_t *server, const char *key) {
-    bson_iter_t statistics, value;
-    if (!find_deep(&statistics, server, "executionStats", DEPTH_MAX) && strcmp(key, "") != 0)
-        statistics = *server; /* of a shard of a find: not nested */
-    return bson_iter_recurse(&statistics, &value) && bson_iter_find(&value, key) &&
-                   BSON_ITER_HOLDS_NUMBER(&value)
-               ? bson_iter_as_int64(&value)
-               : -1;
-}
-
 /* Appends {shard, plan, examined, keys, returned, milliseconds} to `plans`, without the numbers
- * that `statistics`, the server's execution statistics, does not contain. */
+ * that `statistics`, the part of the reply with the server's execution statistics, lacks. */
 static bool append_plan(bson_t *plans, uint32_t index, const char *shard, const bson_iter_t *server,
                         const bson_iter_t *statistics) {
     static const char *const figures[][2] = {{"totalDocsExamined", "examined"},
@@ -110,6 +99,9 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard, const 
     char *text = plan_text(server);
     if (!text)
         return false;
+    bson_iter_t numbers;
+    if (!find_deep(&numbers, statistics, "executionStats", DEPTH_MAX))
+        numbers = *statistics; /* a shard of a find has its numbers at the top */
     char room[16];
     const char *key;
     bson_uint32_to_string(index, &key, room, sizeof room);
@@ -117,8 +109,10 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard, const 
     bool ok = BSON_APPEND_DOCUMENT_BEGIN(plans, key, &row) &&
               BSON_APPEND_UTF8(&row, "shard", shard) && BSON_APPEND_UTF8(&row, "plan", text);
     for (size_t i = 0; ok && i < sizeof figures / sizeof figures[0]; i++) {
-        int64_t value = statistic_of(statistics, figures[i][0]);
-        ok = value < 0 || BSON_APPEND_INT64(&row, figures[i][1], value);
+        bson_iter_t value;
+        if (bson_iter_recurse(&numbers, &value) && bson_iter_find(&value, figures[i][0]) &&
+            BSON_ITER_HOLDS_NUMBER(&value) && bson_iter_as_int64(&value) >= 0)
+            ok = BSON_APPEND_INT64(&row, figures[i][1], bson_iter_as_int64(&value));
     }
     free(text);
     return ok && bson_append_document_end(plans, &row);
