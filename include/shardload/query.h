@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries: suites of named aggregations, running and timing them, comparing their answers with
- * what they must be, and telling two sets of timings apart. */
+/* Query suites: named queries, read from YAML, run and timed. Their answers are compared with
+ * expected answers, and reports of several runs with each other. */
 #ifndef SHARDLOAD_QUERY_H
 #define SHARDLOAD_QUERY_H
 
@@ -32,44 +32,44 @@ typedef enum sl_operation {
 } sl_operation;
 
 const char *sl_operation_name(sl_operation operation); /* "aggregate", "find", "findOne" ... */
-/* Does it change documents? */
 static inline bool sl_operation_writes(sl_operation operation) {
     return operation == SL_UPDATE || operation == SL_INSERT;
 }
 
-/* What the client itself does with the documents of a find, as the answer of the query. */
+/* The statistic that the client computes over the documents of a find. It is the query's answer. */
 typedef enum sl_client_statistic {
-    SL_STATISTIC_NONE,       /* nothing: the answer is the documents */
-    SL_STATISTIC_ACCUMULATE, /* min, max, sum and count, kept up to date with each document */
-    SL_STATISTIC_LIST,       /* the values are put into a list first, and then gone through */
+    SL_STATISTIC_NONE,       /* the answer is the documents */
+    SL_STATISTIC_ACCUMULATE, /* min, max, sum and count, updated with each document */
+    SL_STATISTIC_LIST,       /* the same, computed from a list of all values at the end */
 } sl_client_statistic;
 
-/* How a value is drawn for each operation. */
+/* How the value of a parameter is drawn for each operation. */
 typedef enum sl_draw {
     SL_DRAW_RANGE,    /* uniform between two numbers, both included */
-    SL_DRAW_LIST,     /* one of a list, all equally likely */
+    SL_DRAW_LIST,     /* uniform from a list */
     SL_DRAW_ZIPF,     /* first + k, k from 0 to count - 1, with probability ~ (k + 1)^-skew */
-    SL_DRAW_SEQUENCE, /* from, from + step ... ; no value twice in a run, whatever the client */
-    SL_DRAW_SAMPLE,   /* one of the values that a $sample of the collection gave before the run */
+    SL_DRAW_SEQUENCE, /* first, first + step ...; no two clients of a run draw the same number */
+    SL_DRAW_SAMPLE,   /* uniform from values of the collection, read by $sample before the run */
 } sl_draw;
 
-/* A parameter of a query: {"$parameter": "name"} anywhere in its JSON is replaced by a value. */
+/* A parameter of a query: a drawn value replaces each {"$parameter": "name"} in the query's
+ * JSON. */
 typedef struct sl_parameter {
     char *name;
     sl_draw draw;
-    bool whole;          /* range: whole numbers */
-    double low, high;    /* range */
-    int64_t first, step; /* range of whole numbers, zipf, sequence: where it begins; sequence: by */
-    int64_t last;        /* range of whole numbers */
-    uint64_t count;      /* zipf: how many numbers; sample: how many documents are sampled */
+    bool integers;       /* range: draw integers; otherwise doubles */
+    double low, high;    /* range of doubles */
+    int64_t first, last; /* range of integers; `first` also of zipf and sequence */
+    int64_t step;        /* sequence */
+    uint64_t count;      /* zipf: of numbers; sample: of documents to sample */
     double skew;         /* zipf: above 0 */
     char *field;         /* sample: dotted name */
-    bson_t *values;      /* list; of a sample, once it is drawn (sl_query_sample): an array */
+    bson_t *values;      /* an array: the list; the sample, NULL before sl_query_sample */
 } sl_parameter;
 
 #define SL_PARAMETERS_MAX 16
 #define SL_STATISTIC_THREADS_MAX 64
-/* The parameter that --limit sets; a query that uses it looks at so many documents. */
+/* The parameter that --limit sets: the number of documents that a query reads. */
 #define SL_LIMIT_PARAMETER "limit"
 
 typedef struct sl_query {
@@ -77,19 +77,19 @@ typedef struct sl_query {
     char *description;
     sl_operation operation;
     bson_t *pipeline; /* an array of stages; NULL unless it is an aggregate */
-    bson_t *body;     /* the other fields of the command: filter, projection, sort, key, map ... */
-    bson_t *options;  /* fields of the command: allowDiskUse, hint, maxTimeMS, readConcern ... */
-    char *read_preference; /* primary, secondaryPreferred ...; NULL for what the URI says */
-    bson_t *expected;      /* an array of documents; NULL when the suite does not say */
-    char *expected_hash;   /* sl_answer_hash of the answer, in hexadecimal, or NULL */
+    bson_t *body;     /* fields of the command that are keys of the suite: filter, sort, map ... */
+    bson_t *options;  /* fields of the command that the suite has under `options`: hint ... */
+    char *read_preference; /* primary, secondaryPreferred ...; NULL: that of the URI */
+    bson_t *expected;      /* the expected answer, an array of documents; or NULL */
+    char *expected_hash;   /* sl_answer_hash of the expected answer, or NULL */
     sl_parameter *parameters;
     size_t parameter_count;
     sl_client_statistic statistic;
-    char *statistic_field;  /* dotted name; NULL without a statistic */
-    unsigned threads;       /* of a statistic: clients that share the documents; 1 otherwise */
+    char *statistic_field; /* dotted name; NULL without a statistic */
+    unsigned threads;      /* that compute the statistic, each over a part of the documents */
 } sl_query;
 
-/* A share of a mix: how often a query is run, relative to the others. */
+/* A row of a mix: a query, and how often it is run relative to the other rows. */
 typedef struct sl_share {
     size_t query; /* index into the suite's queries */
     double weight;
@@ -98,44 +98,57 @@ typedef struct sl_share {
 typedef struct sl_suite {
     char *name;
     char *description;
-    char *database; /* NULL when the suite does not say */
-    char *collection;
+    char *database;   /* NULL when the suite names none */
+    char *collection; /* the same */
     unsigned repeat;  /* 1..SL_REPEAT_MAX */
     unsigned warm_up; /* 0..SL_REPEAT_MAX */
-    bool agree;       /* all queries must give the same answer, for each limit */
-    int64_t limit;    /* the value of the parameter `limit` where --limit is not given; 0: none */
+    bool agree;       /* for each limit, all queries must return the same answer */
+    int64_t limit;    /* value of SL_LIMIT_PARAMETER without --limit; 0: none */
     size_t count;
     sl_query *queries; /* in the order of the file; names are unique */
-    sl_share *mix;     /* what runs under load; NULL: every query alone */
+    sl_share *mix;     /* the queries of a load; NULL: each query is measured alone */
     size_t mix_count;
 } sl_suite;
 
-/* Reads a suite from YAML text. `file` is its name in messages: "mot.yaml:12:5: expected ...". On
+/* Parses a suite from YAML text. Messages begin with `file`: "mot.yaml:12:5: expected ...". On
  * false `error` is set (SL_EXIT_SOURCE). */
 bool sl_suite_parse(const char *text, size_t length, const char *file, sl_suite **suite,
                     sl_error *error);
 
-/* Reads the built-in suite `name` ("mot"), or the suite file of that name when no suite is called
- * so. A file that is called mot can be reached as ./mot. */
+/* Reads the built-in suite `name` ("mot") or, when there is none, the file `name`. The path ./mot
+ * names a file even though a built-in suite is called mot. */
 bool sl_suite_open(const char *name, sl_suite **suite, sl_error *error);
 void sl_suite_destroy(sl_suite *suite); /* NULL is fine */
 
-/* ---- answer.c: is this the right answer? ---- */
+/* ---- answer.c: answers compared ---- */
 
 #define SL_DIFFERENCES_KEPT 5
 
 typedef struct sl_differences {
     uint64_t count;
-    char text[SL_DIFFERENCES_KEPT][320]; /* the first of them, in words */
+    char text[SL_DIFFERENCES_KEPT][320]; /* messages about the first SL_DIFFERENCES_KEPT */
 } sl_differences;
 
 /* Compares two arrays of documents by value: numbers of any type are equal within a relative
  * tolerance of 1e-9, the order of keys in a document does not matter, the order of rows and array
- * elements does, and null is not the same as a missing key. Everything else must have the same type
- * and value. True when there is no difference. */
-bool sl_answer_compare(const bson_t *expected, const bson_t *got, sl_differences *differences);
+ * elements does, and null is not the same as a missing key. Values of other types are equal when
+ * type and bytes are equal. True when there is no difference. */
+bool sl_answer_compare(const bson_t *expected, const bson_t *actual, sl_differences *differences);
 
-/* ---- sample.c: what a few timings say ---- */
+/* Compares the answers of two queries that must return the same, as above. A document {_id, value:
+ * {...}}, as mapReduce and accumulators return it, is replaced by the document under `value`. */
+bool sl_answers_agree(const bson_t *first, const bson_t *second, sl_differences *differences);
+
+/* A hash of an answer's documents in their order, as 32 hexadecimal digits in `out`; returns
+ * out. */
+#define SL_ANSWER_HASH_ROOM 33
+char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]);
+
+/* The expected answer of a query: its entry in the object "answers" of a JSON file (`answers`, may be
+ * NULL), or else that of the suite. False without either. The array borrows from its source. */
+bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *array);
+
+/* ---- sample.c: mean, median and deviation ---- */
 
 typedef struct sl_sample {
     size_t count;
@@ -146,107 +159,105 @@ typedef struct sl_sample {
     double maximum;
 } sl_sample;
 
-/* `values` (at least one) is sorted by this. */
+/* Sorts the values in ascending order. */
+void sl_sort_values(double *values, size_t count);
+
+/* Sorts `values` (at least one). */
 sl_sample sl_sample_of(double *values, size_t count);
 
-/* Do two ways to ask the same question give the same answer? As above; a document {_id, value: {...}}
- * (of mapReduce, or an accumulator) counts as the document under `value`. */
-bool sl_answers_agree(const bson_t *first, const bson_t *other, sl_differences *differences);
+/* ---- operation.c, explain.c ---- */
 
-/* A hash of an answer's documents in their order, as 32 hexadecimal digits. */
-#define SL_ANSWER_HASH_ROOM 33
-char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]);
-
-/* The expected answer of a query: its entry in the object "answers" of a JSON file (`answers`, may be
- * NULL), or else that of the suite. False without either. The array borrows from its source. */
-bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *array);
-
-/* Where and how a query runs. Strings are borrowed. */
-typedef struct sl_place {
+/* The collection that a query reads, and the settings of its commands. Strings are borrowed. */
+typedef struct sl_query_target {
     const char *database;
     const char *collection;
-    const char *read_preference; /* overrides the query's own; or NULL */
-    int64_t limit;               /* value of the parameter `limit`; 0: none */
-    uint64_t seed;               /* of the values that are drawn */
-} sl_place;
+    const char *read_preference; /* overrides that of the query; or NULL */
+    int64_t limit;               /* value of SL_LIMIT_PARAMETER; 0: none */
+    uint64_t seed;               /* of the drawn values */
+} sl_query_target;
 
-/* Replaces the values of the query's SL_DRAW_SAMPLE parameters by some of the collection's own. */
-bool sl_query_sample(sl_connection *connection, sl_query *query, const sl_place *place,
+/* Reads the values of the query's SL_DRAW_SAMPLE parameters from the collection. */
+bool sl_query_sample(sl_connection *connection, sl_query *query, const sl_query_target *target,
                      sl_error *error);
 
-/* The documents that a query must look at by what it says, without asking a server: all of the
- * collection's `documents`, or `limit` of them where it uses the parameter. False when only a plan
- * can tell. */
+/* The number of documents that any plan of the query must examine: all `documents` of the
+ * collection, or `limit` of them when the query uses SL_LIMIT_PARAMETER. False when it depends on
+ * the plan. */
 bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t documents,
                                uint64_t *examined);
 
-/* ---- repeat.c: a query, one run after the other ---- */
+/* Returns {split: bool, plans: [{shard: "s0", plan: "COLLSCAN -> $group"}, ...]} for the server's
+ * reply to an explain. `split`: the shards run the first part of the pipeline, and one server
+ * merges. NULL without memory. */
+bson_t *sl_explain_summary(const bson_t *reply);
+
+/* ---- repeat.c: one query, run repeatedly ---- */
 
 typedef enum sl_answer {
     SL_ANSWER_NOT_CHECKED,
-    SL_ANSWER_OK,    /* of every counted repetition */
-    SL_ANSWER_WRONG, /* of at least one */
-    SL_ANSWER_NONE,  /* the query failed */
-    SL_ANSWER_UNSUPPORTED, /* the target has no such operation: mapReduce behind some routers */
+    SL_ANSWER_OK,          /* every timed run returned the expected answer */
+    SL_ANSWER_WRONG,       /* at least one timed run returned another answer */
+    SL_ANSWER_NONE,        /* the query failed */
+    SL_ANSWER_UNSUPPORTED, /* the server has no such command, as some routers have no mapReduce */
 } sl_answer;
 
 /* "ok", "WRONG", "not checked", "FAILED", "not supported here" */
 const char *sl_answer_text(sl_answer answer);
 
-/* Documents beyond this are read and counted, but not kept, and so cannot be compared. */
+/* A larger answer is read and counted, but not stored in full, and so cannot be compared. */
 #define SL_RESULT_BYTES_MAX ((uint64_t)64 << 20)
 
 typedef struct sl_query_run {
-    double *timings;         /* milliseconds, in the order they were measured */
-    size_t count;            /* of timings; smaller than asked for when the query failed */
-    sl_sample sample;        /* of the timings; meaningless while count is 0 */
-    bson_t *documents;       /* array: the last repetition's, or the first wrong one's */
-    uint64_t document_count; /* of the same repetition */
-    uint64_t bytes;          /* of the same documents, as BSON */
-    bool truncated;          /* not all of them are in `documents` */
-    uint64_t examined;       /* documents that the servers looked at for one answer */
+    double *timings;         /* milliseconds, in the order of the runs */
+    size_t count;            /* of timings; below options->repeat when the query failed */
+    sl_sample sample;        /* of the timings; undefined while count is 0 */
+    bson_t *documents;       /* array: the first wrong answer, else the last answer */
+    uint64_t document_count; /* of that answer */
+    uint64_t bytes;          /* of that answer, as BSON */
+    bool truncated;          /* `documents` is not the complete answer (SL_RESULT_BYTES_MAX) */
+    uint64_t examined;       /* documents that the servers examined in one run */
     bool examined_known;
     sl_answer answer;
-    sl_differences differences; /* when the answer is wrong */
-    bson_t *explained;          /* see explain.c; NULL when the server did not explain it */
-    sl_error error;             /* why it failed; code SL_EXIT_OK when it did not */
+    sl_differences differences; /* of a wrong answer */
+    bson_t *explained;          /* sl_explain_summary; NULL when the query was not explained */
+    sl_error error;             /* code SL_EXIT_OK unless the query failed */
 } sl_query_run;
 
 typedef struct sl_query_options {
     const char *database;
     const char *collection;
-    const char *read_preference; /* overrides the query's own; or NULL */
+    const char *read_preference; /* overrides that of the query; or NULL */
     unsigned repeat;             /* at least 1 */
     unsigned warm_up;
-    int64_t limit;          /* of the parameter `limit`; 0: none */
-    uint64_t seed;          /* of values that are drawn */
-    uint64_t documents;     /* in the collection; 0: not known */
-    bool explain;           /* ask what the servers examine, once, before the first run */
-    const bson_t *expected; /* the answer to compare with, or NULL */
-    const char *cold;       /* a shell command that is run before each run, not timed; or NULL */
-    const _Atomic bool *stop; /* no further run is begun once it is set; may be NULL */
-    /* Called before each run of the query: 1..warm_up+repeat. May be NULL. */
+    int64_t limit;            /* value of SL_LIMIT_PARAMETER; 0: none */
+    uint64_t seed;            /* of the drawn values */
+    uint64_t documents;       /* in the collection; 0: unknown */
+    bool explain;             /* explain the query once, before the first run */
+    const bson_t *expected;   /* the expected answer, or NULL */
+    const char *cold;         /* a shell command, executed untimed before each run; or NULL */
+    const _Atomic bool *stop; /* once set, no further run begins; may be NULL */
+    /* Called before each run with its number, 1..warm_up+repeat. May be NULL. */
     void (*progress)(void *context, unsigned run, unsigned runs);
     void *context;
 } sl_query_options;
 
-/* Samples the values of the query's SL_DRAW_SAMPLE parameters, then runs the query warm_up + repeat
- * times, one after the other on one connection, and times the last `repeat` runs, each from sending
- * the command to having read the last document. Comparing answers is not part of the time. On false
- * run->error is set; clear `run` in any case. */
-bool sl_query_execute(sl_connection *connection, sl_query *query,
-                      const sl_query_options *options, sl_query_run *run);
+/* Reads the values of the query's SL_DRAW_SAMPLE parameters, then runs the query warm_up + repeat
+ * times on one connection and times the last `repeat` runs, from sending the command to having read
+ * the last document. The time does not include the comparison of answers. On false run->error is
+ * set; clear `run` in any case. */
+bool sl_query_execute(sl_connection *connection, sl_query *query, const sl_query_options *options,
+                      sl_query_run *run);
 void sl_query_run_clear(sl_query_run *run);
 
-/* The documents of a collection by its metadata, which costs nothing. False with error set when it
- * cannot be told; `*exists` is false when there is no such collection. */
+/* The number of documents of a collection, read from its metadata without a scan. `*exists` is
+ * false when there is no such collection. On false `error` is set. */
 bool sl_query_count_documents(sl_connection *connection, const char *database,
                               const char *collection, uint64_t *count, bool *exists,
                               sl_error *error);
 
-/* ---- report.c: what a run leaves for later ---- */
+/* ---- report.c: entries of a report ---- */
 
-/* What was asked of a query and what came of it. */
+/* A query, the options of its runs, and their result. Pointers are borrowed. */
 typedef struct sl_query_outcome {
     const sl_suite *suite;
     const sl_query *query;
@@ -256,50 +267,45 @@ typedef struct sl_query_outcome {
     bool documents_known;
 } sl_query_outcome;
 
-/* Documents that the servers examined per millisecond of each counted run. False when it is not
- * known how many they examined, or nothing was measured. */
+/* Documents examined per millisecond, over the timed runs. False when the number of examined
+ * documents is unknown, there is no timing, or memory ran out. */
 bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate);
 
 /* Appends the outcome to `queries`, the array of a report. False without memory. */
 bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome);
 
-/* ---- compare.c: reports against each other ---- */
+/* ---- compare.c: reports compared ---- */
 
 typedef struct sl_comparison_options {
-    bool paired;      /* the k-th report of one side was measured next to the k-th of the other */
-    double threshold; /* a change is reported as slower only beyond this share (0.02: 2 %) */
-    uint64_t seed;
+    bool paired;      /* the k-th old and the k-th new report were measured one after the other */
+    double threshold; /* smallest change that sets `*slower`, as a share (0.02: 2 %) */
+    uint64_t seed;    /* of the permutations, where only some of them are tested */
 } sl_comparison_options;
 
-/* Prints, for each figure of each query that both sides have, how the new runs compare with the old
- * ones, and in words what makes them hard to compare: other pipelines, other numbers of documents,
- * queries that only one side has. Each report is one run. `*slower`: a figure got worse, beyond the
- * threshold and significantly at 5 % for all rows together. `record` (may be NULL) gets the same as
- * a document. False with error set (SL_EXIT_SOURCE) when one is not a report of this program. */
+/* Compares the new reports with the old ones; each report is one run. Prints a table with a row for
+ * each figure of each query that both sides have, then the conditions that differ: pipelines,
+ * numbers of documents, queries of one side only. `*slower`: a figure got worse by more than the
+ * threshold, significantly at 5 % for the table. The rows are also appended to `record` (may be
+ * NULL). False with error set, SL_EXIT_SOURCE when a document is not a report of `shardquery
+ * run`. */
 bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const bson_t *const *new_reports, size_t new_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
                         bool *slower, sl_error *error);
 
-/* ---- show.c: on standard output, for a person ---- */
+/* ---- show.c: tables on standard output ---- */
 
-/* One query: its plan if wanted and known, and at most `rows` documents of its answer. */
-void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool plan);
+/* Prints a query: its plan with `show_plan` if it was explained, and at most `rows` documents of
+ * its answer. */
+void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool show_plan);
 
-/* The table of timings of a suite's queries. False without memory. */
+/* Prints the timings of a suite's queries. False without memory. */
 bool sl_show_timings(const sl_query_outcome *outcomes, size_t count);
 
-/* What is wrong with the answer, if it is. */
+/* Prints the differences of a wrong answer; nothing for a correct one. */
 void sl_show_differences(const sl_query_outcome *outcome);
 
-/* ---- explain.c: what the planner chose ---- */
-
-/* Makes {split: bool, plans: [{shard: "s0", plan: "GROUP <- COLLSCAN"}, ...]} of an explained
- * aggregation's reply; `split` tells whether the pipeline was cut into a part for the shards and
- * one that merges. NULL without memory. */
-bson_t *sl_explain_summary(const bson_t *reply);
-
-/* ---- table.c: documents and figures in columns ---- */
+/* ---- table.c: text tables ---- */
 
 typedef struct sl_table sl_table;
 
@@ -307,17 +313,19 @@ typedef struct sl_table sl_table;
 sl_table *sl_table_create(void);
 void sl_table_destroy(sl_table *table); /* NULL is fine */
 
-/* Adds a column. Cells of a column with `right` end at its right edge. */
+/* Adds a column; `right`: its cells are aligned to the right. False without memory. */
 bool sl_table_column(sl_table *table, const char *title, bool right);
-/* Adds a cell; cells go from left to right, row by row. Control bytes are shown as \xHH. */
+/* Adds a cell: from left to right, row by row. Its text is made safe to print (text.h) and cut to
+ * 79 bytes. False without memory; sl_table_print then returns false as well. */
 bool sl_table_cell(sl_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the table, indented by `indent` blanks; false when memory went missing while it was
- * filled. */
+/* Adds a cell with sl_table_figure of the value, or "-" when it is not `known`. */
+bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals);
+/* Prints the table, indented by `indent` blanks. False when a column or cell could not be added. */
 bool sl_table_print(const sl_table *table, FILE *out, unsigned indent);
 
-/* Prints at most `rows` of an array of documents: keys as columns (those of documents in documents
- * as a.b), in the order they are first met; numbers with thousands separators except under _id,
- * where they are names. False without memory. */
+/* Prints at most `rows` documents of an array. Each key is a column, in the order of first
+ * occurrence; the keys of nested documents are columns a.b. Numbers have thousands separators,
+ * except in _id. False without memory. */
 bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent);
 
 /* "1,234,567.89" with `decimals` digits after the point; into and returns out. */

@@ -55,10 +55,10 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
 static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, const char *phase,
                      sl_error *error) {
     step *one = &m->steps[m->count++];
-    const char *preference = plan->place.read_preference;
+    const char *preference = plan->target.read_preference;
     char limit[40] = "";
-    if (plan->place.limit > 0)
-        snprintf(limit, sizeof limit, ", limit %" PRId64, plan->place.limit);
+    if (plan->target.limit > 0)
+        snprintf(limit, sizeof limit, ", limit %" PRId64, plan->target.limit);
     one->plan = *plan;
     one->phase = phase;
     snprintf(one->name, sizeof one->name, "%.150s%s%s%.40s", name, limit, preference ? ", " : "",
@@ -90,7 +90,7 @@ static bool each_preference(measuring *m, sl_load_plan *plan, const char *name, 
     size_t count = sl_option_list_count(options, "read-preference");
     bool ok = true;
     for (size_t i = 0; ok && i < (count ? count : 1) && !atomic_load(&sl_query_stop); i++) {
-        plan->place.read_preference =
+        plan->target.read_preference =
             count ? sl_option_list_item(options, "read-preference", i) : NULL;
         ok = run_step(m, plan, name, phase, error);
     }
@@ -124,7 +124,7 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
     size_t steps = sl_query_numbers(options, "clients", clients);
     size_t limited = sl_query_numbers(options, "limit", limits);
     sl_load_plan plan = {
-        .place = {.database = sl_query_database(m->session, m->suite),
+        .target = {.database = sl_query_database(m->session, m->suite),
                   .collection = sl_query_collection(m->session, m->suite),
                   .seed = sl_option_number(options, "seed")},
         .seconds = sl_option_number(options, "operations") ? 0
@@ -132,12 +132,12 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
         .operations = sl_option_number(options, "operations"),
         .warm_up = sl_option_seconds(options, "warm-up-time"),
         .rate = (double)sl_option_number(options, "rate"),
-        .lag_most = sl_option_seconds(options, "max-lag"),
+        .lag_max = sl_option_seconds(options, "max-lag"),
         .stop = &sl_query_stop,
     };
     bool ok = true;
     for (size_t k = 0; ok && k < (limited ? limited : 1); k++) {
-        plan.place.limit = limited ? (int64_t)limits[k] : m->suite->limit;
+        plan.target.limit = limited ? (int64_t)limits[k] : m->suite->limit;
         for (size_t i = 0; ok && i < (steps ? steps : 1) && !atomic_load(&sl_query_stop); i++) {
             plan.clients = (unsigned)clients[i];
             ok = each_query(m, &plan, phase, error);
@@ -252,7 +252,7 @@ bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) 
     measuring m = {.session = s, .suite = suite,
                    .progress = !sl_option_flag(s->options, "quiet") && isatty(STDERR_FILENO)};
     const char *command = sl_option_string(s->options, "during");
-    const sl_place place = {.database = sl_query_database(s, suite),
+    const sl_query_target target = {.database = sl_query_database(s, suite),
                             .collection = sl_query_collection(s, suite)};
     m.steps = calloc(steps_at_most(&m, command ? 3 : 1), sizeof *m.steps);
     if (!m.steps)
@@ -260,7 +260,7 @@ bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) 
     bool ok = sl_query_count(s, suite, &m.documents, error);
     for (size_t i = 0; ok && i < suite->count; i++) {
         if (sl_query_selected(s->options, &suite->queries[i]))
-            ok = sl_query_sample(s->connection, &suite->queries[i], &place, error);
+            ok = sl_query_sample(s->connection, &suite->queries[i], &target, error);
     }
     if (ok)
         print_heading(&m);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers: comparing what a query gave with what it must give, in words.
+/* Compares the expected and the actual answer of a query, value by value, and describes the
+ * differences.
  *
- * Both sides are walked together. Integers are exact: a count that is off by one in ten thousand
- * million is wrong. As soon as one side is a double (or a decimal), the tolerance applies, since
- * shards add up their parts in no fixed order. */
+ * Two integers must be equal: a count of ten thousand million that is off by one is wrong. The
+ * tolerance applies when one side is a double or a decimal, because the order in which the results
+ * of shards are added up is not fixed. */
 #include <shardload/query.h>
 
 #include <inttypes.h>
@@ -19,10 +20,10 @@
 #define TOLERANCE 1e-9
 #define VALUE_ROOM 100
 #define PATH_ROOM 120
-#define DEPTH_MAX 200 /* what is deeper is compared byte by byte: the stack has an end */
+#define DEPTH_MAX 200 /* bounds the recursion: deeper values are compared byte by byte */
 
-__attribute__((format(printf, 2, 3))) static void differ(sl_differences *differences,
-                                                         const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void add_difference(sl_differences *differences,
+                                                                 const char *format, ...) {
     if (differences->count < SL_DIFFERENCES_KEPT) {
         va_list arguments;
         va_start(arguments, format);
@@ -62,18 +63,17 @@ static bool numbers_equal(const bson_iter_t *a, const bson_iter_t *b) {
     return isfinite(x) && isfinite(y) && fabs(x - y) <= TOLERANCE * fmax(fabs(x), fabs(y));
 }
 
-/* The same type and the same bytes? */
-static bool scalars_equal(const bson_iter_t *a, const bson_iter_t *b) {
-    bson_t one = BSON_INITIALIZER;
-    bson_t other = BSON_INITIALIZER;
-    bool equal = bson_append_iter(&one, "", 0, a) && bson_append_iter(&other, "", 0, b) &&
-                 bson_equal(&one, &other);
-    bson_destroy(&one);
-    bson_destroy(&other);
+static bool types_and_bytes_equal(const bson_iter_t *a, const bson_iter_t *b) {
+    bson_t first = BSON_INITIALIZER;
+    bson_t second = BSON_INITIALIZER;
+    bool equal = bson_append_iter(&first, "", 0, a) && bson_append_iter(&second, "", 0, b) &&
+                 bson_equal(&first, &second);
+    bson_destroy(&first);
+    bson_destroy(&second);
     return equal;
 }
 
-/* A value for a person: short, and safe on a terminal. */
+/* The value as JSON for a message: cut to VALUE_ROOM - 1 bytes and safe to print. */
 static char *value_text(const bson_iter_t *value, char out[VALUE_ROOM]) {
     char *json = sl_json_value(value);
     sl_text_printable(sl_text_of(json ? json : "a value that cannot be shown"), out, VALUE_ROOM);
@@ -81,124 +81,127 @@ static char *value_text(const bson_iter_t *value, char out[VALUE_ROOM]) {
     return out;
 }
 
-/* ---- the walk ---- */
+/* ---- documents ---- */
 
-static void compare_value(const char *path, const bson_iter_t *expected, const bson_iter_t *got,
+static void compare_value(const char *path, const bson_iter_t *expected, const bson_iter_t *actual,
                           unsigned depth, sl_differences *differences);
 
-static void step(const char *path, const char *key, char out[PATH_ROOM]) {
+/* The path of a key below `path`; `path` itself when there is no room for the key. */
+static void extend_path(const char *path, const char *key, char out[PATH_ROOM]) {
     char name[PATH_ROOM / 2];
     sl_text_printable(sl_text_of(key), name, sizeof name);
-    const char *joint = path[strlen(path) - 1] == ' ' ? "" : ".";
+    const char *separator = path[strlen(path) - 1] == ' ' ? "" : ".";
     if (strlen(path) + strlen(name) + 2 <= PATH_ROOM) {
         size_t used = (size_t)snprintf(out, PATH_ROOM, "%s", path);
-        snprintf(out + used, PATH_ROOM - used, "%s%s", joint, name);
+        snprintf(out + used, PATH_ROOM - used, "%s%s", separator, name);
     } else {
-        snprintf(out, PATH_ROOM, "%s", path); /* deep enough to find it */
+        snprintf(out, PATH_ROOM, "%s", path);
     }
 }
 
-static bool find(bson_iter_t *value, const bson_iter_t *parent, const char *key) {
+static bool find_key(bson_iter_t *value, const bson_iter_t *parent, const char *key) {
     return bson_iter_recurse(parent, value) && bson_iter_find(value, key);
 }
 
-static void compare_container(const char *path, const bson_iter_t *expected, const bson_iter_t *got,
-                              unsigned depth, sl_differences *differences) {
+static void compare_container(const char *path, const bson_iter_t *expected,
+                              const bson_iter_t *actual, unsigned depth,
+                              sl_differences *differences) {
     char where[PATH_ROOM];
     char text[VALUE_ROOM];
     bson_iter_t child;
-    bson_iter_t twin;
+    bson_iter_t counterpart;
     bson_iter_recurse(expected, &child);
     while (bson_iter_next(&child)) {
-        step(path, bson_iter_key(&child), where);
-        if (find(&twin, got, bson_iter_key(&child)))
-            compare_value(where, &child, &twin, depth + 1, differences);
+        extend_path(path, bson_iter_key(&child), where);
+        if (find_key(&counterpart, actual, bson_iter_key(&child)))
+            compare_value(where, &child, &counterpart, depth + 1, differences);
         else
-            differ(differences, "%s: missing, expected %s", where, value_text(&child, text));
+            add_difference(differences, "%s: missing, expected %s", where,
+                           value_text(&child, text));
     }
-    bson_iter_recurse(got, &child);
+    bson_iter_recurse(actual, &child);
     while (bson_iter_next(&child)) {
-        if (!find(&twin, expected, bson_iter_key(&child))) {
-            step(path, bson_iter_key(&child), where);
-            differ(differences, "%s: got %s, expected no such key", where,
-                   value_text(&child, text));
+        if (!find_key(&counterpart, expected, bson_iter_key(&child))) {
+            extend_path(path, bson_iter_key(&child), where);
+            add_difference(differences, "%s: got %s, expected no such key", where,
+                           value_text(&child, text));
         }
     }
 }
 
-static void compare_value(const char *path, const bson_iter_t *expected, const bson_iter_t *got,
+static void compare_value(const char *path, const bson_iter_t *expected, const bson_iter_t *actual,
                           unsigned depth, sl_differences *differences) {
     bson_type_t type = bson_iter_type(expected);
     bool equal;
-    if (is_number(expected) && is_number(got)) {
-        equal = numbers_equal(expected, got);
-    } else if (depth < DEPTH_MAX && type == bson_iter_type(got) &&
+    if (is_number(expected) && is_number(actual)) {
+        equal = numbers_equal(expected, actual);
+    } else if (depth < DEPTH_MAX && type == bson_iter_type(actual) &&
                (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY)) {
-        compare_container(path, expected, got, depth, differences);
+        compare_container(path, expected, actual, depth, differences);
         return;
     } else {
-        equal = scalars_equal(expected, got);
+        equal = types_and_bytes_equal(expected, actual);
     }
     if (!equal) {
-        char wanted[VALUE_ROOM];
-        char actual[VALUE_ROOM];
-        differ(differences, "%s: expected %s, got %s", path, value_text(expected, wanted),
-               value_text(got, actual));
+        char expected_text[VALUE_ROOM];
+        char actual_text[VALUE_ROOM];
+        add_difference(differences, "%s: expected %s, got %s", path,
+                       value_text(expected, expected_text), value_text(actual, actual_text));
     }
 }
 
-bool sl_answer_compare(const bson_t *expected, const bson_t *got, sl_differences *differences) {
+bool sl_answer_compare(const bson_t *expected, const bson_t *actual, sl_differences *differences) {
     memset(differences, 0, sizeof *differences);
-    bson_iter_t wanted;
-    bson_iter_t actual;
-    if (!bson_iter_init(&wanted, expected) || !bson_iter_init(&actual, got)) {
-        differ(differences, "not a list of documents");
+    bson_iter_t expected_row;
+    bson_iter_t actual_row;
+    if (!bson_iter_init(&expected_row, expected) || !bson_iter_init(&actual_row, actual)) {
+        add_difference(differences, "not a list of documents");
         return false;
     }
     char text[VALUE_ROOM];
     uint64_t row = 1;
-    bool more_wanted = bson_iter_next(&wanted);
-    bool more_actual = bson_iter_next(&actual);
-    for (; more_wanted && more_actual; row++) {
+    bool more_expected = bson_iter_next(&expected_row);
+    bool more_actual = bson_iter_next(&actual_row);
+    for (; more_expected && more_actual; row++) {
         char path[PATH_ROOM];
         snprintf(path, sizeof path, "row %" PRIu64 ", ", row);
-        compare_value(path, &wanted, &actual, 0, differences);
-        more_wanted = bson_iter_next(&wanted);
-        more_actual = bson_iter_next(&actual);
+        compare_value(path, &expected_row, &actual_row, 0, differences);
+        more_expected = bson_iter_next(&expected_row);
+        more_actual = bson_iter_next(&actual_row);
     }
-    if (more_wanted || more_actual) {
-        bson_iter_t *rest = more_wanted ? &wanted : &actual;
-        value_text(rest, text);
+    if (more_expected || more_actual) {
+        bson_iter_t *surplus = more_expected ? &expected_row : &actual_row;
+        value_text(surplus, text);
         uint64_t rows = 1;
-        while (bson_iter_next(rest))
+        while (bson_iter_next(surplus))
             rows++;
-        if (more_wanted)
-            differ(differences,
-                   "expected %" PRIu64 " more row%s, the first of them row %" PRIu64 ": %s", rows,
-                   rows == 1 ? "" : "s", row, text);
+        if (more_expected)
+            add_difference(differences,
+                           "expected %" PRIu64 " more row%s, the first of them row %" PRIu64 ": %s",
+                           rows, rows == 1 ? "" : "s", row, text);
         else
-            differ(differences,
-                   "got %" PRIu64 " row%s too many, the first of them row %" PRIu64 ": %s", rows,
-                   rows == 1 ? "" : "s", row, text);
+            add_difference(differences,
+                           "got %" PRIu64 " row%s too many, the first of them row %" PRIu64 ": %s",
+                           rows, rows == 1 ? "" : "s", row, text);
     }
     return differences->count == 0;
 }
 
-/* The answer with each {_id, value: {...}} as the document under `value`. */
+/* Copies the answer to `out`; the document under `value` replaces each {_id, value: {...}}. */
 static bool unwrap(const bson_t *answer, bson_t *out) {
     bson_iter_t row;
     bool ok = bson_iter_init(&row, answer);
     while (ok && bson_iter_next(&row)) {
         bson_iter_t value;
-        bool wrapped = find(&value, &row, "value") && BSON_ITER_HOLDS_DOCUMENT(&value);
+        bool wrapped = find_key(&value, &row, "value") && BSON_ITER_HOLDS_DOCUMENT(&value);
         ok = bson_append_iter(out, bson_iter_key(&row), -1, wrapped ? &value : &row);
     }
     return ok;
 }
 
-bool sl_answers_agree(const bson_t *first, const bson_t *other, sl_differences *differences) {
+bool sl_answers_agree(const bson_t *first, const bson_t *second, sl_differences *differences) {
     bson_t a = BSON_INITIALIZER, b = BSON_INITIALIZER;
-    bool same = unwrap(first, &a) && unwrap(other, &b) && sl_answer_compare(&a, &b, differences);
+    bool same = unwrap(first, &a) && unwrap(second, &b) && sl_answer_compare(&a, &b, differences);
     bson_destroy(&a);
     bson_destroy(&b);
     return same;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports against each other. A report is one run of the program, and gives one value for each figure
- * of each query: those values are compared (difference.h), never the repeats within a run.
+/* Compares reports. A report is one run of the program and has one value for each figure of each
+ * query. The test (difference.h) uses these values, not the repeats within a run.
  *
- * Each row of the table is a test, and a table has many. The verdicts hold together: they are drawn by
- * Holm's rule, so that a table of rows without any difference has a false verdict in at most 5 % of
- * cases, however many rows it has. */
-#include <inttypes.h>
+ * Each row of the table is a test. Holm's rule corrects for the number of rows: when nothing
+ * differs, the probability of any false verdict in the table is at most 5 %. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/lookup.h>
 #include <shardload/print.h>
 #include <shardload/query.h>
 #include <shardload/text.h>
@@ -19,8 +18,9 @@
 #define ROWS_MAX 10000
 #define LEVEL 0.05
 #define LABEL_ROOM 120
+#define KEY_ROOM (2 * LABEL_ROOM)
 
-/* Figures that are compared, by where they stand in a report's entry. */
+/* The compared figures, and their paths in an entry of a report. */
 static const struct {
     const char *path, *name;
     bool higher_is_better;
@@ -36,88 +36,61 @@ typedef struct side {
     const bson_t *const *reports;
     size_t count;
     const char *name;
-    bool preferences; /* one run measured queries with several read preferences */
+    bool preferences; /* a run measured a query with several read preferences */
 } side;
 
 /* One figure of one query. */
 typedef struct row {
-    char key[LABEL_ROOM * 2]; /* suite, name, limit, clients: what makes it the same query */
-    char label[LABEL_ROOM];   /* the same, safe to print */
-    size_t figure;
+    char key[KEY_ROOM];     /* of the query: key_of */
+    char label[LABEL_ROOM]; /* the key, safe to print */
+    size_t figure;          /* index into `figures` */
     sl_difference difference;
-    sl_verdict verdict; /* with those of the other rows */
+    sl_verdict verdict; /* corrected for the number of rows */
     size_t old_runs, new_runs;
 } row;
 
 /* ---- reading ---- */
 
-static bool find_in(const bson_iter_t *entry, const char *path, bson_iter_t *found) {
-    bson_iter_t inside;
-    return bson_iter_recurse(entry, &inside) && bson_iter_find_descendant(&inside, path, found);
-}
-
-static const char *text_in(const bson_iter_t *entry, const char *key) {
-    bson_iter_t found;
-    return find_in(entry, key, &found) && BSON_ITER_HOLDS_UTF8(&found) ? bson_iter_utf8(&found, NULL)
-                                                                       : NULL;
-}
-
-static int64_t number_in(const bson_iter_t *entry, const char *key) {
-    bson_iter_t found;
-    return find_in(entry, key, &found) && BSON_ITER_HOLDS_NUMBER(&found) ? bson_iter_as_int64(&found)
-                                                                         : -1;
-}
-
-static bool value_in(const bson_iter_t *entry, size_t figure, double *value) {
-    bson_iter_t found;
-    if (!find_in(entry, figures[figure].path, &found) || !BSON_ITER_HOLDS_NUMBER(&found))
-        return false;
-    *value = bson_iter_as_double(&found);
-    return *value > 0 && isfinite(*value);
-}
-
-static bool begin_entries(const bson_t *report, bson_iter_t *entries) {
-    bson_iter_t queries;
-    return bson_iter_init_find(&queries, report, "queries") && BSON_ITER_HOLDS_ARRAY(&queries) &&
-           bson_iter_recurse(&queries, entries);
-}
-
-/* What a query of a report is known by. The read preference is part of it only where one run measured
- * several, so that two sides with a preference each can be compared. False when it is no entry of a
- * report. */
-static bool key_of(const side *s, const bson_iter_t *entry, char key[LABEL_ROOM * 2]) {
-    const char *suite = BSON_ITER_HOLDS_DOCUMENT(entry) ? text_in(entry, "suite") : NULL;
-    const char *name = suite ? text_in(entry, "name") : NULL;
+/* The key of an entry: "suite/query, limit 100, clients 8". The read preference is part of it only
+ * when a run measured several, so that two reports with one preference each can be compared. False
+ * when `entry` has no suite or name. */
+static bool key_of(const side *s, const bson_t *entry, char key[KEY_ROOM]) {
     static const char *const parts[] = {"limit", "clients", "rate"};
-    if (!name)
+    const char *suite = sl_look_text(entry, "suite"), *name = sl_look_text(entry, "name");
+    if (!suite || !name)
         return false;
-    size_t used = (size_t)snprintf(key, LABEL_ROOM * 2, "%.90s/%.90s", suite, name);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && used < LABEL_ROOM * 2; i++) {
-        int64_t number = number_in(entry, parts[i]);
+    size_t used = (size_t)snprintf(key, KEY_ROOM, "%.90s/%.90s", suite, name);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && used < KEY_ROOM; i++) {
+        double number = sl_look_number(entry, parts[i]);
         if (number > 0)
-            used += (size_t)snprintf(key + used, LABEL_ROOM * 2 - used, ", %s %" PRId64, parts[i],
-                                     number);
+            used +=
+                (size_t)snprintf(key + used, KEY_ROOM - used, ", %s %.0f", parts[i], floor(number));
     }
-    const char *phase = text_in(entry, "phase"), *preference = text_in(entry, "readPreference");
-    if (phase && used < LABEL_ROOM * 2)
-        used += (size_t)snprintf(key + used, LABEL_ROOM * 2 - used, ", %.20s", phase);
-    if (s->preferences && preference && used < LABEL_ROOM * 2)
-        snprintf(key + used, LABEL_ROOM * 2 - used, ", %.20s", preference);
+    const char *phase = sl_look_text(entry, "phase");
+    const char *preference = sl_look_text(entry, "readPreference");
+    if (phase && used < KEY_ROOM)
+        used += (size_t)snprintf(key + used, KEY_ROOM - used, ", %.20s", phase);
+    if (s->preferences && preference && used < KEY_ROOM)
+        snprintf(key + used, KEY_ROOM - used, ", %.20s", preference);
     return true;
 }
 
-/* Does a query come twice in the first report, when the read preference is left out? */
+/* Moves the walk over the entries of a report to the next one with this key. */
+static bool find_key(const side *s, sl_walk *walk, const char *key) {
+    char other[KEY_ROOM];
+    while (sl_walk_next(walk)) {
+        if (key_of(s, &walk->item, other) && strcmp(other, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Are there two entries in the first report that differ only in the read preference? */
 static bool has_preferences(const side *s) {
-    bson_iter_t entry, other;
-    if (!begin_entries(s->reports[0], &entry))
-        return false;
-    while (bson_iter_next(&entry)) {
-        char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2];
-        bool same = false;
-        other = entry;
-        while (!same && key_of(s, &entry, key) && bson_iter_next(&other))
-            same = key_of(s, &other, twin) && strcmp(key, twin) == 0;
-        if (same)
+    char key[KEY_ROOM];
+    for (sl_walk walk = sl_walk_start(s->reports[0], "queries"); sl_walk_next(&walk);) {
+        sl_walk later = walk;
+        if (key_of(s, &walk.item, key) && find_key(s, &later, key))
             return true;
     }
     return false;
@@ -125,39 +98,39 @@ static bool has_preferences(const side *s) {
 
 static bool check_reports(const side *s, sl_error *error) {
     for (size_t i = 0; i < s->count; i++) {
-        bson_iter_t entry;
-        char key[LABEL_ROOM * 2];
-        if (!begin_entries(s->reports[i], &entry))
+        char key[KEY_ROOM];
+        size_t named = 0;
+        sl_walk walk = sl_walk_start(s->reports[i], "queries");
+        if (!walk.more)
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "the %s file (number %zu of its side) is not a report of "
-                                "shardquery run", s->name, i + 1);
-        for (size_t k = 1; bson_iter_next(&entry); k++) {
-            if (!key_of(s, &entry, key))
-                return sl_error_set(error, SL_EXIT_SOURCE,
-                                    "the %s file (number %zu of its side) is not a report of "
-                                    "shardquery run: query %zu lacks its suite or name",
-                                    s->name, i + 1, k);
-        }
+                                "shardquery run",
+                                s->name, i + 1);
+        while (sl_walk_next(&walk) && key_of(s, &walk.item, key))
+            named++;
+        if (named < sl_look_count(s->reports[i], "queries"))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "the %s file (number %zu of its side) is not a report of "
+                                "shardquery run: query %zu lacks its suite or name",
+                                s->name, i + 1, named + 1);
     }
     return true;
 }
 
-/* The values of a figure of a query in all reports of a side that have it. */
-static size_t gather(const side *s, const char *key, size_t figure, double *values, double *times) {
+/* Reads a figure of a query, and the date of the report, from each report of a side that has it.
+ * Returns the number of values. */
+static size_t read_figures(const side *s, const char *key, size_t figure, double *values,
+                           double *times) {
     size_t count = 0;
     for (size_t i = 0; i < s->count && count < SL_RUNS_MAX; i++) {
-        bson_iter_t entry, date;
-        if (!begin_entries(s->reports[i], &entry))
-            continue;
-        while (bson_iter_next(&entry)) {
-            char other[LABEL_ROOM * 2];
-            if (!key_of(s, &entry, other) || strcmp(other, key) != 0 ||
-                !value_in(&entry, figure, &values[count]))
+        sl_walk walk = sl_walk_start(s->reports[i], "queries");
+        while (find_key(s, &walk, key)) {
+            double value = sl_look_number(&walk.item, figures[figure].path);
+            if (!(value > 0))
                 continue;
-            times[count++] = bson_iter_init_find(&date, s->reports[i], "date") &&
-                                     BSON_ITER_HOLDS_DATE_TIME(&date)
-                                 ? (double)bson_iter_date_time(&date)
-                                 : (double)i;
+            double date = sl_look_number(s->reports[i], "date");
+            values[count] = value;
+            times[count++] = isnan(date) ? (double)i : date;
             break;
         }
     }
@@ -169,8 +142,8 @@ static size_t gather(const side *s, const char *key, size_t figure, double *valu
 static bool compare_figure(row *r, const side *old, const side *new,
                            const sl_comparison_options *options) {
     static _Thread_local double values[2][SL_RUNS_MAX], times[2][SL_RUNS_MAX];
-    r->old_runs = gather(old, r->key, r->figure, values[0], times[0]);
-    r->new_runs = gather(new, r->key, r->figure, values[1], times[1]);
+    r->old_runs = read_figures(old, r->key, r->figure, values[0], times[0]);
+    r->new_runs = read_figures(new, r->key, r->figure, values[1], times[1]);
     if (r->old_runs == 0 || r->new_runs == 0)
         return false;
     bool paired = options->paired && r->old_runs == r->new_runs;
@@ -180,7 +153,7 @@ static bool compare_figure(row *r, const side *old, const side *new,
     return true;
 }
 
-static bool known(const row *rows, size_t count, const char *key) {
+static bool has_rows(const row *rows, size_t count, const char *key) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(rows[i].key, key) == 0)
             return true;
@@ -188,16 +161,16 @@ static bool known(const row *rows, size_t count, const char *key) {
     return false;
 }
 
-/* A row for each figure of each query of the first new report that the old side has as well. */
+/* Fills a row for each figure of each query of the first new report that both sides have. Returns
+ * the number of rows. */
 static size_t fill_rows(row *rows, const side *old, const side *new,
                         const sl_comparison_options *options) {
     size_t count = 0;
-    bson_iter_t entry;
-    begin_entries(new->reports[0], &entry);
-    while (bson_iter_next(&entry) && count + FIGURES < ROWS_MAX) {
-        char key[LABEL_ROOM * 2];
-        key_of(new, &entry, key);
-        if (known(rows, count, key))
+    sl_walk walk = sl_walk_start(new->reports[0], "queries");
+    while (sl_walk_next(&walk) && count + FIGURES < ROWS_MAX) {
+        char key[KEY_ROOM];
+        key_of(new, &walk.item, key);
+        if (has_rows(rows, count, key))
             continue;
         for (size_t figure = 0; figure < FIGURES; figure++) {
             row *r = &rows[count];
@@ -215,9 +188,9 @@ static int by_p(const void *a, const void *b) {
     return (x->difference.p > y->difference.p) - (x->difference.p < y->difference.p);
 }
 
-/* Holm: the smallest p must be below 5 % / rows, the next below 5 % / (rows - 1), and so on to the
- * first that is not. */
-static bool judge_together(row *rows, size_t count) {
+/* Holm's rule: the smallest p must be at most 5 % / tests, the next 5 % / (tests - 1), and so on.
+ * From the first p that is larger, no row is significant. False without memory. */
+static bool correct_verdicts(row *rows, size_t count) {
     row **order = malloc((count + 1) * sizeof(row *));
     size_t tests = 0;
     if (!order)
@@ -228,17 +201,16 @@ static bool judge_together(row *rows, size_t count) {
             order[tests++] = &rows[i];
     }
     qsort(order, tests, sizeof(row *), by_p);
-    bool holds = true;
+    bool significant = true;
     for (size_t i = 0; i < tests; i++) {
-        holds = holds && order[i]->difference.p <= LEVEL / (double)(tests - i);
-        if (!holds)
+        significant = significant && order[i]->difference.p <= LEVEL / (double)(tests - i);
+        if (!significant)
             order[i]->verdict = SL_NO_DIFFERENCE;
     }
     free(order);
     return true;
 }
 
-/* Is it worse by more than the threshold? */
 static bool is_worse(const row *r, double threshold) {
     bool better = figures[r->figure].higher_is_better;
     if (r->verdict != (better ? SL_LOWER : SL_HIGHER))
@@ -284,81 +256,77 @@ static void note_row(FILE *out, const row *r) {
     const sl_difference *d = &r->difference;
     const char *name = figures[r->figure].name;
     if (d->verdict != r->verdict)
-        sl_print_to(out, "%s, %s: alone this row would be significant (p %.3f); among all rows of the "
-                "table it is not.\n", r->label, name, d->p);
+        sl_print_to(out,
+                    "%s, %s: significant as a single test (p %.3f), but not after the correction "
+                    "for all rows of the table.\n",
+                    r->label, name, d->p);
     if (d->old_outliers + d->new_outliers > 0)
-        sl_print_to(out, "%s, %s: %zu old and %zu new runs are outliers, far from the other runs of their "
-                "side.\n",
-                r->label, name, d->old_outliers, d->new_outliers);
+        sl_print_to(
+            out,
+            "%s, %s: %zu old and %zu new runs are outliers, far from the median of their side.\n",
+            r->label, name, d->old_outliers, d->new_outliers);
     if (d->drifts)
-        sl_print_to(out, "%s, %s: the runs of both sides drifted by %+.1f %% from the first to the "
-                "last.\n", r->label, name, 100 * (d->drift - 1));
+        sl_print_to(out,
+                    "%s, %s: the runs of both sides drifted by %+.1f %% from the first to the "
+                    "last.\n",
+                    r->label, name, 100 * (d->drift - 1));
 }
 
-/* What differs between the first reports of the two sides. */
-static void note_conditions(FILE *out, const side *old, const side *new) {
-    bson_iter_t entry, other;
-    begin_entries(new->reports[0], &entry);
-    while (bson_iter_next(&entry)) {
-        char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2], label[LABEL_ROOM];
-        key_of(new, &entry, key);
-        sl_text_printable(sl_text_of(key), label, sizeof label);
-        bool found = false;
-        begin_entries(old->reports[0], &other);
-        while (!found && bson_iter_next(&other))
-            found = key_of(old, &other, twin) && strcmp(key, twin) == 0;
-        if (!found) {
-            sl_print_to(out, "%s: only in the new report.\n", label);
-            continue;
-        }
-        static const char *const parts[] = {"pipeline", "body", "options"};
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-            bson_iter_t a, b;
-            bool has_a = find_in(&entry, parts[i], &a), has_b = find_in(&other, parts[i], &b);
-            bool same = has_a == has_b;
-            if (has_a && has_b) {
-                const bson_value_t *x = bson_iter_value(&a), *y = bson_iter_value(&b);
-                same = x->value_type == y->value_type && bson_iter_value(&a) &&
-                       x->value.v_doc.data_len == y->value.v_doc.data_len &&
-                       memcmp(x->value.v_doc.data, y->value.v_doc.data, x->value.v_doc.data_len) == 0;
-            }
-            if (!same)
-                sl_print_to(out, "%s: the %s is not the same on both sides.\n", label,
+/* Notes the conditions that differ between two entries with the same key. */
+static void note_entries(FILE *out, const char *label, const bson_t *old, const bson_t *new) {
+    static const char *const parts[] = {"pipeline", "body", "options"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        bson_t a, b;
+        bool in_old = sl_look_inside(old, parts[i], &a), in_new = sl_look_inside(new, parts[i], &b);
+        if (in_old != in_new || !bson_equal(&a, &b))
+            sl_print_to(out, "%s: the %s is not the same on both sides.\n", label,
                         strcmp(parts[i], "body") == 0 ? "query" : parts[i]);
-        }
-        int64_t before = number_in(&other, "documents"), after = number_in(&entry, "documents");
-        if (before >= 0 && after >= 0 && before != after)
-            sl_print_to(out, "%s: the collections had %" PRId64 " and %" PRId64 " documents.\n", label,
-                    before, after);
     }
-    begin_entries(old->reports[0], &entry);
-    while (bson_iter_next(&entry)) {
-        char key[LABEL_ROOM * 2], twin[LABEL_ROOM * 2], label[LABEL_ROOM];
-        key_of(old, &entry, key);
-        bool found = false;
-        begin_entries(new->reports[0], &other);
-        while (!found && bson_iter_next(&other))
-            found = key_of(new, &other, twin) && strcmp(key, twin) == 0;
-        if (!found)
-            sl_print_to(out, "%s: only in the old report.\n",
-                    sl_text_printable(sl_text_of(key), label, sizeof label) ? label : "?");
+    double before = sl_look_number(old, "documents"), after = sl_look_number(new, "documents");
+    if (before >= 0 && after >= 0 && before != after)
+        sl_print_to(out, "%s: the collections had %.0f (old) and %.0f (new) documents.\n", label,
+                    before, after);
+}
+
+/* Notes the conditions that differ between the first reports of the two sides. */
+static void note_conditions(FILE *out, const side *old, const side *new) {
+    char key[KEY_ROOM], label[LABEL_ROOM];
+    for (sl_walk walk = sl_walk_start(new->reports[0], "queries"); sl_walk_next(&walk);) {
+        sl_walk other = sl_walk_start(old->reports[0], "queries");
+        key_of(new, &walk.item, key);
+        sl_text_printable(sl_text_of(key), label, sizeof label);
+        if (find_key(old, &other, key))
+            note_entries(out, label, &other.item, &walk.item);
+        else
+            sl_print_to(out, "%s: only in the new report.\n", label);
+    }
+    for (sl_walk walk = sl_walk_start(old->reports[0], "queries"); sl_walk_next(&walk);) {
+        sl_walk other = sl_walk_start(new->reports[0], "queries");
+        key_of(old, &walk.item, key);
+        sl_text_printable(sl_text_of(key), label, sizeof label);
+        if (!find_key(new, &other, key))
+            sl_print_to(out, "%s: only in the old report.\n", label);
     }
 }
 
-static void explain_table(FILE *out, const row *rows, size_t count, bool paired) {
+static void print_legend(FILE *out, const row *rows, size_t count, bool paired) {
     size_t few = 0;
     for (size_t i = 0; i < count; i++)
         few += rows[i].difference.verdict == SL_TOO_FEW;
-    sl_print_to(out, "\nold and new: geometric means of the runs; new/old: their ratio, with its 95 %% "
-            "interval\n(permutation test over %s). The level of 5 %% holds for all rows together.\n",
-            paired ? "pairs of runs" : "runs");
+    sl_print_to(
+        out,
+        "\nold and new: geometric means of the runs; new/old: their ratio, with its 95 %% "
+        "interval\n(permutation test over %s). The level of 5 %% holds for all rows together.\n",
+        paired ? "pairs of runs" : "runs");
     if (few > 0)
-        sl_print_to(out, "A verdict needs %s.\n",
-                paired ? "6 pairs of runs"
-                       : "4 runs of the program on each side, or 6 pairs of runs: see `compare --ab`");
+        sl_print_to(
+            out, "A verdict needs %s.\n",
+            paired ? "6 pairs of runs"
+                   : "4 runs of the program on each side, or 6 pairs of runs: see `compare --ab`");
     else if (!paired)
-        sl_print_to(out, "The two sides were not measured in pairs: a change of the machine between them "
-                "appears as a difference.\n`compare --ab` measures them in pairs.\n");
+        sl_print_to(
+            out, "The two sides were not measured in pairs: a change of the machine between them "
+                 "appears as a difference.\n`compare --ab` measures them in pairs.\n");
 }
 
 static bool record_rows(bson_t *record, const row *rows, size_t count, bool paired) {
@@ -397,9 +365,9 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     static const struct {
         const char *title;
         bool right;
-    } columns[] = {{"query", false}, {"figure", false},       {"old", true},
-                   {"new", true},    {"runs", true},          {"new/old", true},
-                   {"95 % interval", true}, {"the new side is", false}};
+    } columns[] = {
+        {"query", false}, {"figure", false}, {"old", true},           {"new", true},
+        {"runs", true},   {"new/old", true}, {"95 % interval", true}, {"the new side is", false}};
     side old = {old_reports, old_count, "old", false}, new = {new_reports, new_count, "new", false};
     sl_table *table = NULL;
     *slower = false;
@@ -408,7 +376,7 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     old.preferences = new.preferences = has_preferences(&old) || has_preferences(&new);
     row *rows = calloc(ROWS_MAX, sizeof *rows);
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
-    bool ok = rows && judge_together(rows, count) && (table = sl_table_create());
+    bool ok = rows && correct_verdicts(rows, count) && (table = sl_table_create());
     for (size_t i = 0; ok && i < sizeof columns / sizeof columns[0]; i++)
         sl_table_column(table, columns[i].title, columns[i].right);
     for (size_t i = 0; ok && i < count; i++) {
@@ -417,7 +385,7 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     }
     ok = ok && sl_table_print(table, out, 0);
     if (ok) {
-        explain_table(out, rows, count, options->paired);
+        print_legend(out, rows, count, options->paired);
         for (size_t i = 0; i < count; i++)
             note_row(out, &rows[i]);
         note_conditions(out, &old, &new);

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Permutation tests of a ratio, and their intervals; difference.h says why they hold.
+/* Permutation tests of a ratio, and their confidence intervals; difference.h gives the assumptions.
  *
- * Everything is done in logarithms, where a ratio is a shift and the geometric mean is the mean.
+ * All computations use logarithms: a ratio becomes a shift, a geometric mean an arithmetic mean.
  *
- * A permutation other than that observed exchanges some values. It is as extreme as what was observed
- * when the shift that is tested lies on the far side of one number: for pairs, of the mean of the
- * ratios whose sign it changes; for two sides, of the difference of the means of the values that it
- * exchanges. So the numbers of all permutations, sorted, hold the whole test: the share of them below
- * a shift is its one-sided p, and the ends of the interval are the K-th from either end. (Hartigan
- * calls such numbers typical values.) Up to PERMUTATIONS_MOST permutations are gone through; of more,
- * as many are drawn by lot. */
+ * Each permutation exchanges some values, and has one typical value (Hartigan). For pairs it is the
+ * mean of the log ratios whose sign the permutation changes. For two sides it is the difference of
+ * the means of the values that the permutation exchanges. The test of a shift counts a permutation
+ * as at least as extreme as the observed data when its typical value lies beyond the shift. The
+ * one-sided p of a shift is therefore the share of typical values below it, and the ends of the
+ * interval are the K-th typical values from either end. Up to PERMUTATIONS_MAX permutations are
+ * enumerated; of more, as many are drawn at random. */
 #include "difference.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVEL 0.05
-#define PERMUTATIONS_MOST 4096
-#define OUTLIER 5.0 /* robust standard deviations */
+#include <shardload/query.h>
+
+#include "random.h"
+
+#define LEVEL 0.05 /* of significance */
+#define PERMUTATIONS_MAX 4096
+#define OUTLIER 5.0 /* standard deviations from the median */
 
 static double mean_of(const double *values, size_t count) {
     double sum = 0;
@@ -27,30 +31,19 @@ static double mean_of(const double *values, size_t count) {
     return sum / (double)count;
 }
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
 /* ---- permutations ---- */
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The typical values of a set of runs, sorted, without that of the permutation observed. */
-typedef struct typical {
-    double values[PERMUTATIONS_MOST];
+/* The typical values of all permutations but the identity, which exchanges nothing. */
+typedef struct typical_values {
+    double values[PERMUTATIONS_MAX];
     size_t count;
-} typical;
+} typical_values;
 
-/* The mean of each set of ratios, but the empty one. */
-static void typical_of_pairs(const double *ratios, size_t count, uint64_t seed, typical *found) {
+/* The mean of each non-empty subset of the log ratios. */
+static void typical_of_pairs(const double *ratios, size_t count, uint64_t seed,
+                             typical_values *found) {
     found->count = 0;
-    if (count <= 12) { /* 2^12 sets */
+    if (count <= 12) { /* 2^12 = PERMUTATIONS_MAX subsets */
         for (uint32_t set = 1; set < UINT32_C(1) << count; set++) {
             double sum = 0;
             for (size_t i = 0; i < count; i++)
@@ -59,30 +52,31 @@ static void typical_of_pairs(const double *ratios, size_t count, uint64_t seed, 
         }
         return;
     }
-    while (found->count + 1 < PERMUTATIONS_MOST) {
+    while (found->count + 1 < PERMUTATIONS_MAX) {
         double sum = 0;
-        size_t members = 0;
+        size_t size = 0;
         uint64_t bits = 0;
         for (size_t i = 0; i < count; i++) {
-            bits = i % 64 ? bits >> 1 : next_random(&seed);
+            bits = i % 64 ? bits >> 1 : sl_splitmix64(&seed);
             sum += bits & 1 ? ratios[i] : 0;
-            members += bits & 1;
+            size += bits & 1;
         }
-        if (members > 0)
-            found->values[found->count++] = sum / (double)members;
+        if (size > 0)
+            found->values[found->count++] = sum / (double)size;
     }
 }
 
-/* How many ways there are to choose `k` of `n`, at most PERMUTATIONS_MOST + 1. */
-static size_t ways_to_choose(size_t n, size_t k) {
-    double ways = 1;
+/* The number of combinations of `k` out of `n`, at most PERMUTATIONS_MAX + 1. */
+static size_t combinations(size_t n, size_t k) {
+    double product = 1;
     for (size_t i = 1; i <= k; i++)
-        ways = ways * (double)(n - k + i) / (double)i;
-    return ways > PERMUTATIONS_MOST ? PERMUTATIONS_MOST + 1 : (size_t)(ways + 0.5);
+        product = product * (double)(n - k + i) / (double)i;
+    return product > PERMUTATIONS_MAX ? PERMUTATIONS_MAX + 1 : (size_t)(product + 0.5);
 }
 
-/* The next choice of `k` indices out of `n`, ascending; false after the last. */
-static bool next_choice(size_t *chosen, size_t k, size_t n) {
+/* Replaces `chosen` (`k` indices below `n`, ascending) by the next combination; false after the
+ * last. */
+static bool next_combination(size_t *chosen, size_t k, size_t n) {
     for (size_t i = k; i-- > 0;) {
         if (chosen[i] < n - k + i) {
             chosen[i]++;
@@ -94,26 +88,27 @@ static bool next_choice(size_t *chosen, size_t k, size_t n) {
     return false;
 }
 
-/* The typical value of dealing the runs so that `chosen` are the new ones; the first `new_count` of
- * the pool are those that really are. Nothing for the permutation observed. */
-static void add_deal(const double *pool, const size_t *chosen, size_t new_count, double new_sum,
-                     typical *found) {
-    double stay = 0, come = 0;
+/* Adds the typical value of the permutation that makes `chosen` the new runs. In the observed data
+ * the first `new_count` values of the pool, with the sum `new_sum`, are the new runs. Adds nothing
+ * for the identity. */
+static void add_permutation(const double *pool, const size_t *chosen, size_t new_count,
+                            double new_sum, typical_values *found) {
+    double kept = 0, exchanged_in = 0;
     size_t exchanged = 0;
     for (size_t i = 0; i < new_count; i++) {
         if (chosen[i] < new_count) {
-            stay += pool[chosen[i]];
+            kept += pool[chosen[i]];
         } else {
-            come += pool[chosen[i]];
+            exchanged_in += pool[chosen[i]];
             exchanged++;
         }
     }
     if (exchanged > 0)
-        found->values[found->count++] = (new_sum - stay - come) / (double)exchanged;
+        found->values[found->count++] = (new_sum - kept - exchanged_in) / (double)exchanged;
 }
 
 static void typical_of_sides(const double *old, size_t old_count, const double *new,
-                             size_t new_count, uint64_t seed, typical *found) {
+                             size_t new_count, uint64_t seed, typical_values *found) {
     double pool[2 * SL_RUNS_MAX], new_sum = 0;
     size_t chosen[2 * SL_RUNS_MAX], n = old_count + new_count;
     for (size_t i = 0; i < n; i++) {
@@ -122,32 +117,33 @@ static void typical_of_sides(const double *old, size_t old_count, const double *
         chosen[i] = i;
     }
     found->count = 0;
-    if (ways_to_choose(n, new_count) <= PERMUTATIONS_MOST) {
+    if (combinations(n, new_count) <= PERMUTATIONS_MAX) {
         do
-            add_deal(pool, chosen, new_count, new_sum, found);
-        while (next_choice(chosen, new_count, n));
+            add_permutation(pool, chosen, new_count, new_sum, found);
+        while (next_combination(chosen, new_count, n));
         return;
     }
-    while (found->count + 1 < PERMUTATIONS_MOST) {
-        for (size_t i = 0; i < new_count; i++) { /* the first of a shuffle */
-            size_t j = i + (size_t)(next_random(&seed) % (n - i)), kept = chosen[i];
+    while (found->count + 1 < PERMUTATIONS_MAX) {
+        for (size_t i = 0; i < new_count; i++) { /* the first new_count steps of a shuffle */
+            size_t j = i + (size_t)(sl_splitmix64(&seed) % (n - i)), swapped = chosen[i];
             chosen[i] = chosen[j];
-            chosen[j] = kept;
+            chosen[j] = swapped;
         }
-        add_deal(pool, chosen, new_count, new_sum, found);
+        add_permutation(pool, chosen, new_count, new_sum, found);
     }
 }
 
-/* The test that the shift is 0, and its interval. The permutation observed counts once on each side. */
-static void judge(typical *found, double estimate, sl_difference *result) {
-    qsort(found->values, found->count, sizeof *found->values, ascending);
+/* Tests the shift 0 and computes the interval. Sorts `found`. The identity counts once on each
+ * side. */
+static void test_difference(typical_values *found, double estimate, sl_difference *result) {
+    sl_sort_values(found->values, found->count);
     size_t below = 0, above = 0, all = found->count + 1;
     for (size_t i = 0; i < found->count; i++) {
         below += found->values[i] <= 1e-15;
         above += found->values[i] >= -1e-15;
     }
     double p = 2.0 * (double)((below < above ? below : above) + 1) / (double)all;
-    /* A shift is rejected when fewer than K typical values lie on its side. */
+    /* The test rejects a shift when fewer than k typical values lie beyond it. */
     size_t k = (size_t)(LEVEL / 2 * (double)all * (1 + 1e-12));
     result->p = p < 1 ? p : 1;
     if (k == 0)
@@ -157,22 +153,22 @@ static void judge(typical *found, double estimate, sl_difference *result) {
     result->verdict = p > LEVEL ? SL_NO_DIFFERENCE : estimate < 0 ? SL_LOWER : SL_HIGHER;
 }
 
-/* ---- what else is to be seen ---- */
+/* ---- outliers and drift ---- */
 
 static double median_of(const double *values, size_t count) {
     double sorted[SL_RUNS_MAX];
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, ascending);
-    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    return sl_sample_of(sorted, count).median;
 }
 
-/* Values far from the median, in units of the median deviation. */
-static size_t outliers_of(const double *logs, size_t count) {
+/* Counts the values further from the median than OUTLIER standard deviations, which are estimated
+ * by the median absolute deviation. */
+static size_t count_outliers(const double *logs, size_t count) {
     double distances[SL_RUNS_MAX], median = median_of(logs, count);
     size_t outliers = 0;
     for (size_t i = 0; i < count; i++)
         distances[i] = fabs(logs[i] - median);
-    /* Runs that agree within a tenth of a percent have no outlier that matters. */
+    /* At least 0.1 %: smaller distances are not worth reporting. */
     double unit = fmax(1.4826 * median_of(distances, count), 1e-3);
     for (size_t i = 0; i < count; i++)
         outliers += distances[i] > OUTLIER * unit;
@@ -180,7 +176,7 @@ static size_t outliers_of(const double *logs, size_t count) {
 }
 
 typedef struct timed {
-    double when, value; /* the value less the mean of its side, in logarithms */
+    double when, value; /* logarithm of the value, less the mean of its side */
 } timed;
 
 static int by_time(const void *a, const void *b) {
@@ -188,14 +184,15 @@ static int by_time(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Kendall's rank correlation of value and time, and the slope over the whole time by least squares. */
+/* Tests Kendall's rank correlation of value and time (2.5758: 1 %, two-sided), and fits the slope
+ * from the first run to the last by least squares. */
 static void find_drift(timed *runs, size_t count, sl_difference *result) {
     qsort(runs, count, sizeof *runs, by_time);
     double score = 0, sum = 0, squares = 0, n = (double)count;
     for (size_t i = 0; i < count; i++) {
-        double place = count > 1 ? (double)i / (n - 1) - 0.5 : 0;
-        sum += place * runs[i].value;
-        squares += place * place;
+        double position = count > 1 ? (double)i / (n - 1) - 0.5 : 0;
+        sum += position * runs[i].value;
+        squares += position * position;
         for (size_t k = 0; k < i; k++)
             score += (runs[i].value > runs[k].value) - (runs[i].value < runs[k].value);
     }
@@ -213,8 +210,8 @@ sl_difference sl_difference_paired(const double *old_values, const double *new_v
                                    uint64_t seed) {
     double before[SL_RUNS_MAX], after[SL_RUNS_MAX], ratios[SL_RUNS_MAX];
     timed runs[SL_RUNS_MAX];
-    sl_difference result = {.ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .drift = 1,
-                            .verdict = SL_TOO_FEW};
+    sl_difference result = {
+        .ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .drift = 1, .verdict = SL_TOO_FEW};
     if (count == 0 || count > SL_RUNS_MAX)
         return result;
     logs_of(old_values, count, before);
@@ -226,16 +223,16 @@ sl_difference sl_difference_paired(const double *old_values, const double *new_v
     }
     result.old_mean = exp(mean_of(before, count));
     result.new_mean = exp(mean_of(after, count));
-    result.old_outliers = outliers_of(before, count);
-    result.new_outliers = outliers_of(after, count);
+    result.old_outliers = count_outliers(before, count);
+    result.new_outliers = count_outliers(after, count);
     find_drift(runs, count, &result);
-    result.drift = sqrt(result.drift); /* of one side: the sum of two was looked at */
+    result.drift = sqrt(result.drift); /* the slope is that of the sum of both sides */
     result.ratio = exp(estimate);
     if (count < SL_PAIRS_LEAST)
         return result;
-    static _Thread_local typical found;
+    static _Thread_local typical_values found;
     typical_of_pairs(ratios, count, seed, &found);
-    judge(&found, estimate, &result);
+    test_difference(&found, estimate, &result);
     return result;
 }
 
@@ -244,8 +241,8 @@ sl_difference sl_difference_unpaired(const double *old_values, const double *old
                                      const double *new_times, size_t new_count, uint64_t seed) {
     double before[SL_RUNS_MAX], after[SL_RUNS_MAX];
     timed runs[2 * SL_RUNS_MAX];
-    sl_difference result = {.ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .drift = 1,
-                            .verdict = SL_TOO_FEW};
+    sl_difference result = {
+        .ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .drift = 1, .verdict = SL_TOO_FEW};
     if (old_count == 0 || new_count == 0 || old_count > SL_RUNS_MAX || new_count > SL_RUNS_MAX)
         return result;
     logs_of(old_values, old_count, before);
@@ -253,21 +250,20 @@ sl_difference sl_difference_unpaired(const double *old_values, const double *old
     double old_log = mean_of(before, old_count), new_log = mean_of(after, new_count);
     for (size_t i = 0; i < old_count + new_count; i++) {
         size_t k = i - old_count;
-        runs[i] = i < old_count
-                      ? (timed){old_times ? old_times[i] : 0, before[i] - old_log}
-                      : (timed){new_times ? new_times[k] : 0, after[k] - new_log};
+        runs[i] = i < old_count ? (timed){old_times ? old_times[i] : 0, before[i] - old_log}
+                                : (timed){new_times ? new_times[k] : 0, after[k] - new_log};
     }
     result.old_mean = exp(old_log);
     result.new_mean = exp(new_log);
-    result.old_outliers = outliers_of(before, old_count);
-    result.new_outliers = outliers_of(after, new_count);
+    result.old_outliers = count_outliers(before, old_count);
+    result.new_outliers = count_outliers(after, new_count);
     if (old_times && new_times)
         find_drift(runs, old_count + new_count, &result);
     result.ratio = exp(new_log - old_log);
     if (old_count < SL_RUNS_LEAST || new_count < SL_RUNS_LEAST)
         return result;
-    static _Thread_local typical found;
+    static _Thread_local typical_values found;
     typical_of_sides(before, old_count, after, new_count, seed, &found);
-    judge(&found, new_log - old_log, &result);
+    test_difference(&found, new_log - old_log, &result);
     return result;
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explained aggregations in short. A server's reply to an explained aggregation is pages long and
- * has a shape of its own for each way of running it; what matters for a timing is which access path
- * was chosen on each shard, and whether the shards shared the work. */
+/* Summaries of explained queries. A server's reply is pages long, and its structure depends on the
+ * operation and the deployment. The summary contains, for each shard, the winning plan and the
+ * numbers of documents and keys examined, and whether the pipeline was split. */
 #include "explain.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A server nests documents up to 200 deep. What is deeper is not looked at: the stack has an end.
- */
-#define DEPTH_MAX 200
+#define DEPTH_MAX 200 /* of nesting in a server's reply; bounds the recursion */
 
 /* Finds the first key called `key` within `depth` levels. */
 static bool find_deep(bson_iter_t *found, const bson_iter_t *container, const char *key,
@@ -36,8 +34,8 @@ static const char *text_of(const bson_iter_t *document, const char *key) {
     return found ? bson_iter_utf8(&child, NULL) : NULL;
 }
 
-/* "IXSCAN t_1 -> FETCH": a stage after what it reads from. Stages with several inputs show the
- * first. */
+/* Writes "IXSCAN t_1 -> FETCH": a stage follows its input. Of several inputs only the first is
+ * written. */
 static void put_plan(FILE *out, const bson_iter_t *stage, unsigned depth) {
     bson_iter_t input;
     bool has_input = bson_iter_recurse(stage, &input) && bson_iter_find(&input, "inputStage");
@@ -54,7 +52,8 @@ static void put_plan(FILE *out, const bson_iter_t *stage, unsigned depth) {
     fprintf(out, "%s%s%s", name ? name : "?", index ? " " : "", index ? index : "");
 }
 
-/* The plan of one server: its winning plan, then the pipeline's stages that are not part of it. */
+/* The winning plan of one server, then the stages of the pipeline after it. NULL without memory;
+ * free the result. */
 static char *plan_text(const bson_iter_t *server) {
     char *text = NULL;
     size_t size = 0;
@@ -63,7 +62,7 @@ static char *plan_text(const bson_iter_t *server) {
         return NULL;
     bson_iter_t plan;
     if (find_deep(&plan, server, "winningPlan", DEPTH_MAX)) {
-        bson_iter_t inner; /* since 5.0 for the slot-based engine */
+        bson_iter_t inner; /* present since 5.0 for the slot-based engine */
         if (find_deep(&inner, &plan, "queryPlan", DEPTH_MAX))
             plan = inner;
         put_plan(out, &plan, DEPTH_MAX);
@@ -89,21 +88,10 @@ static char *plan_text(const bson_iter_t *server) {
     return text;
 }
 
-/* A number of the server's execution statistics, -1 where it gives none. */
-static int64_t statistic_of(const bson_iter_t *server, const char *key) {
-    bson_iter_t statistics, value;
-    if (!find_deep(&statistics, server, "executionStats", DEPTH_MAX) && strcmp(key, "") != 0)
-        statistics = *server; /* a shard of a find has them without a name around them */
-    return bson_iter_recurse(&statistics, &value) && bson_iter_find(&value, key) &&
-                   BSON_ITER_HOLDS_NUMBER(&value)
-               ? bson_iter_as_int64(&value)
-               : -1;
-}
-
-/* Appends {shard, plan, examined, keys, milliseconds} to `plans`, statistics where there are any.
- * `statistics` is the part of the reply that has those of this server. */
-static bool append_plan(bson_t *plans, uint32_t index, const char *shard,
-                        const bson_iter_t *server, const bson_iter_t *statistics) {
+/* Appends {shard, plan, examined, keys, returned, milliseconds} to `plans`, without the numbers
+ * that `statistics`, the part of the reply with the server's execution statistics, lacks. */
+static bool append_plan(bson_t *plans, uint32_t index, const char *shard, const bson_iter_t *server,
+                        const bson_iter_t *statistics) {
     static const char *const figures[][2] = {{"totalDocsExamined", "examined"},
                                              {"totalKeysExamined", "keys"},
                                              {"nReturned", "returned"},
@@ -111,6 +99,9 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard,
     char *text = plan_text(server);
     if (!text)
         return false;
+    bson_iter_t numbers;
+    if (!find_deep(&numbers, statistics, "executionStats", DEPTH_MAX))
+        numbers = *statistics; /* a shard of a find has its numbers at the top */
     char room[16];
     const char *key;
     bson_uint32_to_string(index, &key, room, sizeof room);
@@ -118,25 +109,28 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard,
     bool ok = BSON_APPEND_DOCUMENT_BEGIN(plans, key, &row) &&
               BSON_APPEND_UTF8(&row, "shard", shard) && BSON_APPEND_UTF8(&row, "plan", text);
     for (size_t i = 0; ok && i < sizeof figures / sizeof figures[0]; i++) {
-        int64_t value = statistic_of(statistics, figures[i][0]);
-        ok = value < 0 || BSON_APPEND_INT64(&row, figures[i][1], value);
+        bson_iter_t value;
+        if (bson_iter_recurse(&numbers, &value) && bson_iter_find(&value, figures[i][0]) &&
+            BSON_ITER_HOLDS_NUMBER(&value) && bson_iter_as_int64(&value) >= 0)
+            ok = BSON_APPEND_INT64(&row, figures[i][1], bson_iter_as_int64(&value));
     }
     free(text);
     return ok && bson_append_document_end(plans, &row);
 }
 
-/* The plans of a find on shards: {queryPlanner: {winningPlan: {shards: [{shardName, winningPlan}]}},
- * executionStats: {executionStages: {shards: [{shardName, totalDocsExamined ...}]}}}. */
+/* Appends the plans of a find on shards. The reply is
+ * {queryPlanner: {winningPlan: {shards: [{shardName, winningPlan}]}},
+ *  executionStats: {executionStages: {shards: [{shardName, totalDocsExamined ...}]}}}. */
 static bool append_find_plans(bson_t *plans, const bson_t *reply, bool *any) {
     bson_iter_t iter, list, statistics, server, figures;
     if (!bson_iter_init(&iter, reply) ||
         !bson_iter_find_descendant(&iter, "queryPlanner.winningPlan.shards", &list) ||
         !BSON_ITER_HOLDS_ARRAY(&list) || !bson_iter_recurse(&list, &server))
         return true;
-    bool ran = bson_iter_init(&iter, reply) &&
-               bson_iter_find_descendant(&iter, "executionStats.executionStages.shards",
-                                         &statistics) &&
-               BSON_ITER_HOLDS_ARRAY(&statistics);
+    bool ran =
+        bson_iter_init(&iter, reply) &&
+        bson_iter_find_descendant(&iter, "executionStats.executionStages.shards", &statistics) &&
+        BSON_ITER_HOLDS_ARRAY(&statistics);
     for (uint32_t i = 0; bson_iter_next(&server); i++) {
         const char *name = text_of(&server, "shardName");
         bool found = false;
@@ -155,7 +149,7 @@ static bool append_find_plans(bson_t *plans, const bson_t *reply, bool *any) {
 
 bson_t *sl_explain_summary(const bson_t *reply) {
     bson_t *summary = bson_new();
-    bson_t whole = BSON_INITIALIZER; /* {"": reply}, so that a lone server looks like a shard */
+    bson_t wrapped = BSON_INITIALIZER; /* {"": reply}: a single server, in the form of a shard */
     bson_iter_t found;
     bool split =
         bson_iter_init_find(&found, reply, "splitPipeline") && BSON_ITER_HOLDS_DOCUMENT(&found);
@@ -171,10 +165,10 @@ bson_t *sl_explain_summary(const bson_t *reply) {
     }
     ok = ok && (any || append_find_plans(&plans, reply, &any));
     if (ok && !any)
-        ok = BSON_APPEND_DOCUMENT(&whole, "", reply) && bson_iter_init(&server, &whole) &&
+        ok = BSON_APPEND_DOCUMENT(&wrapped, "", reply) && bson_iter_init(&server, &wrapped) &&
              bson_iter_next(&server) && append_plan(&plans, 0, "", &server, &server);
     ok = ok && bson_append_array_end(summary, &plans);
-    bson_destroy(&whole);
+    bson_destroy(&wrapped);
     if (!ok) {
         bson_destroy(summary);
         summary = NULL;
@@ -184,11 +178,10 @@ bson_t *sl_explain_summary(const bson_t *reply) {
 
 /* ---- documents examined ---- */
 
-/* Stages that may spare the servers documents, when they come first. */
-static bool may_narrow(const char *stage) {
-    static const char *const stages[] = {"$match",   "$limit",  "$sample", "$geoNear",
-                                         "$search",  "$skip",   "$sort",   "$collStats",
-                                         "$indexStats"};
+/* May the servers read less than the collection when the pipeline begins with this stage? */
+static bool may_read_part(const char *stage) {
+    static const char *const stages[] = {"$match", "$limit", "$sample",    "$geoNear",   "$search",
+                                         "$skip",  "$sort",  "$collStats", "$indexStats"};
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         if (strcmp(stage, stages[i]) == 0)
             return true;
@@ -196,7 +189,7 @@ static bool may_narrow(const char *stage) {
     return false;
 }
 
-/* Does it read the collection from one end to the other, as its text says? */
+/* Must every plan of the query read all documents? */
 static bool reads_all(const sl_query *query) {
     bson_iter_t stage, name;
     if (bson_has_field(query->options, "hint"))
@@ -204,7 +197,7 @@ static bool reads_all(const sl_query *query) {
     if (query->operation == SL_AGGREGATE)
         return bson_iter_init(&stage, query->pipeline) && bson_iter_next(&stage) &&
                bson_iter_recurse(&stage, &name) && bson_iter_next(&name) &&
-               !may_narrow(bson_iter_key(&name));
+               !may_read_part(bson_iter_key(&name));
     bool scans = query->operation == SL_FIND || query->operation == SL_MAP_REDUCE;
     bson_iter_t field;
     return scans && !bson_has_field(query->body, "limit") &&
@@ -214,16 +207,16 @@ static bool reads_all(const sl_query *query) {
 
 bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t documents,
                                uint64_t *examined) {
-    bool limited = sl_parameters_in(query->body, SL_LIMIT_PARAMETER) ||
-                   sl_parameters_in(query->pipeline, SL_LIMIT_PARAMETER);
+    bool limited = sl_has_parameter(query->body, SL_LIMIT_PARAMETER) ||
+                   sl_has_parameter(query->pipeline, SL_LIMIT_PARAMETER);
     if (documents == 0 || (!limited && !reads_all(query)))
         return false;
     *examined = limited && (uint64_t)limit < documents ? (uint64_t)limit : documents;
     return true;
 }
 
-/* The sum over all servers of a summary: from statistics, or, where there are none, the whole
- * collection when every server scans it. */
+/* The documents examined, summed over the servers of a summary. Without execution statistics, all
+ * `documents` when every server scans the collection. False when unknown. */
 static bool examined_by_plan(const bson_t *summary, uint64_t documents, uint64_t *examined) {
     bson_iter_t iter, plan;
     uint64_t sum = 0;
@@ -249,8 +242,8 @@ static bool examined_by_plan(const bson_t *summary, uint64_t documents, uint64_t
 
 bool sl_explain_query(sl_runner *runner, uint64_t documents, sl_query_run *run) {
     const sl_query *query = runner->query;
-    run->examined_known = sl_examined_by_definition(query, runner->place->limit, documents,
-                                                    &run->examined);
+    run->examined_known =
+        sl_examined_by_definition(query, runner->target->limit, documents, &run->examined);
     if (sl_operation_writes(query->operation) || query->operation == SL_MAP_REDUCE)
         return true;
     if (!sl_runner_prepare(runner))
@@ -260,7 +253,7 @@ bool sl_explain_query(sl_runner *runner, uint64_t documents, sl_query_run *run) 
     BSON_APPEND_DOCUMENT(&command, "explain", sl_runner_command(runner));
     BSON_APPEND_UTF8(&command, "verbosity", "executionStats");
     bool ok = true;
-    if (mongoc_client_read_command_with_opts(runner->client, runner->place->database, &command,
+    if (mongoc_client_read_command_with_opts(runner->client, runner->target->database, &command,
                                              runner->preference, NULL, &reply, &ignored)) {
         run->explained = sl_explain_summary(&reply);
         ok = run->explained || sl_error_memory(&run->error, "explaining a query");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients in closed and open loop; query_load.h says what they measure. */
+/* Clients in closed and open loop; query_load.h defines the figures. */
 #include <shardload/query_load.h>
 
 #include <pthread.h>
@@ -11,35 +11,38 @@
 #include <time.h>
 
 #include <shardload/clock.h>
+#include <shardload/print.h>
 
 #include "operation.h"
 
 #define NS 1e9
-#define SLOT_SECONDS_LEAST 0.1
-#define SLOTS_WITHOUT_END 600 /* of a run that ends by a count: of a second, the last one takes more */
+#define SLOT_SECONDS_MIN 0.1
+/* Slots of one second of a run that ends by a count; the last slot counts all later operations. */
+#define SLOTS_BY_COUNT 600
 
 typedef struct run_state {
     const sl_load_plan *plan;
     sl_connection *connection;
-    double *bounds;         /* of each row of the mix: the sum of weights up to it, as a share */
-    int64_t begin, counted, end; /* by sl_clock_ns: warm-up, measuring, end (INT64_MAX: by count) */
+    double *bounds; /* per row of the mix: weights up to and including it, as a share of all */
+    /* Times of sl_clock_ns, set before `go`. */
+    int64_t warm_up_start, measure_start, end; /* end: INT64_MAX for a run that ends by a count */
     int64_t slot_ns;
     size_t slot_count;
-    _Atomic uint64_t next;  /* the next operation: due in open loop, counted in closed loop */
+    _Atomic uint64_t next;  /* number of the next operation; closed loop: of the measured ones */
     _Atomic bool failed;    /* a client could not be started */
-    _Atomic unsigned ready; /* clients that are connected */
-    _Atomic bool go;
+    _Atomic unsigned ready; /* clients that have connected, or failed to */
+    _Atomic bool go;        /* set when all clients are ready */
 } run_state;
 
 typedef struct client {
     _Alignas(64) run_state *run;
     unsigned number;
     sl_runner *runners;       /* one per row of the mix */
-    sl_load_figures *figures; /* the same */
+    sl_load_figures *figures; /* one per row of the mix */
     sl_slot *slots;
     sl_failure failures[SL_FAILURE_KINDS];
     size_t failure_count;
-    sl_drawer choice;         /* of the mix */
+    sl_value_generator choice;          /* chooses rows of the mix */
     _Atomic uint64_t succeeded, failed; /* for the progress line */
     sl_error error;
     pthread_t thread;
@@ -53,22 +56,22 @@ static void note_failure(sl_failure *failures, size_t *count, int32_t code, uint
     while (i < *count && failures[i].code != code)
         i++;
     if (i == SL_FAILURE_KINDS)
-        i--; /* more kinds than rows: the last row takes the others */
+        i--; /* the last row also counts the codes that have no row */
     if (i == *count) {
         failures[(*count)++].code = code;
-        snprintf(failures[i].message, sizeof failures[i].message, "%s", message);
+        sl_print_text(failures[i].message, sizeof failures[i].message, "%s", message);
     }
     failures[i].count += times;
 }
 
 static sl_slot *slot_at(const client *c, int64_t when) {
-    int64_t since = when - c->run->counted;
+    int64_t since = when - c->run->measure_start;
     size_t index = since < 0 ? 0 : (size_t)(since / c->run->slot_ns);
     return &c->slots[index < c->run->slot_count ? index : c->run->slot_count - 1];
 }
 
-static void count_success(client *c, sl_load_figures *figures, const sl_result *result,
-                          int64_t due, int64_t sent, int64_t done) {
+static void count_success(client *c, sl_load_figures *figures, const sl_result *result, int64_t due,
+                          int64_t sent, int64_t done) {
     uint64_t latency = (uint64_t)(done - due);
     sl_slot *slot = slot_at(c, done);
     figures->succeeded++;
@@ -87,15 +90,16 @@ static void count_success(client *c, sl_load_figures *figures, const sl_result *
 
 static size_t choose_row(client *c) {
     size_t row = 0, rows = c->run->plan->mix_count;
-    double at = rows > 1 ? sl_drawer_unit(&c->choice) : 0;
+    double at = rows > 1 ? sl_random_unit(&c->choice) : 0;
     while (row + 1 < rows && at >= c->run->bounds[row])
         row++;
     return row;
 }
 
-/* `due` is when latency begins; 0: when it is sent. `counts`: false while warming up. */
-static void operate(client *c, sl_load_figures *figures, sl_runner *runner, int64_t due,
-                    bool counts) {
+/* Runs an operation. Latency is measured from `due`, or from sending when it is 0. `counts`: false
+ * during the warm-up. */
+static void run_operation(client *c, sl_load_figures *figures, sl_runner *runner, int64_t due,
+                          bool counts) {
     sl_result result;
     sl_error error = {0};
     int64_t sent = sl_clock_ns();
@@ -126,23 +130,23 @@ static void sleep_until(int64_t when) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-/* Operations that count are numbered, so that as many are run as were asked for. */
+/* Measured operations take a number each, so that plan->operations of them are run. */
 static void closed_loop(client *c) {
     run_state *run = c->run;
-    uint64_t most = run->plan->operations;
+    uint64_t max = run->plan->operations;
     while (!stopped(run)) {
         size_t row = choose_row(c);
         sl_runner *runner = &c->runners[row];
         int64_t now = sl_clock_ns();
-        bool counts = now >= run->counted;
+        bool counts = now >= run->measure_start;
         if (now >= run->end || !sl_runner_prepare(runner) ||
-            (counts && most && atomic_fetch_add(&run->next, 1) >= most))
+            (counts && max && atomic_fetch_add(&run->next, 1) >= max))
             return;
-        operate(c, &c->figures[row], runner, 0, counts);
+        run_operation(c, &c->figures[row], runner, 0, counts);
     }
 }
 
-/* Sleeps until an operation is due, in steps, so that a stop is seen. */
+/* Sleeps until an operation is due, at most 100 ms at a time. False when the run was stopped. */
 static bool wait_until_due(const run_state *run, int64_t due) {
     for (int64_t now = sl_clock_ns(); now < due; now = sl_clock_ns()) {
         int64_t step = now + 100000000;
@@ -153,14 +157,14 @@ static bool wait_until_due(const run_state *run, int64_t due) {
     return !stopped(run);
 }
 
-/* Operation i is due i / rate seconds after the beginning. */
+/* Operation i is due i / rate seconds after the start of the warm-up. */
 static void open_loop(client *c) {
     run_state *run = c->run;
     const sl_load_plan *plan = run->plan;
     for (;;) {
         uint64_t index = atomic_fetch_add(&run->next, 1);
-        int64_t due = run->begin + (int64_t)((double)index * NS / plan->rate);
-        bool counts = due >= run->counted;
+        int64_t due = run->warm_up_start + (int64_t)((double)index * NS / plan->rate);
+        bool counts = due >= run->measure_start;
         uint64_t first = (uint64_t)(plan->warm_up * plan->rate); /* operations of the warm-up */
         if (due >= run->end || (plan->operations && index >= first + plan->operations))
             return;
@@ -168,7 +172,7 @@ static void open_loop(client *c) {
         if (!sl_runner_prepare(&c->runners[row]) || !wait_until_due(run, due))
             return;
         int64_t now = sl_clock_ns();
-        if ((double)(now - due) > plan->lag_most * NS) {
+        if ((double)(now - due) > plan->lag_max * NS) {
             if (counts) {
                 c->figures[row].attempted++;
                 c->figures[row].skipped++;
@@ -176,7 +180,7 @@ static void open_loop(client *c) {
             }
             continue;
         }
-        operate(c, &c->figures[row], &c->runners[row], due, counts);
+        run_operation(c, &c->figures[row], &c->runners[row], due, counts);
     }
 }
 
@@ -184,15 +188,15 @@ static void open_loop(client *c) {
 
 static bool connect_client(client *c, mongoc_client_t *driver) {
     const sl_load_plan *plan = c->run->plan;
-    static const sl_query nothing = {0};
+    static const sl_query no_parameters = {0};
     bson_error_t wrong;
     bson_t *ping = BCON_NEW("ping", BCON_INT32(1));
-    bool ok = sl_drawer_init(&c->choice, &nothing, plan->place.seed + 1, c->number, plan->clients,
-                             0);
+    bool ok = sl_value_generator_init(&c->choice, &no_parameters, plan->target.seed + 1, c->number,
+                                      plan->clients, 0);
     for (size_t i = 0; ok && i < plan->mix_count; i++)
         ok = sl_runner_init(&c->runners[i], driver, &plan->queries[plan->mix[i].query],
-                            &plan->place, c->number, plan->clients, &c->error);
-    /* The connection is made before the clock starts. */
+                            &plan->target, c->number, plan->clients, &c->error);
+    /* Connect now: the time must not be part of the first operation. */
     if (ok && !mongoc_client_command_simple(driver, "admin", ping, c->runners[0].preference, NULL,
                                             &wrong))
         ok = sl_error_from_driver(&c->error, "connecting a client", &wrong);
@@ -205,13 +209,13 @@ static void *run_client(void *context) {
     run_state *run = c->run;
     mongoc_client_t *driver = sl_connection_borrow(run->connection);
     bool ok = connect_client(c, driver);
-    prctl(PR_SET_TIMERSLACK, 1000UL); /* wake within a microsecond of what is due, if possible */
+    prctl(PR_SET_TIMERSLACK, 1000UL); /* ns: sleeps end within 1 us */
     if (!ok)
         atomic_store(&run->failed, true);
     atomic_fetch_add(&run->ready, 1);
     while (!atomic_load(&run->go))
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    sleep_until(run->begin);
+    sleep_until(run->warm_up_start);
     if (ok && run->plan->rate > 0)
         open_loop(c);
     else if (ok)
@@ -226,21 +230,21 @@ static void *run_client(void *context) {
 
 /* ---- the client's own delays ---- */
 
-typedef struct watchdog {
+typedef struct stall_probe {
     sl_histogram *stall;
     _Atomic bool end;
-} watchdog;
+} stall_probe;
 
-/* Sleeps a millisecond at a time and keeps how late it was woken: a client thread would have been
- * woken as late, and a latency that it measured is longer by that. */
-static void *watch(void *context) {
-    watchdog *dog = context;
+/* Sleeps 1 ms at a time and records how late it was woken. Client threads are woken as late, which
+ * lengthens the latencies that they measure. */
+static void *measure_stalls(void *context) {
+    stall_probe *probe = context;
     prctl(PR_SET_TIMERSLACK, 1000UL);
-    while (!atomic_load(&dog->end)) {
+    while (!atomic_load(&probe->end)) {
         int64_t due = sl_clock_ns() + 1000000;
         sleep_until(due);
         int64_t late = sl_clock_ns() - due;
-        sl_histogram_add(dog->stall, late > 0 ? (uint64_t)late : 0);
+        sl_histogram_add(probe->stall, late > 0 ? (uint64_t)late : 0);
     }
     return NULL;
 }
@@ -252,7 +256,7 @@ static double processor_seconds(void) {
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
-/* ---- the whole run ---- */
+/* ---- a run ---- */
 
 static void merge_figures(sl_load_figures *into, const sl_load_figures *from) {
     into->attempted += from->attempted;
@@ -287,11 +291,11 @@ static void merge_client(sl_load_outcome *outcome, const client *c) {
 static void plan_slots(run_state *run, sl_load_outcome *outcome) {
     double seconds = run->plan->seconds;
     double slot = seconds / SL_SLOTS_MAX;
-    slot = seconds > 0 ? (slot < SLOT_SECONDS_LEAST ? SLOT_SECONDS_LEAST : slot) : 1;
+    slot = seconds > 0 ? (slot < SLOT_SECONDS_MIN ? SLOT_SECONDS_MIN : slot) : 1;
     if (seconds > 60 && slot < 1)
         slot = 1;
     run->slot_ns = (int64_t)(slot * NS);
-    run->slot_count = seconds > 0 ? (size_t)(seconds / slot) + 1 : SLOTS_WITHOUT_END;
+    run->slot_count = seconds > 0 ? (size_t)(seconds / slot) + 1 : SLOTS_BY_COUNT;
     outcome->slot_seconds = slot;
     outcome->slot_count = run->slot_count;
 }
@@ -310,19 +314,19 @@ static bool make_clients(run_state *run, client *clients, sl_error *error) {
     return true;
 }
 
-/* Begins the clock when all clients are connected. */
-static void begin(run_state *run, unsigned started) {
+/* Waits until all clients are connected, then sets the times of the run and starts it. */
+static void start_clock(run_state *run, unsigned started) {
     while (atomic_load(&run->ready) < started)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    run->begin = sl_clock_ns() + 5000000; /* all have seen that it begins by then */
-    run->counted = run->begin + (int64_t)(run->plan->warm_up * NS);
-    run->end = run->plan->seconds > 0 ? run->counted + (int64_t)(run->plan->seconds * NS)
+    run->warm_up_start = sl_clock_ns() + 5000000; /* by then all clients have read `go` */
+    run->measure_start = run->warm_up_start + (int64_t)(run->plan->warm_up * NS);
+    run->end = run->plan->seconds > 0 ? run->measure_start + (int64_t)(run->plan->seconds * NS)
                                       : INT64_MAX;
     atomic_store(&run->go, true);
 }
 
-/* Waits for the clients, and shows how far they are. */
-static void attend(const run_state *run, client *clients, unsigned started) {
+/* Waits for the clients to end, and reports progress once a second. */
+static void join_clients(const run_state *run, client *clients, unsigned started) {
     const sl_load_plan *plan = run->plan;
     for (unsigned i = 0; i < started; i++) {
         struct timespec until;
@@ -337,7 +341,7 @@ static void attend(const run_state *run, client *clients, unsigned started) {
                 failed += atomic_load_explicit(&clients[k].failed, memory_order_relaxed);
             }
             if (plan->progress)
-                plan->progress(plan->context, (double)(sl_clock_ns() - run->counted) / NS,
+                plan->progress(plan->context, (double)(sl_clock_ns() - run->measure_start) / NS,
                                succeeded, failed);
         }
     }
@@ -346,8 +350,8 @@ static void attend(const run_state *run, client *clients, unsigned started) {
 static bool run_clients(run_state *run, client *clients, sl_load_outcome *outcome,
                         sl_error *error) {
     const sl_load_plan *plan = run->plan;
-    watchdog dog = {.stall = &outcome->stall};
-    pthread_t watching;
+    stall_probe probe = {.stall = &outcome->stall};
+    pthread_t probing;
     unsigned started = 0;
     int code = 0;
     while (started < plan->clients && code == 0) {
@@ -356,18 +360,18 @@ static bool run_clients(run_state *run, client *clients, sl_load_outcome *outcom
     }
     if (code != 0)
         atomic_store(&run->failed, true);
-    begin(run, started);
+    start_clock(run, started);
     double used = processor_seconds();
-    bool watched = pthread_create(&watching, NULL, watch, &dog) == 0;
-    attend(run, clients, started);
+    bool probed = pthread_create(&probing, NULL, measure_stalls, &probe) == 0;
+    join_clients(run, clients, started);
     int64_t now = sl_clock_ns();
     outcome->client_cpu = processor_seconds() - used;
-    /* Operations that began before the end are waited for; they are not part of its time. */
+    /* The wait for operations that were running at the end is not part of the measured time. */
     int64_t ended = now < run->end ? now : run->end;
-    outcome->seconds = ended > run->counted ? (double)(ended - run->counted) / NS : 0;
-    atomic_store(&dog.end, true);
-    if (watched)
-        pthread_join(watching, NULL);
+    outcome->seconds = ended > run->measure_start ? (double)(ended - run->measure_start) / NS : 0;
+    atomic_store(&probe.end, true);
+    if (probed)
+        pthread_join(probing, NULL);
     if (code != 0)
         return sl_error_set(error, SL_EXIT_USAGE, "%u clients cannot be started: %s; use fewer",
                             plan->clients, strerror(code));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Loads: their entries in a report, the table and the notes on standard output. */
 #include <shardload/print.h>
 #include <shardload/query_load.h>
 
@@ -7,14 +8,19 @@
 
 #include <shardload/text.h>
 
+#include "report.h"
+
 static const struct {
     const char *key, *title;
     double quantile;
-} percentiles[] = {{"p50", "p50 ms", 0.5},    {"p90", "p90 ms", 0.9},      {"p95", "p95 ms", 0.95},
-                   {"p99", "p99 ms", 0.99},   {"p99_9", "p99.9 ms", 0.999}};
+} percentiles[] = {{"p50", "p50 ms", 0.5},
+                   {"p90", "p90 ms", 0.9},
+                   {"p95", "p95 ms", 0.95},
+                   {"p99", "p99 ms", 0.99},
+                   {"p99_9", "p99.9 ms", 0.999}};
 #define PERCENTILES (sizeof percentiles / sizeof percentiles[0])
 #define LABEL_ROOM 280
-#define CURVE_POINTS 17 /* 1 - 2^-1 ... 1 - 2^-17 */
+#define CURVE_POINTS 17 /* quantiles 1 - 2^-1 ... 1 - 2^-17 */
 
 static double milliseconds(uint64_t nanoseconds) {
     return (double)nanoseconds / 1e6;
@@ -46,7 +52,8 @@ static bool append_histogram(bson_t *document, const char *name, const sl_histog
            bson_append_document_end(document, &part);
 }
 
-/* [[share, milliseconds], ...] from the median on, each step halving what lies above. */
+/* Appends "latencyCurve": [[quantile, milliseconds], ...] for the quantiles 0.5, 0.75, 0.875 ...
+ * that the histogram supports. */
 static bool append_curve(bson_t *document, const sl_histogram *histogram) {
     bson_t list, point;
     double above = 1;
@@ -81,7 +88,7 @@ static bool append_figures(bson_t *entry, const sl_load_figures *figures, double
            append_histogram(entry, "lagMs", &figures->lag);
 }
 
-/* One array per figure: short, and what a picture wants. */
+/* Appends "overTime": for each figure an array with one value per slot. */
 static bool append_slots(bson_t *entry, const sl_load_outcome *outcome) {
     static const char *const names[] = {"succeeded", "failed", "skipped", "meanMs", "maxMs"};
     bson_t part, list;
@@ -96,10 +103,10 @@ static bool append_slots(bson_t *entry, const sl_load_outcome *outcome) {
             char room[16];
             const char *key;
             bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-            ok = column < 3 ? BSON_APPEND_INT64(&list, key, (int64_t)counts[column])
-                            : BSON_APPEND_DOUBLE(&list, key,
-                                                 column == 3 ? mean / 1e6
-                                                             : milliseconds(slot->latency_max));
+            ok = column < 3
+                     ? BSON_APPEND_INT64(&list, key, (int64_t)counts[column])
+                     : BSON_APPEND_DOUBLE(
+                           &list, key, column == 3 ? mean / 1e6 : milliseconds(slot->latency_max));
         }
         ok = ok && bson_append_array_end(&part, &list);
     }
@@ -131,14 +138,14 @@ static bool append_failures(bson_t *entry, const sl_load_outcome *outcome) {
     bson_t list, item;
     bool ok = BSON_APPEND_ARRAY_BEGIN(entry, "failures", &list);
     for (uint32_t i = 0; ok && i < outcome->failure_count; i++) {
-        char room[16], message[200];
+        char room[16];
         const char *key;
         bson_uint32_to_string(i, &key, room, sizeof room);
-        sl_text_printable(sl_text_of(outcome->failures[i].message), message, sizeof message);
         ok = BSON_APPEND_DOCUMENT_BEGIN(&list, key, &item) &&
              BSON_APPEND_INT32(&item, "code", outcome->failures[i].code) &&
              BSON_APPEND_INT64(&item, "count", (int64_t)outcome->failures[i].count) &&
-             BSON_APPEND_UTF8(&item, "message", message) && bson_append_document_end(&list, &item);
+             BSON_APPEND_UTF8(&item, "message", outcome->failures[i].message) &&
+             bson_append_document_end(&list, &item);
     }
     return ok && bson_append_array_end(entry, &list);
 }
@@ -168,7 +175,7 @@ static bool append_monitor(bson_t *entry, const sl_monitor_figures *figures) {
         ok = BSON_APPEND_DOCUMENT_BEGIN(&part, key, &item) &&
              BSON_APPEND_UTF8(&item, "member", lag->name) &&
              BSON_APPEND_DOUBLE(&item, "meanSeconds", lag->sum / (double)lag->count) &&
-             BSON_APPEND_DOUBLE(&item, "maxSeconds", lag->most) &&
+             BSON_APPEND_DOUBLE(&item, "maxSeconds", lag->max) &&
              bson_append_document_end(&part, &item);
     }
     return ok && bson_append_array_end(entry, &part);
@@ -180,15 +187,15 @@ static bool fill(bson_t *entry, const sl_load_step *step) {
     bson_t client;
     return BSON_APPEND_UTF8(entry, "suite", step->suite->name) &&
            BSON_APPEND_UTF8(entry, "name", step->name) &&
-           BSON_APPEND_UTF8(entry, "database", plan->place.database) &&
-           BSON_APPEND_UTF8(entry, "collection", plan->place.collection) &&
+           BSON_APPEND_UTF8(entry, "database", plan->target.database) &&
+           BSON_APPEND_UTF8(entry, "collection", plan->target.collection) &&
            (step->documents == 0 ||
             BSON_APPEND_INT64(entry, "documents", (int64_t)step->documents)) &&
            BSON_APPEND_UTF8(entry, "mode", plan->rate > 0 ? "open loop" : "closed loop") &&
            (!step->phase || BSON_APPEND_UTF8(entry, "phase", step->phase)) &&
-           (plan->place.limit == 0 || BSON_APPEND_INT64(entry, "limit", plan->place.limit)) &&
-           (!plan->place.read_preference ||
-            BSON_APPEND_UTF8(entry, "readPreference", plan->place.read_preference)) &&
+           (plan->target.limit == 0 || BSON_APPEND_INT64(entry, "limit", plan->target.limit)) &&
+           (!plan->target.read_preference ||
+            BSON_APPEND_UTF8(entry, "readPreference", plan->target.read_preference)) &&
            BSON_APPEND_INT64(entry, "clients", plan->clients) &&
            (!(plan->rate > 0) || BSON_APPEND_DOUBLE(entry, "rate", plan->rate)) &&
            BSON_APPEND_DOUBLE(entry, "warmUpSeconds", plan->warm_up) &&
@@ -205,45 +212,32 @@ static bool fill(bson_t *entry, const sl_load_step *step) {
 }
 
 bool sl_load_report_append(bson_t *queries, const sl_load_step *step) {
-    char room[16];
-    const char *key;
     bson_t *entry = bson_new();
-    bson_uint32_to_string(bson_count_keys(queries), &key, room, sizeof room);
-    bool ok = fill(entry, step) && BSON_APPEND_DOCUMENT(queries, key, entry);
-    bson_destroy(entry);
-    return ok;
+    return sl_report_add(queries, entry, fill(entry, step));
 }
 
 /* ---- the table ---- */
 
-static void put_row(sl_table *table, const sl_load_step *step, const char *name,
+static void add_row(sl_table *table, const sl_load_step *step, const char *name,
                     const sl_load_figures *figures) {
-    char figure[SL_FIGURE_ROOM];
+    char count[SL_HUMAN_ROOM];
     double seconds = step->outcome->seconds;
     if (step->phase)
         sl_table_cell(table, "%s", step->phase);
     sl_table_cell(table, "%s", name);
     sl_table_cell(table, "%u", step->plan->clients);
-    sl_table_cell(table, "%s",
-                  seconds > 0
-                      ? sl_table_figure((double)figures->succeeded / seconds,
-                                        (double)figures->succeeded / seconds < 100 ? 1 : 0, figure)
-                      : "-");
-    for (size_t i = 0; i < PERCENTILES; i++)
-        sl_table_cell(table, "%s",
-                      sl_histogram_supports(&figures->latency, percentiles[i].quantile)
-                          ? sl_table_figure(milliseconds(sl_histogram_quantile(
-                                                &figures->latency, percentiles[i].quantile)),
-                                            2, figure)
-                          : "-");
-    sl_table_cell(table, "%s",
-                  figures->succeeded
-                      ? sl_table_figure(milliseconds(figures->latency.maximum), 2, figure)
-                      : "-");
+    double rate = seconds > 0 ? (double)figures->succeeded / seconds : 0;
+    sl_table_figure_cell(table, seconds > 0, rate, rate < 100 ? 1 : 0);
+    for (size_t i = 0; i < PERCENTILES; i++) {
+        double quantile = percentiles[i].quantile;
+        sl_table_figure_cell(table, sl_histogram_supports(&figures->latency, quantile),
+                             milliseconds(sl_histogram_quantile(&figures->latency, quantile)), 2);
+    }
+    sl_table_figure_cell(table, figures->succeeded > 0, milliseconds(figures->latency.maximum), 2);
     const uint64_t counts[] = {figures->attempted, figures->succeeded, figures->failed,
                                figures->skipped};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        sl_table_cell(table, "%s", sl_human_count(counts[i], figure));
+        sl_table_cell(table, "%s", sl_human_count(counts[i], count));
 }
 
 bool sl_load_show(const sl_load_step *steps, size_t count) {
@@ -263,12 +257,11 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
         sl_table_column(table, counts[i], true);
     for (size_t i = 0; i < count; i++) {
         const sl_load_step *step = &steps[i];
-        put_row(table, step, step->name, &step->outcome->figures[step->outcome->count]);
+        add_row(table, step, step->name, &step->outcome->figures[step->outcome->count]);
         for (size_t k = 0; step->outcome->count > 1 && k < step->outcome->count; k++) {
             char name[200];
-            snprintf(name, sizeof name, "  %s",
-                     step->plan->queries[step->plan->mix[k].query].name);
-            put_row(table, step, name, &step->outcome->figures[k]);
+            snprintf(name, sizeof name, "  %s", step->plan->queries[step->plan->mix[k].query].name);
+            add_row(table, step, name, &step->outcome->figures[k]);
         }
     }
     bool ok = sl_table_print(table, stdout, 0);
@@ -276,33 +269,21 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
     return ok;
 }
 
-/* "during, point-read, 8 clients", for the notes. */
-static const char *label_of(const sl_load_step *step, char out[LABEL_ROOM]) {
-    char name[200];
-    sl_text_printable(sl_text_of(step->name), name, sizeof name);
-    snprintf(out, LABEL_ROOM, "%s%s%s, %u client%s", step->phase ? step->phase : "",
-             step->phase ? ", " : "", name, step->plan->clients,
-             step->plan->clients == 1 ? "" : "s");
-    return out;
-}
-
 static void show_step_notes(const sl_load_step *step) {
     const sl_load_outcome *outcome = step->outcome;
     const sl_load_figures *all = &outcome->figures[outcome->count];
-    char label[LABEL_ROOM];
-    label_of(step, label);
-    for (size_t k = 0; k < outcome->failure_count; k++) {
-        char message[220];
-        sl_text_printable(sl_text_of(outcome->failures[k].message), message, sizeof message);
+    char label[LABEL_ROOM]; /* "during, point-read, 8 clients" */
+    snprintf(label, sizeof label, "%s%s%s, %u client%s", step->phase ? step->phase : "",
+             step->phase ? ", " : "", step->name, step->plan->clients,
+             step->plan->clients == 1 ? "" : "s");
+    for (size_t k = 0; k < outcome->failure_count; k++)
         sl_print("%s: %" PRIu64 " operations failed: %s (code %d)\n", label,
-                 outcome->failures[k].count, message, outcome->failures[k].code);
-    }
+                 outcome->failures[k].count, outcome->failures[k].message,
+                 outcome->failures[k].code);
     for (size_t k = 0; k < step->monitor->member_count; k++) {
         const sl_member_lag *lag = &step->monitor->members[k];
-        char name[160];
-        sl_text_printable(sl_text_of(lag->name), name, sizeof name);
-        sl_print("%s: %s was %.1f s behind the primary on average, %.1f s at most\n", label, name,
-                 lag->sum / (double)lag->count, lag->most);
+        sl_print("%s: %s was %.1f s behind the primary on average, %.1f s at most\n", label,
+                 lag->name, lag->sum / (double)lag->count, lag->max);
     }
     uint64_t stall = sl_histogram_quantile(&outcome->stall, 0.99);
     uint64_t median = sl_histogram_quantile(&all->latency, 0.5);
@@ -317,7 +298,8 @@ static void show_step_notes(const sl_load_step *step) {
 
 void sl_load_show_notes(const sl_load_step *steps, size_t count) {
     if (count > 0)
-        sl_print("\nLatency is " SL_LINES ".\nPercentiles are at most %.1f %% above the exact ones; \"-\": fewer "
+        sl_print("\nLatency is " SL_LINES
+                 ".\nPercentiles are at most %.1f %% above the exact ones; \"-\": fewer "
                  "than 10 operations lie above.\n",
                  steps[0].plan->rate > 0
                      ? "from the time that an operation was due to its last document"

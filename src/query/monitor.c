@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replSetGetStatus once a second, and serverStatus at the beginning and at the end. */
+/* The monitor thread sends replSetGetStatus once a second, and serverStatus when it starts and when
+ * it ends. */
 #include <shardload/query_load.h>
 
 #include <pthread.h>
@@ -13,13 +14,12 @@
 struct sl_monitor {
     sl_connection *connection;
     sl_monitor_figures figures;
-    sl_server_latencies begin;
     _Atomic bool end;
     pthread_t thread;
     bool started;
 };
 
-static bool run(mongoc_client_t *client, const char *command, bson_t *reply) {
+static bool run_command(mongoc_client_t *client, const char *command, bson_t *reply) {
     bson_error_t ignored;
     bson_t *document = BCON_NEW(command, BCON_INT32(1));
     bool ok = mongoc_client_command_simple(client, "admin", document, NULL, reply, &ignored);
@@ -39,7 +39,7 @@ static int64_t number_at(const bson_t *reply, const char *path, bool *known) {
 static sl_server_latencies read_latencies(mongoc_client_t *client) {
     sl_server_latencies read = {.known = true};
     bson_t reply;
-    if (run(client, "serverStatus", &reply)) {
+    if (run_command(client, "serverStatus", &reply)) {
         read.reads = number_at(&reply, "opLatencies.reads.ops", &read.known);
         read.read_microseconds = number_at(&reply, "opLatencies.reads.latency", &read.known);
         read.writes = number_at(&reply, "opLatencies.writes.ops", &read.known);
@@ -53,7 +53,7 @@ static sl_server_latencies read_latencies(mongoc_client_t *client) {
 
 typedef struct member {
     const char *name;
-    int64_t applied; /* milliseconds of the last operation that it has applied */
+    int64_t applied; /* time of the last applied operation, milliseconds since 1970 */
     bool primary;
 } member;
 
@@ -65,7 +65,7 @@ static size_t read_members(const bson_t *reply, member *members) {
     while (count < SL_MEMBERS_MAX && bson_iter_next(&list)) {
         member *m = &members[count];
         *m = (member){0};
-        bool dated = false;
+        bool has_time = false;
         if (!bson_iter_recurse(&list, &field))
             continue;
         while (bson_iter_next(&field)) {
@@ -76,10 +76,10 @@ static size_t read_members(const bson_t *reply, member *members) {
                 m->primary = bson_iter_as_int64(&field) == 1;
             else if (strcmp(key, "optimeDate") == 0 && BSON_ITER_HOLDS_DATE_TIME(&field)) {
                 m->applied = bson_iter_date_time(&field);
-                dated = true;
+                has_time = true;
             }
         }
-        count += m->name && dated;
+        count += m->name && has_time;
     }
     return count;
 }
@@ -96,10 +96,10 @@ static sl_member_lag *lag_of(sl_monitor_figures *figures, const char *name) {
     return added;
 }
 
-static void look(sl_monitor *monitor, mongoc_client_t *client) {
+static void read_lags(sl_monitor *monitor, mongoc_client_t *client) {
     bson_t reply;
     member members[SL_MEMBERS_MAX];
-    if (run(client, "replSetGetStatus", &reply)) {
+    if (run_command(client, "replSetGetStatus", &reply)) {
         size_t count = read_members(&reply, members);
         const member *primary = NULL;
         for (size_t i = 0; i < count; i++)
@@ -110,26 +110,26 @@ static void look(sl_monitor *monitor, mongoc_client_t *client) {
             if (!lag)
                 continue;
             double behind = (double)(primary->applied - members[i].applied) / 1000;
-            behind = behind > 0 ? behind : 0; /* the primary's own figure may be older */
+            behind = behind > 0 ? behind : 0; /* the primary's time may be the older reading */
             lag->count++;
             lag->sum += behind;
-            lag->most = behind > lag->most ? behind : lag->most;
+            lag->max = behind > lag->max ? behind : lag->max;
         }
     }
     bson_destroy(&reply);
 }
 
-static void *watch(void *context) {
+static void *run_monitor(void *context) {
     sl_monitor *monitor = context;
     bool replicated = sl_connection_server(monitor->connection)->deployment == SL_REPLICA_SET;
     mongoc_client_t *client = sl_connection_borrow(monitor->connection);
-    monitor->begin = read_latencies(client);
+    sl_server_latencies begin = read_latencies(client);
     for (unsigned tick = 0; !atomic_load(&monitor->end); tick++) {
         if (replicated && tick % 10 == 0)
-            look(monitor, client);
+            read_lags(monitor, client);
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
-    sl_server_latencies now = read_latencies(client), begin = monitor->begin;
+    sl_server_latencies now = read_latencies(client);
     monitor->figures.server = (sl_server_latencies){
         .known = now.known && begin.known,
         .reads = now.reads - begin.reads,
@@ -146,7 +146,7 @@ sl_monitor *sl_monitor_start(sl_connection *connection) {
     if (!monitor)
         return NULL;
     monitor->connection = connection;
-    monitor->started = pthread_create(&monitor->thread, NULL, watch, monitor) == 0;
+    monitor->started = pthread_create(&monitor->thread, NULL, run_monitor, monitor) == 0;
     return monitor;
 }
 

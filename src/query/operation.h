@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations: the command of a query, filled with the next values, sent, and its answer read to the
- * last document.
+/* Operations: builds the command of a query, fills in drawn values, sends it and reads the complete
+ * answer.
  *
- * A runner belongs to one thread: it has a client, a session and a command of its own. */
+ * A runner is used by one thread. It has its own client, session and command. */
 #ifndef QUERY_OPERATION_H
 #define QUERY_OPERATION_H
 
@@ -10,43 +10,45 @@
 
 #include "parameters.h"
 
-/* What an operation gave. */
 typedef struct sl_result {
-    uint64_t documents; /* returned; of a count, the count; of a write, documents changed */
-    uint64_t bytes;     /* of the documents, as BSON */
-    int32_t code;       /* why it failed: the server's error code, or the driver's; else 0 */
+    uint64_t documents; /* returned; count: the number counted; update, insert: the reply's `n` */
+    uint64_t bytes;     /* of the documents returned, as BSON */
+    int32_t code;       /* error code of the server or the driver; 0: success */
 } sl_result;
 
-/* Sees each document of an answer; `document` is valid during the call. */
+/* Called for each document of an answer; `document` is valid during the call. */
 typedef void sl_document_function(void *context, const bson_t *document);
 
 typedef struct sl_runner {
     const sl_query *query;
-    const sl_place *place;
+    const sl_query_target *target;
     mongoc_client_t *client;
-    mongoc_client_session_t *session; /* NULL where the server has none */
-    mongoc_read_prefs_t *preference;  /* NULL for what the URI says */
-    bson_t *command;                  /* with parameters still in it, if there are any */
+    mongoc_client_session_t *session; /* NULL when the server supports none */
+    mongoc_read_prefs_t *preference;  /* NULL: that of the URI */
+    bson_t *command;                  /* with {"$parameter": name} not replaced */
     bool has_parameters;
-    sl_drawer drawer;
-    bson_t values, filled; /* of the next operation */
+    sl_value_generator generator;
+    bson_t values, filled; /* of the next operation: the drawn values, the command with them */
 } sl_runner;
 
-/* `number` of `clients` runners of the same query, which share out its sequences. The client is
- * borrowed. On false `error` is set; clear the runner in any case. */
+/* Runner `number` (from 0) of `clients` runners of the same query; its sequences give each
+ * runner other numbers. The client is borrowed. On false `error` is set; clear the runner in any case. */
 bool sl_runner_init(sl_runner *runner, mongoc_client_t *client, const sl_query *query,
-                    const sl_place *place, uint64_t number, uint64_t clients, sl_error *error);
+                    const sl_query_target *target, uint64_t number, uint64_t clients,
+                    sl_error *error);
 void sl_runner_clear(sl_runner *runner);
 
-/* Draws the values of the next operation and fills them in. */
+/* Draws the values of the next operation and builds its command. False without memory, or when a
+ * parameter has no value. */
 bool sl_runner_prepare(sl_runner *runner);
-/* Sends the prepared command, and reads its answer to the end. `each` may be NULL. On false
- * `result->code` and `error` say why. */
+/* Sends the prepared command and reads the complete answer. `each` may be NULL. On false
+ * `result->code` and `error` are set. */
 bool sl_runner_run(sl_runner *runner, sl_document_function *each, void *context, sl_result *result,
                    sl_error *error);
 /* The prepared command, for explain. */
 const bson_t *sl_runner_command(const sl_runner *runner);
 
-mongoc_read_prefs_t *sl_read_preference(const char *name); /* NULL for NULL */
+/* The driver's read preference of that mode; destroy it. NULL for NULL. */
+mongoc_read_prefs_t *sl_read_preference(const char *name);
 
 #endif

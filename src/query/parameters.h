@@ -1,55 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of queries: values drawn for each operation, and put where a query names them.
+/* Parameters of queries: draws a value for each operation and fills it into the command.
  *
- * Threads: a query is shared and not changed while clients run; each client has a state of its own.
- * The values that a client draws depend on the seed, the query and the client's number alone. */
+ * Threads: the query is shared and not changed while clients run. Each client has its own
+ * generator, whose values depend only on the seed, the query and the number of the client. */
 #ifndef QUERY_PARAMETERS_H
 #define QUERY_PARAMETERS_H
 
 #include <shardload/query.h>
 
-/* The name in {"$parameter": name}, or NULL when the value is something else. */
-const char *sl_parameter_used(const bson_iter_t *value);
+/* The name in {"$parameter": name}; NULL for any other value. */
+const char *sl_parameter_name(const bson_iter_t *value);
 
-/* Is any parameter, or (where `name` is not NULL) this one, used anywhere in the document? */
-bool sl_parameters_in(const bson_t *document, const char *name);
+/* Does the document contain the parameter `name`, or (NULL) any parameter, at any depth? */
+bool sl_has_parameter(const bson_t *document, const char *name);
 
-/* Numbers 0 .. count - 1 by Zipf's law, one in constant time (rejection-inversion). */
-typedef struct sl_zipf_draw {
+/* Draws numbers 0 .. count - 1 by Zipf's law, in constant time each (rejection-inversion). */
+typedef struct sl_zipf_sampler {
     double skew, count;
     double integral_first, integral_last, threshold;
-} sl_zipf_draw;
+} sl_zipf_sampler;
 
-void sl_zipf_draw_init(sl_zipf_draw *zipf, uint64_t count, double skew);
+void sl_zipf_sampler_init(sl_zipf_sampler *zipf, uint64_t count, double skew);
 
-/* One client's state of one query. */
-typedef struct sl_drawer {
+/* The values of one query for one client. */
+typedef struct sl_value_generator {
     const sl_query *query;
-    uint64_t random[4];   /* xoshiro256** */
+    uint64_t random[4]; /* xoshiro256** */
     uint64_t client, clients;
-    uint64_t sequence[SL_PARAMETERS_MAX];
-    sl_zipf_draw zipf[SL_PARAMETERS_MAX];
-    uint32_t value_count[SL_PARAMETERS_MAX]; /* of lists and samples */
-    const uint32_t *offsets[SL_PARAMETERS_MAX]; /* of their elements; malloc'd */
-    int64_t limit;        /* of SL_LIMIT_PARAMETER; 0: none */
-} sl_drawer;
+    uint64_t sequence[SL_PARAMETERS_MAX]; /* values drawn so far */
+    sl_zipf_sampler zipf[SL_PARAMETERS_MAX];
+    uint32_t value_count[SL_PARAMETERS_MAX];    /* elements of lists and samples */
+    const uint32_t *offsets[SL_PARAMETERS_MAX]; /* of these elements in the BSON array; owned */
+    int64_t limit;                              /* value of SL_LIMIT_PARAMETER; 0: none */
+} sl_value_generator;
 
-/* Client number `client` of `clients`, which share out sequences. False without memory, or when a
- * list of the query is empty. */
-bool sl_drawer_init(sl_drawer *drawer, const sl_query *query, uint64_t seed, uint64_t client,
-                    uint64_t clients, int64_t limit);
-void sl_drawer_clear(sl_drawer *drawer);
+/* For client `client` (from 0) of `clients`; a sequence gives each client other numbers. The query is
+ * borrowed. False without memory, or when a list of the query is empty. */
+bool sl_value_generator_init(sl_value_generator *generator, const sl_query *query, uint64_t seed,
+                             uint64_t client, uint64_t clients, int64_t limit);
+void sl_value_generator_clear(sl_value_generator *generator);
 
-/* 64 random bits, and a number from 0 to below 1. */
-uint64_t sl_drawer_bits(sl_drawer *drawer);
-double sl_drawer_unit(sl_drawer *drawer);
-uint64_t sl_zipf_draw_next(const sl_zipf_draw *zipf, sl_drawer *drawer);
+/* 64 random bits. */
+uint64_t sl_random_bits(sl_value_generator *generator);
+/* A random number in [0, 1). */
+double sl_random_unit(sl_value_generator *generator);
+uint64_t sl_zipf_sampler_next(const sl_zipf_sampler *zipf, sl_value_generator *generator);
 
-/* Draws all values of the next operation, appended to `values` by name: {name: value, ...}. */
-bool sl_drawer_draw(sl_drawer *drawer, bson_t *values);
+/* Draws the values of the next operation and appends them to `values`: {name: value, ...}. False
+ * without memory. */
+bool sl_value_generator_next(sl_value_generator *generator, bson_t *values);
 
-/* Copies `template` to the end of `out`, with {"$parameter": name} replaced by the value of that name
- * (of `values`). False when a name has no value, or without memory. */
+/* Appends `template` to `out`; the value of that name in `values` replaces each {"$parameter":
+ * name}. False when a name has no value, or without memory. */
 bool sl_parameters_fill(const bson_t *template, const bson_t *values, bson_t *out);
 
 #endif

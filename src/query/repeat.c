@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A query over and over on one connection, each run timed from the sending of the command to the last
+/* Runs a query repeatedly on one connection. Each run is timed from sending the command to the last
  * document of the last batch. */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,51 +20,50 @@ const char *sl_answer_text(sl_answer answer) {
     return texts[answer];
 }
 
-/* One repetition's documents, as far as they are kept. */
-typedef struct kept {
+/* The documents of one run's answer, up to SL_RESULT_BYTES_MAX. */
+typedef struct collected {
     bson_t *documents;
     uint32_t count;
     bool truncated;
-} kept;
+} collected;
 
-static void keep(void *context, const bson_t *document) {
-    kept *so_far = context;
+static void collect(void *context, const bson_t *document) {
+    collected *so_far = context;
     char room[16];
     const char *key;
     bson_uint32_to_string(so_far->count++, &key, room, sizeof room);
-    so_far->truncated =
-        so_far->truncated ||
-        (uint64_t)so_far->documents->len + document->len > SL_RESULT_BYTES_MAX ||
-        !BSON_APPEND_DOCUMENT(so_far->documents, key, document);
+    so_far->truncated = so_far->truncated ||
+                        (uint64_t)so_far->documents->len + document->len > SL_RESULT_BYTES_MAX ||
+                        !BSON_APPEND_DOCUMENT(so_far->documents, key, document);
 }
 
-/* What stays the same for all runs of a query. */
+/* The state of all runs of a query. */
 typedef struct session {
     sl_connection *connection;
     sl_runner runner;
-    sl_place place;
+    sl_query_target target;
     const sl_query *query;
     const sl_query_options *options;
 } session;
 
-static bool run_once(session *s, kept *answer, sl_result *result, double *milliseconds,
+static bool run_once(session *s, collected *answer, sl_result *result, double *milliseconds,
                      sl_error *error) {
     bson_t statistic = BSON_INITIALIZER;
     bool ok;
     int64_t start = sl_clock_ns();
     if (s->query->statistic)
-        ok = sl_statistic_run(s->connection, s->query, &s->place, s->options->documents, &statistic,
-                              result, error);
+        ok = sl_statistic_run(s->connection, s->query, &s->target, s->options->documents,
+                              &statistic, result, error);
     else
-        ok = sl_runner_run(&s->runner, keep, answer, result, error);
+        ok = sl_runner_run(&s->runner, collect, answer, result, error);
     *milliseconds = (double)(sl_clock_ns() - start) / 1e6;
     if (ok && s->query->statistic && !bson_empty(&statistic))
-        keep(answer, &statistic);
+        collect(answer, &statistic);
     bson_destroy(&statistic);
     return ok;
 }
 
-static void check(sl_query_run *run, const sl_query *query, const bson_t *expected) {
+static void check_answer(sl_query_run *run, const sl_query *query, const bson_t *expected) {
     char hash[SL_ANSWER_HASH_ROOM];
     if (!expected && !query->expected_hash)
         return;
@@ -73,7 +72,7 @@ static void check(sl_query_run *run, const sl_query *query, const bson_t *expect
         run->answer = SL_ANSWER_WRONG;
         run->differences.count = 1;
         snprintf(run->differences.text[0], sizeof run->differences.text[0],
-                 "the answer is larger than 64 MiB, and no expected answer is");
+                 "the answer is larger than 64 MiB and cannot be compared");
     } else if (expected) {
         if (!sl_answer_compare(expected, run->documents, &run->differences))
             run->answer = SL_ANSWER_WRONG;
@@ -85,15 +84,15 @@ static void check(sl_query_run *run, const sl_query *query, const bson_t *expect
     }
 }
 
-static bool make_cold(const char *command, sl_error *error) {
+static bool run_cold_command(const char *command, sl_error *error) {
     int status = command ? system(command) : 0;
     return status == 0 ||
            sl_error_set(error, SL_EXIT_USAGE, "--cold: the command \"%.200s\" failed (status %d)",
                         command, status);
 }
 
-/* The runs, warm-up first. A wrong answer stays the one that is kept and shown. */
-static bool repeat(session *s, sl_query_run *run) {
+/* Does the warm-up runs and the timed runs. The first wrong answer is kept in `run`. */
+static bool run_all(session *s, sl_query_run *run) {
     const sl_query_options *options = s->options;
     unsigned runs = options->warm_up + options->repeat;
     for (unsigned i = 0; i < runs; i++) {
@@ -101,14 +100,14 @@ static bool repeat(session *s, sl_query_run *run) {
             return sl_error_set(&run->error, SL_EXIT_INTERRUPTED, "interrupted");
         if (options->progress)
             options->progress(options->context, i + 1, runs);
-        kept answer = {.documents = bson_new()};
+        collected answer = {.documents = bson_new()};
         sl_result result = {0};
         double milliseconds;
-        if (!make_cold(options->cold, &run->error) ||
+        if (!run_cold_command(options->cold, &run->error) ||
             !(sl_runner_prepare(&s->runner) || sl_error_memory(&run->error, "preparing a query")) ||
             !run_once(s, &answer, &result, &milliseconds, &run->error)) {
-            bool unsupported = result.code == CODE_COMMAND_NOT_FOUND ||
-                               result.code == CODE_COMMAND_NOT_SUPPORTED;
+            bool unsupported =
+                result.code == CODE_COMMAND_NOT_FOUND || result.code == CODE_COMMAND_NOT_SUPPORTED;
             run->answer = unsupported ? SL_ANSWER_UNSUPPORTED : SL_ANSWER_NONE;
             bson_destroy(answer.documents);
             return false;
@@ -121,7 +120,7 @@ static bool repeat(session *s, sl_query_run *run) {
             run->document_count = answer.count;
             run->bytes = result.bytes;
             run->truncated = answer.truncated;
-            check(run, s->query, options->expected);
+            check_answer(run, s->query, options->expected);
         }
         if (i >= options->warm_up)
             run->timings[run->count++] = milliseconds;
@@ -129,8 +128,8 @@ static bool repeat(session *s, sl_query_run *run) {
     return true;
 }
 
-bool sl_query_execute(sl_connection *connection, sl_query *query,
-                      const sl_query_options *options, sl_query_run *run) {
+bool sl_query_execute(sl_connection *connection, sl_query *query, const sl_query_options *options,
+                      sl_query_run *run) {
     *run = (sl_query_run){.answer = SL_ANSWER_NOT_CHECKED};
     run->timings = malloc((size_t)2 * options->repeat * sizeof *run->timings);
     run->documents = bson_new();
@@ -139,23 +138,23 @@ bool sl_query_execute(sl_connection *connection, sl_query *query,
     session s = {.connection = connection,
                  .query = query,
                  .options = options,
-                 .place = {.database = options->database,
-                           .collection = options->collection,
-                           .read_preference = options->read_preference,
-                           .limit = options->limit,
-                           .seed = options->seed}};
-    if (!sl_query_sample(connection, query, &s.place, &run->error)) {
+                 .target = {.database = options->database,
+                            .collection = options->collection,
+                            .read_preference = options->read_preference,
+                            .limit = options->limit,
+                            .seed = options->seed}};
+    if (!sl_query_sample(connection, query, &s.target, &run->error)) {
         run->answer = SL_ANSWER_NONE;
         return false;
     }
     mongoc_client_t *client = sl_connection_borrow(connection);
-    bool ok = sl_runner_init(&s.runner, client, query, &s.place, 0, 1, &run->error) &&
+    bool ok = sl_runner_init(&s.runner, client, query, &s.target, 0, 1, &run->error) &&
               (!options->explain || sl_explain_query(&s.runner, options->documents, run)) &&
-              repeat(&s, run);
+              run_all(&s, run);
     if (!ok && run->answer != SL_ANSWER_UNSUPPORTED)
         run->answer = SL_ANSWER_NONE;
     if (run->count > 0) {
-        double *sorted = run->timings + options->repeat; /* the measured order is kept */
+        double *sorted = run->timings + options->repeat; /* `timings` keep their order */
         memcpy(sorted, run->timings, run->count * sizeof *sorted);
         run->sample = sl_sample_of(sorted, run->count);
     }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports of the query runner: every timing of every query, so that statistics can be made again
- * and two runs be compared. */
-#include <shardload/query.h>
+/* Entries of a report for queries that were run one at a time. They contain every timing, so that
+ * reports can be compared. */
+#include "report.h"
 
 #include <stdlib.h>
 
+#include <shardload/query.h>
+
 bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
     const sl_query_run *run = outcome->run;
-    double *rates = run->examined_known && run->count > 0 ? malloc(run->count * sizeof *rates)
-                                                          : NULL;
+    double *rates =
+        run->examined_known && run->count > 0 ? malloc(run->count * sizeof *rates) : NULL;
     if (!rates)
         return false;
     for (size_t i = 0; i < run->count; i++)
@@ -17,8 +19,6 @@ bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
     free(rates);
     return true;
 }
-
-/* ---- writing ---- */
 
 static bool append_timings(bson_t *entry, const sl_query_run *run) {
     bson_t timings;
@@ -77,8 +77,7 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
            (!preference || BSON_APPEND_UTF8(entry, "readPreference", preference)) &&
            BSON_APPEND_INT64(entry, "warmUp", options->warm_up) &&
            BSON_APPEND_INT64(entry, "repeat", options->repeat) && append_timings(entry, run) &&
-           (!run->examined_known ||
-            BSON_APPEND_INT64(entry, "examined", (int64_t)run->examined)) &&
+           (!run->examined_known || BSON_APPEND_INT64(entry, "examined", (int64_t)run->examined)) &&
            (!rated || (BSON_APPEND_DOUBLE(entry, "documentsPerMs", rate.median) &&
                        BSON_APPEND_DOUBLE(entry, "documentsPerMsMean", rate.mean) &&
                        BSON_APPEND_DOUBLE(entry, "documentsPerMsDeviation", rate.deviation))) &&
@@ -95,12 +94,16 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
            BSON_APPEND_ARRAY(entry, "results", run->documents);
 }
 
-bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
+bool sl_report_add(bson_t *queries, bson_t *entry, bool filled) {
     char room[16];
     const char *key;
-    bson_t *entry = bson_new();
     bson_uint32_to_string(bson_count_keys(queries), &key, room, sizeof room);
-    bool ok = fill(entry, outcome) && BSON_APPEND_DOCUMENT(queries, key, entry);
+    bool ok = filled && BSON_APPEND_DOCUMENT(queries, key, entry);
     bson_destroy(entry);
     return ok;
+}
+
+bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
+    bson_t *entry = bson_new();
+    return sl_report_add(queries, entry, fill(entry, outcome));
 }

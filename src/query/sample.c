@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a few timings say. */
+/* Mean, median and deviation of timings. */
 #include <shardload/query.h>
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a;
@@ -16,8 +15,12 @@ static double median_of_sorted(const double *values, size_t count) {
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-sl_sample sl_sample_of(double *values, size_t count) {
+void sl_sort_values(double *values, size_t count) {
     qsort(values, count, sizeof *values, ascending);
+}
+
+sl_sample sl_sample_of(double *values, size_t count) {
+    sl_sort_values(values, count);
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += values[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run of queries shows on standard output. */
+/* Tables on standard output: answers, plans, timings, differences. */
 #include <shardload/print.h>
 #include <shardload/query.h>
 
@@ -7,7 +7,7 @@
 
 #include <shardload/text.h>
 
-/* One unit for a whole table: what suits its longest run. */
+/* The unit of time of a table, chosen by its longest run. */
 typedef struct unit {
     const char *name;
     double per_millisecond;
@@ -26,32 +26,33 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
         sl_print("  %s\n", query->description);
     bson_iter_t plan;
     if (show_plan && run->explained && bson_iter_init_find(&plan, run->explained, "plans")) {
-        bson_iter_t one;
+        bson_iter_t server;
         bson_iter_t split;
-        bson_iter_recurse(&plan, &one);
-        while (bson_iter_next(&one)) {
+        bson_iter_recurse(&plan, &server);
+        while (bson_iter_next(&server)) {
             bson_iter_t field;
-            bson_iter_recurse(&one, &field);
+            bson_iter_recurse(&server, &field);
             bson_iter_find(&field, "shard");
             const char *shard = bson_iter_utf8(&field, NULL);
             bson_iter_find(&field, "plan");
             sl_print("  plan%s%s: %s", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
             if (bson_iter_find(&field, "examined"))
                 sl_print(", %s documents examined",
-                       sl_human_count((uint64_t)bson_iter_as_int64(&field), count));
+                         sl_human_count((uint64_t)bson_iter_as_int64(&field), count));
             sl_print("\n");
         }
-        bool shared =
+        bool is_split =
             bson_iter_init_find(&split, run->explained, "split") && bson_iter_bool(&split);
         sl_print("  the pipeline is %s\n",
-               shared ? "split: shards do their part, one merges" : "not split over shards");
+                 is_split ? "split: each shard runs its first part, one server merges"
+                          : "not split over shards");
     }
     if (run->answer != SL_ANSWER_NONE && run->answer != SL_ANSWER_UNSUPPORTED) {
         if (rows > 0 && !sl_table_print_documents(run->documents, rows, stdout, 2))
-            sl_print("  (no memory to show the documents)\n");
+            sl_print("  (out of memory: the documents are not shown)\n");
         sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
-               run->document_count == 1 ? "" : "s",
-               rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
+                 run->document_count == 1 ? "" : "s",
+                 rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
     }
     sl_print("\n");
 }
@@ -63,18 +64,18 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
         if (outcomes[i].run->count > 0 && outcomes[i].run->sample.maximum > longest)
             longest = outcomes[i].run->sample.maximum;
     }
-    unit in = unit_for(longest);
+    unit time_unit = unit_for(longest);
     sl_table *table = sl_table_create();
     if (!table)
         return false;
     sl_table_column(table, "query", false);
-    bool limited = count > 0 && outcomes[0].options->limit > 0;
-    if (limited)
+    bool has_limits = count > 0 && outcomes[0].options->limit > 0;
+    if (has_limits)
         sl_table_column(table, "limit", true);
     sl_table_column(table, "examined", true);
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         char title[32];
-        snprintf(title, sizeof title, "%s %s", figures[i], in.name);
+        snprintf(title, sizeof title, "%s %s", figures[i], time_unit.name);
         sl_table_column(table, title, true);
     }
     sl_table_column(table, "documents/ms", true);
@@ -85,24 +86,22 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
         const sl_sample *sample = &run->sample;
         const double values[] = {sample->minimum, sample->median, sample->mean, sample->deviation,
                                  sample->maximum};
-        char figure[SL_FIGURE_ROOM];
+        char number[SL_HUMAN_ROOM];
         sl_table_cell(table, "%s", outcomes[i].query->name);
-        if (limited)
-            sl_table_cell(table, "%s", sl_human_count((uint64_t)outcomes[i].options->limit, figure));
-        sl_table_cell(table, "%s",
-                      run->examined_known ? sl_human_count(run->examined, figure) : "-");
-        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
-            bool known = run->count > (k == 3 ? 1 : 0);
+        if (has_limits)
             sl_table_cell(table, "%s",
-                          known ? sl_table_figure(values[k] * in.per_millisecond, 2, figure) : "-");
-        }
-        sl_sample rate;
-        bool rated = sl_outcome_rate(&outcomes[i], &rate);
-        int decimals = rated && rate.mean < 100 ? 2 : 0;
-        sl_table_cell(table, "%s", rated ? sl_table_figure(rate.mean, decimals, figure) : "-");
+                          sl_human_count((uint64_t)outcomes[i].options->limit, number));
         sl_table_cell(table, "%s",
-                      rated && run->count > 1 ? sl_table_figure(rate.deviation, decimals, figure)
-                                              : "-");
+                      run->examined_known ? sl_human_count(run->examined, number) : "-");
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+            bool known = run->count > (k == 3 ? 1 : 0); /* a deviation needs two runs */
+            sl_table_figure_cell(table, known, values[k] * time_unit.per_millisecond, 2);
+        }
+        sl_sample rate = {0};
+        bool rated = sl_outcome_rate(&outcomes[i], &rate);
+        int decimals = rate.mean < 100 ? 2 : 0;
+        sl_table_figure_cell(table, rated, rate.mean, decimals);
+        sl_table_figure_cell(table, rated && run->count > 1, rate.deviation, decimals);
         sl_table_cell(table, "%s", sl_answer_text(run->answer));
     }
     bool ok = sl_table_print(table, stdout, 0);

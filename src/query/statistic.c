@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each thread reads a share of the documents (skip and limit of the find) with a client of its own,
- * and keeps its own figures; they are put together after all threads have ended. */
+/* Each thread reads a part of the documents (skip and limit of the find) with its own client and
+ * computes its own figures. The figures are merged after all threads have ended. */
 #include "statistic.h"
 
 #include <math.h>
@@ -15,11 +15,11 @@ typedef struct running_figures {
 
 typedef struct worker {
     sl_connection *connection;
-    const sl_place *place;
-    sl_query query; /* the query with this thread's share as skip and limit */
+    const sl_query_target *target;
+    sl_query query; /* the query with this thread's skip and limit */
     const char *field;
     running_figures figures;
-    double *list; /* SL_STATISTIC_LIST */
+    double *list; /* the values, of SL_STATISTIC_LIST */
     size_t count, room;
     bool no_memory, ok;
     sl_result result;
@@ -33,7 +33,7 @@ static void accumulate(running_figures *figures, double value) {
     figures->count++;
 }
 
-static void list(worker *w, double value) {
+static void append_value(worker *w, double value) {
     if (w->count == w->room) {
         size_t room = w->room ? 2 * w->room : 1024;
         double *grown = realloc(w->list, room * sizeof *grown);
@@ -47,7 +47,7 @@ static void list(worker *w, double value) {
     w->list[w->count++] = value;
 }
 
-static void take(void *context, const bson_t *document) {
+static void read_value(void *context, const bson_t *document) {
     worker *w = context;
     bson_iter_t iter, field;
     if (!bson_iter_init(&iter, document) || !bson_iter_find_descendant(&iter, w->field, &field) ||
@@ -55,18 +55,18 @@ static void take(void *context, const bson_t *document) {
         return;
     double value = bson_iter_as_double(&field);
     if (w->query.statistic == SL_STATISTIC_LIST)
-        list(w, value);
+        append_value(w, value);
     else
         accumulate(&w->figures, value);
 }
 
-static void *work(void *context) {
+static void *run_worker(void *context) {
     worker *w = context;
     mongoc_client_t *client = sl_connection_borrow(w->connection);
     sl_runner runner;
-    w->ok = sl_runner_init(&runner, client, &w->query, w->place, 0, 1, &w->error) &&
+    w->ok = sl_runner_init(&runner, client, &w->query, w->target, 0, 1, &w->error) &&
             (sl_runner_prepare(&runner) || sl_error_memory(&w->error, "preparing a query")) &&
-            sl_runner_run(&runner, take, w, &w->result, &w->error);
+            sl_runner_run(&runner, read_value, w, &w->result, &w->error);
     sl_runner_clear(&runner);
     sl_connection_return(w->connection, client);
     for (size_t i = 0; i < w->count; i++)
@@ -76,44 +76,45 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* How many documents there are to share out. */
-static uint64_t documents_of(const sl_query *query, const sl_place *place, uint64_t documents) {
+/* The number of documents that the query reads: its limit, or all `documents`. */
+static uint64_t documents_to_read(const sl_query *query, const sl_query_target *target,
+                                  uint64_t documents) {
     bson_iter_t iter;
     if (!bson_iter_init_find(&iter, query->body, "limit"))
         return documents;
-    uint64_t limit = sl_parameter_used(&iter) ? (uint64_t)place->limit
-                                              : (uint64_t)bson_iter_as_int64(&iter);
+    uint64_t limit =
+        sl_parameter_name(&iter) ? (uint64_t)target->limit : (uint64_t)bson_iter_as_int64(&iter);
     return limit == 0 || (documents > 0 && documents < limit) ? documents : limit;
 }
 
-/* The query's body with its share of `all` documents. */
-static bool give_share(worker *w, const sl_query *query, uint64_t all, unsigned index) {
+/* Sets the worker's query: the query with skip and limit for part `index` of `all` documents. */
+static bool set_part(worker *w, const sl_query *query, uint64_t all, unsigned index) {
     w->query = *query;
     w->query.body = bson_new();
-    bool shared = query->threads > 1;
+    bool split = query->threads > 1;
     uint64_t first = all * index / query->threads, end = all * (index + 1) / query->threads;
     bson_iter_t iter;
     bool ok = bson_iter_init(&iter, query->body);
     while (ok && bson_iter_next(&iter)) {
         const char *key = bson_iter_key(&iter);
-        if (!shared || (strcmp(key, "limit") != 0 && strcmp(key, "skip") != 0))
+        if (!split || (strcmp(key, "limit") != 0 && strcmp(key, "skip") != 0))
             ok = bson_append_iter(w->query.body, key, -1, &iter);
     }
-    return ok && (!shared || (BSON_APPEND_INT64(w->query.body, "skip", (int64_t)first) &&
-                              BSON_APPEND_INT64(w->query.body, "limit", (int64_t)(end - first))));
+    return ok && (!split || (BSON_APPEND_INT64(w->query.body, "skip", (int64_t)first) &&
+                             BSON_APPEND_INT64(w->query.body, "limit", (int64_t)(end - first))));
 }
 
-static void add(running_figures *sum, const running_figures *one) {
-    if (one->count == 0)
+static void merge(running_figures *sum, const running_figures *part) {
+    if (part->count == 0)
         return;
     bool first = sum->count == 0;
-    sum->minimum = first || one->minimum < sum->minimum ? one->minimum : sum->minimum;
-    sum->maximum = first || one->maximum > sum->maximum ? one->maximum : sum->maximum;
-    sum->sum += one->sum;
-    sum->count += one->count;
+    sum->minimum = first || part->minimum < sum->minimum ? part->minimum : sum->minimum;
+    sum->maximum = first || part->maximum > sum->maximum ? part->maximum : sum->maximum;
+    sum->sum += part->sum;
+    sum->count += part->count;
 }
 
-/* Without any number the answer stays empty, as a $group of no documents gives none. */
+/* Appends nothing when there is no number, as $group returns nothing for no documents. */
 static void append_answer(bson_t *answer, const running_figures *all) {
     if (all->count == 0)
         return;
@@ -123,12 +124,14 @@ static void append_answer(bson_t *answer, const running_figures *all) {
     BSON_APPEND_INT64(answer, "count", (int64_t)all->count);
 }
 
-bool sl_statistic_run(sl_connection *connection, const sl_query *query, const sl_place *place,
-                      uint64_t documents, bson_t *answer, sl_result *result, sl_error *error) {
-    uint64_t all = documents_of(query, place, documents);
-    /* A share of no documents would be a limit of 0, which means all of them. */
-    unsigned threads = query->threads < all || query->threads == 1 ? query->threads
-                                                                   : (unsigned)(all ? all : 1);
+bool sl_statistic_run(sl_connection *connection, const sl_query *query,
+                      const sl_query_target *target, uint64_t documents, bson_t *answer,
+                      sl_result *result, sl_error *error) {
+    uint64_t all = documents_to_read(query, target, documents);
+    /* No more threads than documents: a part of 0 documents would be a limit of 0, which is
+     * none. */
+    unsigned threads =
+        query->threads < all || query->threads == 1 ? query->threads : (unsigned)(all ? all : 1);
     worker workers[SL_STATISTIC_THREADS_MAX];
     pthread_t ids[SL_STATISTIC_THREADS_MAX];
     unsigned made = 0;
@@ -139,10 +142,10 @@ bool sl_statistic_run(sl_connection *connection, const sl_query *query, const sl
     for (; ok && made < threads; made++) {
         worker *w = &workers[made];
         w->connection = connection;
-        w->place = place;
+        w->target = target;
         w->field = query->statistic_field;
-        ok = give_share(w, &shared, all, made) &&
-             (threads == 1 || pthread_create(&ids[made], NULL, work, w) == 0);
+        ok = set_part(w, &shared, all, made) &&
+             (threads == 1 || pthread_create(&ids[made], NULL, run_worker, w) == 0);
         if (!ok) {
             sl_error_set(error, SL_EXIT_USAGE, "%s: %u threads cannot be started", query->name,
                          threads);
@@ -150,7 +153,7 @@ bool sl_statistic_run(sl_connection *connection, const sl_query *query, const sl
             break;
         }
         if (threads == 1)
-            work(w);
+            run_worker(w);
     }
     running_figures sum = {0};
     *result = (sl_result){0};
@@ -158,7 +161,7 @@ bool sl_statistic_run(sl_connection *connection, const sl_query *query, const sl
         worker *w = &workers[i];
         if (threads > 1)
             pthread_join(ids[i], NULL);
-        add(&sum, &w->figures);
+        merge(&sum, &w->figures);
         result->documents += w->result.documents;
         result->bytes += w->result.bytes;
         if (ok && !w->ok) {

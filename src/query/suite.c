@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query suites: YAML files of named queries. What a suite may say is in the tables of keys here and in
+/* Query suites: YAML files of named queries. Their keys are listed in tables, here and in
  * suite_query.c. */
 #include "suite.h"
 
@@ -17,13 +17,9 @@
 
 static bool read_queries(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_suite *suite = field;
-    char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_SEQUENCE_NODE ||
-        node->data.sequence.items.start == node->data.sequence.items.top)
-        return sl_yaml_complain(r, node->start_mark, "expected a list of queries, found %s",
-                                node->type == YAML_SEQUENCE_NODE ? "an empty one"
-                                                                 : sl_yaml_found(node, what));
-    size_t items = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    size_t items;
+    if (!sl_yaml_count(r, node, YAML_SEQUENCE_NODE, "a list of queries", &items))
+        return false;
     suite->queries = calloc(items, sizeof *suite->queries);
     if (!suite->queries)
         return sl_error_memory(r->error, "reading a query suite");
@@ -35,8 +31,8 @@ static bool read_queries(sl_yaml *r, const yaml_node_t *node, void *field) {
             return false;
         for (size_t k = 0; k < i; k++) {
             if (strcmp(suite->queries[k].name, query->name) == 0)
-                return sl_yaml_complain(r, item->start_mark, "a second query is called \"%s\"",
-                                        query->name);
+                return sl_yaml_fail(r, item->start_mark, "the query name \"%s\" is used twice",
+                                    query->name);
         }
     }
     return true;
@@ -63,17 +59,13 @@ static bool read_defaults(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_yaml_mapping(r, node, keys, field);
 }
 
-/* The mapping of queries to weights. Read after the queries, wherever it stands. */
+/* Reads the mapping of queries to weights, which may be in the file before the queries. */
 static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_MAPPING_NODE ||
-        node->data.mapping.pairs.start == node->data.mapping.pairs.top)
-        return sl_yaml_complain(r, node->start_mark,
-                                "expected a mapping of queries to weights, such as {read: 95, "
-                                "update: 5}, found %s",
-                                node->type == YAML_MAPPING_NODE ? "an empty one"
-                                                                : sl_yaml_found(node, what));
-    size_t pairs = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    size_t pairs;
+    if (!sl_yaml_count(r, node, YAML_MAPPING_NODE,
+                       "a mapping of queries to weights, such as {read: 95, update: 5}", &pairs))
+        return false;
     suite->mix = calloc(pairs, sizeof *suite->mix);
     if (!suite->mix)
         return sl_error_memory(r->error, "reading a query suite");
@@ -88,46 +80,48 @@ static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
                 !sl_text_equal(sl_yaml_text(name), sl_text_of(suite->queries[index].name))))
             index++;
         if (index == suite->count)
-            return sl_yaml_complain(r, name->start_mark, "no query of this suite is called %s",
-                                    sl_yaml_found(name, what));
+            return sl_yaml_fail(r, name->start_mark, "no query of this suite is called %s",
+                                sl_yaml_found(name, what));
         for (size_t k = 0; k < i; k++) {
             if (suite->mix[k].query == index)
-                return sl_yaml_complain(r, name->start_mark, "the query comes twice in the mix");
+                return sl_yaml_fail(r, name->start_mark, "the mix contains the query twice");
         }
         share->query = index;
         if (!sl_suite_double(r, weight, &share->weight))
             return false;
         if (!(share->weight > 0) || share->weight > 1e9)
-            return sl_yaml_complain(r, weight->start_mark,
-                                    "expected a weight above 0 and up to 1e9, found %s",
-                                    sl_yaml_found(weight, what));
+            return sl_yaml_fail(r, weight->start_mark,
+                                "expected a weight above 0 and up to 1e9, found %s",
+                                sl_yaml_found(weight, what));
     }
     return true;
 }
 
-static bool accept_any(sl_yaml *r, const yaml_node_t *node, void *field) {
-    (void)r, (void)node, (void)field;
+typedef struct suite_file {
+    sl_suite suite;
+    const yaml_node_t *mix; /* read after the queries; NULL: none */
+} suite_file;
+
+static bool remember_node(sl_yaml *r, const yaml_node_t *node, void *field) {
+    (void)r;
+    *(const yaml_node_t **)field = node;
     return true;
 }
 
 static bool read_suite(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     static const sl_yaml_key keys[] = {
-        {"name", sl_suite_name, offsetof(sl_suite, name), true},
-        {"description", sl_suite_text, offsetof(sl_suite, description), false},
-        {"defaults", read_defaults, 0, false},
-        {"queries", read_queries, 0, true},
-        {"mix", accept_any, 0, false},
+        {"name", sl_suite_name, offsetof(suite_file, suite.name), true},
+        {"description", sl_suite_text, offsetof(suite_file, suite.description), false},
+        {"defaults", read_defaults, offsetof(suite_file, suite), false},
+        {"queries", read_queries, offsetof(suite_file, suite), true},
+        {"mix", remember_node, offsetof(suite_file, mix), false},
         {0},
     };
-    if (!sl_yaml_mapping(r, node, keys, suite))
-        return false;
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-         pair < node->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
-        if (sl_text_equal(sl_yaml_text(name), sl_text_of("mix")))
-            return read_mix(r, yaml_document_get_node(&r->document, pair->value), suite);
-    }
-    return true;
+    suite_file file = {.suite = *suite};
+    bool ok =
+        sl_yaml_mapping(r, node, keys, &file) && (!file.mix || read_mix(r, file.mix, &file.suite));
+    *suite = file.suite;
+    return ok;
 }
 
 /* ---- the file ---- */
@@ -154,14 +148,14 @@ bool sl_suite_parse(const char *text, size_t length, const char *file, sl_suite 
         new_suite->warm_up = WARM_UP_DEFAULT;
         const yaml_node_t *root = yaml_document_get_root_node(&r.document);
         ok = root ? read_suite(&r, root, new_suite)
-                  : sl_error_set(error, SL_EXIT_SOURCE, "%s: the file holds no suite", file);
+                  : sl_error_set(error, SL_EXIT_SOURCE, "%s: the file contains no suite", file);
     }
     yaml_document_delete(&r.document);
     if (ok && (ok = sl_yaml_load(&r, &parser))) {
         const yaml_node_t *second = yaml_document_get_root_node(&r.document);
         if (second)
-            ok = sl_yaml_complain(&r, second->start_mark,
-                                  "expected one suite, found a second document");
+            ok =
+                sl_yaml_fail(&r, second->start_mark, "expected one suite, found a second document");
         yaml_document_delete(&r.document);
     }
     if (ok)

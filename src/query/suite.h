@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suites as they are read: what suite.c (the file), suite_query.c (a query) and suite_values.c
- * (values) share. */
+/* Functions that suite.c (the file), suite_query.c (a query), suite_parameters.c (its parameters)
+ * and suite_values.c (values of keys) share. On false `r->error` is set. */
 #ifndef QUERY_SUITE_H
 #define QUERY_SUITE_H
 
@@ -9,27 +9,28 @@
 #include "parameters.h"
 #include "yaml_reader.h"
 
-/* Values of keys, to be named in tables of keys. `field` is where the value goes, by the type at the
- * end of the name. */
+/* Readers of values, for tables of keys. Each stores the value in `field`, whose type is given at
+ * the parameter. Strings are owned by the struct with the field. */
 bool sl_suite_text(sl_yaml *r, const yaml_node_t *node, void *field /* char ** */);
 bool sl_suite_name(sl_yaml *r, const yaml_node_t *node, void *field /* char **, one line */);
 bool sl_suite_repeat(sl_yaml *r, const yaml_node_t *node, void *field /* unsigned *, from 1 */);
 bool sl_suite_warm_up(sl_yaml *r, const yaml_node_t *node, void *field /* unsigned *, from 0 */);
 
-/* A whole number between the bounds. */
+/* Reads an integer from `minimum` to `maximum`. */
 bool sl_suite_number(sl_yaml *r, const yaml_node_t *node, int64_t minimum, int64_t maximum,
                      int64_t *number);
-/* A finite number. */
+/* Reads a finite number. */
 bool sl_suite_double(sl_yaml *r, const yaml_node_t *node, double *number);
 bool sl_suite_flag(sl_yaml *r, const yaml_node_t *node, bool *flag);
 
-/* Extended JSON as the text of a scalar: an array or a document. `hint` is the key's name. */
-bool sl_suite_json(sl_yaml *r, const yaml_node_t *node, const char *hint, bool array,
+/* Parses the text of a scalar as Extended JSON: an array, or a document. `key` is the name of the
+ * key in messages. Destroy `*document`. */
+bool sl_suite_json(sl_yaml *r, const yaml_node_t *node, const char *key, bool array,
                    bson_t **document);
-/* The same, an array of nothing but documents. */
-bool sl_suite_documents(sl_yaml *r, const yaml_node_t *node, const char *hint, bson_t **array);
+/* The same; each element of the array must be a document. */
+bool sl_suite_documents(sl_yaml *r, const yaml_node_t *node, const char *key, bson_t **array);
 
-/* Appending to a document that is being made failed only without memory. */
+/* Returns `appended`. False means that appending to a BSON document ran out of memory. */
 bool sl_suite_append(sl_yaml *r, bool appended);
 
 /* Reads one query, a mapping, into a zeroed struct. */

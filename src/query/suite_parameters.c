@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of a query, as a suite declares them:
+/* Reads the parameters of a query:
  *
  *   parameters:
  *     a: {range: [1, 1000]}
@@ -14,8 +14,8 @@
 
 #define SKEW_DEFAULT 0.99
 #define SAMPLE_DEFAULT 1000
-#define SAMPLE_MOST 100000
-#define COUNT_MOST (INT64_C(1) << 52) /* where doubles still hold every whole number */
+#define SAMPLE_MAX 100000
+#define COUNT_MAX (INT64_C(1) << 52) /* doubles represent every integer up to here */
 
 static bool read_first(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_suite_number(r, node, INT64_MIN, INT64_MAX, &((sl_parameter *)field)->first);
@@ -25,65 +25,76 @@ static bool read_step(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_suite_number(r, node, INT64_MIN, INT64_MAX, &((sl_parameter *)field)->step);
 }
 
-static bool count_up_to(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter,
-                        int64_t most) {
+static bool read_count_up_to(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter,
+                             int64_t maximum) {
     int64_t count;
-    if (!sl_suite_number(r, node, 1, most, &count))
+    if (!sl_suite_number(r, node, 1, maximum, &count))
         return false;
     parameter->count = (uint64_t)count;
     return true;
 }
 
 static bool read_count(sl_yaml *r, const yaml_node_t *node, void *field) {
-    return count_up_to(r, node, field, COUNT_MOST);
+    return read_count_up_to(r, node, field, COUNT_MAX);
 }
 
 static bool read_sample_count(sl_yaml *r, const yaml_node_t *node, void *field) {
-    return count_up_to(r, node, field, SAMPLE_MOST);
+    return read_count_up_to(r, node, field, SAMPLE_MAX);
 }
 
 static bool read_skew(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_parameter *parameter = field;
     return sl_suite_double(r, node, &parameter->skew) &&
            ((parameter->skew > 0 && parameter->skew <= 20) ||
-            sl_yaml_complain(r, node->start_mark, "expected a skew above 0 and up to 20"));
+            sl_yaml_fail(r, node->start_mark, "expected a skew above 0 and up to 20"));
 }
 
-/* One kind of drawing: the declaration must name exactly one. */
-static bool choose(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter, sl_draw draw) {
+/* Sets the kind of drawing. False when the parameter already has one: each kind sets a count. */
+static bool set_draw(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter, sl_draw draw) {
     parameter->draw = draw;
     return parameter->count == 0 ||
-           sl_yaml_complain(r, node->start_mark,
-                            "expected one of range, list, zipf, sequence and sample, found two");
+           sl_yaml_fail(r, node->start_mark,
+                        "expected one of range, list, zipf, sequence and sample, found two");
+}
+
+/* Reads a kind of drawing that is a mapping. `count` is the default. */
+static bool read_mapping(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter, sl_draw draw,
+                         uint64_t count, const sl_yaml_key *keys) {
+    if (!set_draw(r, node, parameter, draw))
+        return false;
+    parameter->count = count;
+    return sl_yaml_mapping(r, node, keys, parameter);
 }
 
 static bool read_range(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_parameter *p = field;
-    if (!choose(r, node, p, SL_DRAW_RANGE))
+    if (!set_draw(r, node, p, SL_DRAW_RANGE))
         return false;
     if (node->type != YAML_SEQUENCE_NODE ||
         node->data.sequence.items.top - node->data.sequence.items.start != 2)
-        return sl_yaml_complain(r, node->start_mark, "expected [lowest, highest]");
-    const yaml_node_t *low = yaml_document_get_node(&r->document, node->data.sequence.items.start[0]);
-    const yaml_node_t *high = yaml_document_get_node(&r->document, node->data.sequence.items.start[1]);
+        return sl_yaml_fail(r, node->start_mark, "expected [lowest, highest]");
+    const yaml_node_t *low =
+        yaml_document_get_node(&r->document, node->data.sequence.items.start[0]);
+    const yaml_node_t *high =
+        yaml_document_get_node(&r->document, node->data.sequence.items.start[1]);
     if (!sl_suite_double(r, low, &p->low) || !sl_suite_double(r, high, &p->high))
         return false;
-    sl_error ignored = {0}, *kept = r->error;
-    r->error = &ignored; /* a fraction is no error here: then the range is one of doubles */
-    p->whole = sl_suite_number(r, low, INT64_MIN, INT64_MAX, &p->first) &&
-               sl_suite_number(r, high, INT64_MIN, INT64_MAX, &p->last);
-    r->error = kept;
+    sl_error ignored = {0}, *error = r->error;
+    r->error = &ignored; /* a bound with a fraction is no error: the range is of doubles */
+    p->integers = sl_suite_number(r, low, INT64_MIN, INT64_MAX, &p->first) &&
+                  sl_suite_number(r, high, INT64_MIN, INT64_MAX, &p->last);
+    r->error = error;
     p->count = 1;
-    return (p->whole ? p->first <= p->last : p->low <= p->high) ||
-           sl_yaml_complain(r, node->start_mark, "the lowest number is above the highest");
+    return (p->integers ? p->first <= p->last : p->low <= p->high) ||
+           sl_yaml_fail(r, node->start_mark, "the lowest number is above the highest");
 }
 
 static bool read_list(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_parameter *p = field;
-    if (!choose(r, node, p, SL_DRAW_LIST) || !sl_suite_json(r, node, "list", true, &p->values))
+    if (!set_draw(r, node, p, SL_DRAW_LIST) || !sl_suite_json(r, node, "list", true, &p->values))
         return false;
     p->count = bson_count_keys(p->values);
-    return p->count > 0 || sl_yaml_complain(r, node->start_mark, "the list is empty");
+    return p->count > 0 || sl_yaml_fail(r, node->start_mark, "the list is empty");
 }
 
 static bool read_zipf(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -93,11 +104,7 @@ static bool read_zipf(sl_yaml *r, const yaml_node_t *node, void *field) {
         {"skew", read_skew, 0, false},
         {0},
     };
-    sl_parameter *p = field;
-    if (!choose(r, node, p, SL_DRAW_ZIPF))
-        return false;
-    p->skew = SKEW_DEFAULT;
-    return sl_yaml_mapping(r, node, keys, p);
+    return read_mapping(r, node, field, SL_DRAW_ZIPF, 0, keys);
 }
 
 static bool read_sequence(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -106,12 +113,7 @@ static bool read_sequence(sl_yaml *r, const yaml_node_t *node, void *field) {
         {"step", read_step, 0, false},
         {0},
     };
-    sl_parameter *p = field;
-    if (!choose(r, node, p, SL_DRAW_SEQUENCE))
-        return false;
-    p->step = 1;
-    p->count = 1;
-    return sl_yaml_mapping(r, node, keys, p);
+    return read_mapping(r, node, field, SL_DRAW_SEQUENCE, 1, keys);
 }
 
 static bool read_sample(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -120,11 +122,7 @@ static bool read_sample(sl_yaml *r, const yaml_node_t *node, void *field) {
         {"count", read_sample_count, 0, false},
         {0},
     };
-    sl_parameter *p = field;
-    if (!choose(r, node, p, SL_DRAW_SAMPLE))
-        return false;
-    p->count = SAMPLE_DEFAULT;
-    return sl_yaml_mapping(r, node, keys, p);
+    return read_mapping(r, node, field, SL_DRAW_SAMPLE, SAMPLE_DEFAULT, keys);
 }
 
 static bool read_parameter(sl_yaml *r, const yaml_node_t *node, sl_parameter *parameter) {
@@ -133,21 +131,23 @@ static bool read_parameter(sl_yaml *r, const yaml_node_t *node, sl_parameter *pa
         {"zipf", read_zipf, 0, false},     {"sequence", read_sequence, 0, false},
         {"sample", read_sample, 0, false}, {0},
     };
+    parameter->skew = SKEW_DEFAULT;
+    parameter->step = 1;
     return sl_yaml_mapping(r, node, keys, parameter) &&
            (parameter->count > 0 ||
-            sl_yaml_complain(r, node->start_mark,
-                             "expected one of range, list, zipf, sequence and sample"));
+            sl_yaml_fail(r, node->start_mark,
+                         "expected one of range, list, zipf, sequence and sample"));
 }
 
 bool sl_suite_parameters(sl_yaml *r, const yaml_node_t *node, sl_query *query) {
     char what[SL_YAML_FOUND_ROOM];
     if (node->type != YAML_MAPPING_NODE)
-        return sl_yaml_complain(r, node->start_mark, "expected a mapping of names, found %s",
-                                sl_yaml_found(node, what));
+        return sl_yaml_fail(r, node->start_mark, "expected a mapping of names, found %s",
+                            sl_yaml_found(node, what));
     size_t pairs = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
     if (pairs > SL_PARAMETERS_MAX)
-        return sl_yaml_complain(r, node->start_mark, "a query has at most %d parameters",
-                                SL_PARAMETERS_MAX);
+        return sl_yaml_fail(r, node->start_mark, "a query has at most %d parameters",
+                            SL_PARAMETERS_MAX);
     query->parameters = calloc(pairs + 1, sizeof *query->parameters);
     if (!query->parameters)
         return sl_error_memory(r->error, "reading a query suite");
@@ -161,11 +161,10 @@ bool sl_suite_parameters(sl_yaml *r, const yaml_node_t *node, sl_query *query) {
         for (size_t k = 0; k < i; k++)
             taken = taken || strcmp(query->parameters[k].name, parameter->name) == 0;
         if (taken)
-            return sl_yaml_complain(r, name->start_mark, "the parameter \"%s\" %s",
-                                    parameter->name,
-                                    strcmp(parameter->name, SL_LIMIT_PARAMETER) == 0
-                                        ? "is set by --limit and cannot be declared"
-                                        : "is declared twice");
+            return sl_yaml_fail(r, name->start_mark, "the parameter \"%s\" %s", parameter->name,
+                                strcmp(parameter->name, SL_LIMIT_PARAMETER) == 0
+                                    ? "is set by --limit and cannot be declared"
+                                    : "is declared twice");
         if (!read_parameter(r, yaml_document_get_node(&r->document, pair->value), parameter))
             return false;
     }

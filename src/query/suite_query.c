@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One query of a suite. Which keys an operation takes is in the table `fields`. */
+/* Reads one query of a suite. The table `fields` lists the keys of each operation. */
 #include "suite.h"
 
 #include <stdlib.h>
@@ -19,10 +19,9 @@ const char *sl_operation_name(sl_operation operation) {
 #define OF(operation) (1u << (operation))
 #define FINDS (OF(SL_FIND) | OF(SL_FIND_ONE))
 
-/* Which operations take a key, and which need it. */
 static const struct {
     const char *key;
-    unsigned takes, needs;
+    unsigned takes, needs; /* sets of operations that may have the key, that must have it */
 } fields[] = {
     {"pipeline", OF(SL_AGGREGATE), OF(SL_AGGREGATE)},
     {"filter", FINDS | OF(SL_COUNT) | OF(SL_DISTINCT) | OF(SL_MAP_REDUCE) | OF(SL_UPDATE), 0},
@@ -53,14 +52,14 @@ static bool has_key(const sl_query *query, const char *key) {
 
 static bool check_keys(sl_yaml *r, const yaml_node_t *node, const sl_query *query) {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        bool there = has_key(query, fields[i].key);
+        bool present = has_key(query, fields[i].key);
         const char *name = operation_names[query->operation];
-        if (there && !(fields[i].takes & OF(query->operation)))
-            return sl_yaml_complain(r, node->start_mark, "the operation %s takes no key \"%s\"",
-                                    name, fields[i].key);
-        if (!there && fields[i].needs & OF(query->operation))
-            return sl_yaml_complain(r, node->start_mark,
-                                    "the operation %s needs the key \"%s\"", name, fields[i].key);
+        if (present && !(fields[i].takes & OF(query->operation)))
+            return sl_yaml_fail(r, node->start_mark, "the operation %s takes no key \"%s\"", name,
+                                fields[i].key);
+        if (!present && fields[i].needs & OF(query->operation))
+            return sl_yaml_fail(r, node->start_mark, "the operation %s needs the key \"%s\"", name,
+                                fields[i].key);
     }
     return true;
 }
@@ -75,77 +74,108 @@ static bool read_operation(sl_yaml *r, const yaml_node_t *node, void *field) {
         }
     }
     char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_complain(r, node->start_mark,
-                            "expected aggregate, find, findOne, count, distinct, mapReduce, update "
-                            "or insert, found %s", sl_yaml_found(node, what));
+    return sl_yaml_fail(r, node->start_mark,
+                        "expected aggregate, find, findOne, count, distinct, mapReduce, update "
+                        "or insert, found %s",
+                        sl_yaml_found(node, what));
 }
 
-static bool put_document(sl_yaml *r, const yaml_node_t *node, sl_query *query, const char *key) {
+/* The functions put_* append a value to `into` under `key`. */
+
+static bool put_document(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
     bson_t *document = NULL;
     bool ok = sl_suite_json(r, node, key, false, &document) &&
-              sl_suite_append(r, BSON_APPEND_DOCUMENT(query->body, key, document));
+              sl_suite_append(r, BSON_APPEND_DOCUMENT(into, key, document));
     bson_destroy(document);
     return ok;
 }
 
-/* A whole number, or {"$parameter": name} as text. */
-static bool put_number(sl_yaml *r, const yaml_node_t *node, sl_query *query, const char *key) {
-    if (node->type == YAML_SCALAR_NODE && node->data.scalar.value[0] == '{')
-        return put_document(r, node, query, key);
+static bool put_integer(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key,
+                        int64_t minimum, int64_t maximum) {
     int64_t number;
-    return sl_suite_number(r, node, 0, INT64_MAX, &number) &&
-           sl_suite_append(r, BSON_APPEND_INT64(query->body, key, number));
+    return sl_suite_number(r, node, minimum, maximum, &number) &&
+           sl_suite_append(r, BSON_APPEND_INT64(into, key, number));
 }
 
-static bool put_code(sl_yaml *r, const yaml_node_t *node, sl_query *query, const char *key) {
+/* An integer, or {"$parameter": name} as text. */
+static bool put_number(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+    if (node->type == YAML_SCALAR_NODE && node->data.scalar.value[0] == '{')
+        return put_document(r, node, into, key);
+    return put_integer(r, node, into, key, 0, INT64_MAX);
+}
+
+static bool put_positive(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+    return put_integer(r, node, into, key, 1, INT32_MAX);
+}
+
+static bool put_code(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
     char *code = NULL;
-    bool ok = sl_suite_text(r, node, &code) &&
-              sl_suite_append(r, BSON_APPEND_CODE(query->body, key, code));
+    bool ok =
+        sl_suite_text(r, node, &code) && sl_suite_append(r, BSON_APPEND_CODE(into, key, code));
     free(code);
     return ok;
 }
 
-static bool put_flag(sl_yaml *r, const yaml_node_t *node, sl_query *query, const char *key) {
-    bool flag;
-    return sl_suite_flag(r, node, &flag) &&
-           sl_suite_append(r, BSON_APPEND_BOOL(query->body, key, flag));
+static bool put_text(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+    char *text = NULL;
+    bool ok =
+        sl_suite_text(r, node, &text) && sl_suite_append(r, BSON_APPEND_UTF8(into, key, text));
+    free(text);
+    return ok;
 }
 
-/* A reader of the key of that name, which puts the value into the body. */
-#define BODY(key, put)                                                                             \
-    static bool read_##key(sl_yaml *r, const yaml_node_t *node, void *field) {                     \
-        return put(r, node, field, #key);                                                          \
-    }
-BODY(filter, put_document)
-BODY(projection, put_document)
-BODY(sort, put_document)
-BODY(scope, put_document)
-BODY(document, put_document)
-BODY(skip, put_number)
-BODY(limit, put_number)
-BODY(map, put_code)
-BODY(reduce, put_code)
-BODY(finalize, put_code)
-BODY(jsMode, put_flag)
-BODY(upsert, put_flag)
-BODY(multi, put_flag)
-
-static bool read_distinct_key(sl_yaml *r, const yaml_node_t *node, void *field) {
-    sl_query *query = field;
+static bool put_name(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
     char *name = NULL;
-    bool ok = sl_suite_name(r, node, &name) &&
-              sl_suite_append(r, BSON_APPEND_UTF8(query->body, "key", name));
+    bool ok =
+        sl_suite_name(r, node, &name) && sl_suite_append(r, BSON_APPEND_UTF8(into, key, name));
     free(name);
     return ok;
 }
 
-/* Operators ({"$set": ...}) or a pipeline of stages. */
+static bool put_flag(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+    bool flag;
+    return sl_suite_flag(r, node, &flag) && sl_suite_append(r, BSON_APPEND_BOOL(into, key, flag));
+}
+
+/* The name of an index, or its key pattern in JSON. */
+static bool put_hint(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+    bool pattern = node->type == YAML_SCALAR_NODE && node->data.scalar.value[0] == '{';
+    return (pattern ? put_document : put_name)(r, node, into, key);
+}
+
+/* Defines the reader of a key whose value goes into the query's body or options under the same
+ * name. */
+#define READER(part, key, put)                                                                     \
+    static bool read_##key(sl_yaml *r, const yaml_node_t *node, void *field) {                     \
+        return put(r, node, ((sl_query *)field)->part, #key);                                      \
+    }
+READER(body, filter, put_document)
+READER(body, projection, put_document)
+READER(body, sort, put_document)
+READER(body, scope, put_document)
+READER(body, document, put_document)
+READER(body, skip, put_number)
+READER(body, limit, put_number)
+READER(body, key, put_name)
+READER(body, map, put_code)
+READER(body, reduce, put_code)
+READER(body, finalize, put_code)
+READER(body, jsMode, put_flag)
+READER(body, upsert, put_flag)
+READER(body, multi, put_flag)
+READER(options, allowDiskUse, put_flag)
+READER(options, batchSize, put_positive)
+READER(options, comment, put_text)
+READER(options, hint, put_hint)
+READER(options, maxTimeMS, put_positive)
+
+/* The value is a document of operators ({"$set": ...}) or an array of stages. */
 static bool read_update(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_query *query = field;
     bson_t *stages = NULL;
     bool pipeline = node->type == YAML_SCALAR_NODE && node->data.scalar.value[0] == '[';
     if (!pipeline)
-        return put_document(r, node, query, "update");
+        return put_document(r, node, query->body, "update");
     bool ok = sl_suite_documents(r, node, "update", &stages) &&
               sl_suite_append(r, BSON_APPEND_ARRAY(query->body, "update", stages));
     bson_destroy(stages);
@@ -162,14 +192,14 @@ static bool read_pipeline(sl_yaml *r, const yaml_node_t *node, void *field) {
         bson_iter_t name;
         if (!bson_iter_recurse(&stage, &name) || !bson_iter_next(&name) ||
             bson_iter_key(&name)[0] != '$')
-            return sl_yaml_complain(r, node->start_mark, "stage %u: expected {\"$stage\": ...}", i);
+            return sl_yaml_fail(r, node->start_mark, "stage %u: expected {\"$stage\": ...}", i);
         if (strcmp(bson_iter_key(&name), "$out") == 0 ||
             strcmp(bson_iter_key(&name), "$merge") == 0)
-            return sl_yaml_complain(r, node->start_mark, "stage %u: %s writes; a query only reads",
-                                    i, bson_iter_key(&name));
+            return sl_yaml_fail(r, node->start_mark, "stage %u: %s writes; a query only reads", i,
+                                bson_iter_key(&name));
         if (bson_iter_next(&name))
-            return sl_yaml_complain(r, node->start_mark, "stage %u has a second key, \"%s\"", i,
-                                    bson_iter_key(&name));
+            return sl_yaml_fail(r, node->start_mark, "stage %u has a second key, \"%s\"", i,
+                                bson_iter_key(&name));
     }
     return true;
 }
@@ -178,7 +208,7 @@ static bool read_expected(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_suite_documents(r, node, "expect", field);
 }
 
-/* ---- statistics of the client ---- */
+/* ---- statistics that the client computes ---- */
 
 static bool read_by(sl_yaml *r, const yaml_node_t *node, void *field) {
     char what[SL_YAML_FOUND_ROOM];
@@ -189,8 +219,8 @@ static bool read_by(sl_yaml *r, const yaml_node_t *node, void *field) {
     else if (scalar && sl_text_equal(sl_yaml_text(node), sl_text_of("list")))
         query->statistic = SL_STATISTIC_LIST;
     else
-        return sl_yaml_complain(r, node->start_mark, "expected accumulate or list, found %s",
-                                sl_yaml_found(node, what));
+        return sl_yaml_fail(r, node->start_mark, "expected accumulate or list, found %s",
+                            sl_yaml_found(node, what));
     return true;
 }
 
@@ -213,43 +243,18 @@ static bool read_statistic(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_yaml_mapping(r, node, keys, field);
 }
 
-/* ---- options of a query: `field` is the query ---- */
+/* ---- options of a query ---- */
 
-static bool read_disk_use(sl_yaml *r, const yaml_node_t *node, void *field) {
-    bool flag;
-    return sl_suite_flag(r, node, &flag) &&
-           sl_suite_append(r, BSON_APPEND_BOOL(((sl_query *)field)->options, "allowDiskUse", flag));
-}
-
-static bool read_time_limit(sl_yaml *r, const yaml_node_t *node, void *field) {
-    int64_t number;
-    return sl_suite_number(r, node, 1, INT32_MAX, &number) &&
-           sl_suite_append(r, BSON_APPEND_INT64(((sl_query *)field)->options, "maxTimeMS", number));
-}
-
-static bool read_batch_size(sl_yaml *r, const yaml_node_t *node, void *field) {
-    int64_t number;
-    return sl_suite_number(r, node, 1, INT32_MAX, &number) &&
-           sl_suite_append(r, BSON_APPEND_INT64(((sl_query *)field)->options, "batchSize", number));
-}
-
-static bool read_comment(sl_yaml *r, const yaml_node_t *node, void *field) {
-    char *text = NULL;
-    bool ok = sl_suite_text(r, node, &text) &&
-              sl_suite_append(r, BSON_APPEND_UTF8(((sl_query *)field)->options, "comment", text));
-    free(text);
-    return ok;
-}
-
-static bool one_of(sl_yaml *r, const yaml_node_t *node, const char *const *words, const char *list) {
+/* Is the scalar one of the words? `list` names them in the message. */
+static bool one_of(sl_yaml *r, const yaml_node_t *node, const char *const *words,
+                   const char *list) {
     for (; *words; words++) {
-        if (node->type == YAML_SCALAR_NODE &&
-            sl_text_equal(sl_yaml_text(node), sl_text_of(*words)))
+        if (node->type == YAML_SCALAR_NODE && sl_text_equal(sl_yaml_text(node), sl_text_of(*words)))
             return true;
     }
     char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_complain(r, node->start_mark, "expected %s; found %s", list,
-                            sl_yaml_found(node, what));
+    return sl_yaml_fail(r, node->start_mark, "expected %s; found %s", list,
+                        sl_yaml_found(node, what));
 }
 
 static bool read_read_concern(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -257,38 +262,20 @@ static bool read_read_concern(sl_yaml *r, const yaml_node_t *node, void *field) 
                                          "linearizable", "snapshot",  NULL};
     char *level = NULL;
     bson_t concern;
-    bool ok = one_of(r, node, levels, "local, available, majority, linearizable or snapshot") &&
-              sl_suite_text(r, node, &level) &&
-              sl_suite_append(r, BSON_APPEND_DOCUMENT_BEGIN(((sl_query *)field)->options,
-                                                            "readConcern", &concern) &&
-                                     BSON_APPEND_UTF8(&concern, "level", level) &&
-                                     bson_append_document_end(((sl_query *)field)->options,
-                                                              &concern));
+    bool ok =
+        one_of(r, node, levels, "local, available, majority, linearizable or snapshot") &&
+        sl_suite_text(r, node, &level) &&
+        sl_suite_append(
+            r, BSON_APPEND_DOCUMENT_BEGIN(((sl_query *)field)->options, "readConcern", &concern) &&
+                   BSON_APPEND_UTF8(&concern, "level", level) &&
+                   bson_append_document_end(((sl_query *)field)->options, &concern));
     free(level);
     return ok;
 }
 
-/* The name of an index, or its key pattern in JSON. */
-static bool read_hint(sl_yaml *r, const yaml_node_t *node, void *field) {
-    sl_query *query = field;
-    bson_t *keys = NULL;
-    char *name = NULL;
-    bool ok;
-    if (node->type == YAML_SCALAR_NODE && node->data.scalar.value[0] == '{')
-        ok = sl_suite_json(r, node, "hint", false, &keys) &&
-             sl_suite_append(r, BSON_APPEND_DOCUMENT(query->options, "hint", keys));
-    else
-        ok = sl_suite_name(r, node, &name) &&
-             sl_suite_append(r, BSON_APPEND_UTF8(query->options, "hint", name));
-    bson_destroy(keys);
-    free(name);
-    return ok;
-}
-
 static bool read_read_preference(sl_yaml *r, const yaml_node_t *node, void *field) {
-    static const char *const modes[] = {"primary",   "primaryPreferred",
-                                        "secondary", "secondaryPreferred",
-                                        "nearest",   NULL};
+    static const char *const modes[] = {
+        "primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL};
     return one_of(r, node, modes,
                   "primary, primaryPreferred, secondary, secondaryPreferred or nearest") &&
            sl_suite_text(r, node, &((sl_query *)field)->read_preference);
@@ -296,11 +283,11 @@ static bool read_read_preference(sl_yaml *r, const yaml_node_t *node, void *fiel
 
 static bool read_options(sl_yaml *r, const yaml_node_t *node, void *field) {
     static const sl_yaml_key keys[] = {
-        {"allowDiskUse", read_disk_use, 0, false},
-        {"batchSize", read_batch_size, 0, false},
+        {"allowDiskUse", read_allowDiskUse, 0, false},
+        {"batchSize", read_batchSize, 0, false},
         {"comment", read_comment, 0, false},
         {"hint", read_hint, 0, false},
-        {"maxTimeMS", read_time_limit, 0, false},
+        {"maxTimeMS", read_maxTimeMS, 0, false},
         {"readConcern", read_read_concern, 0, false},
         {"readPreference", read_read_preference, 0, false},
         {0},
@@ -314,21 +301,21 @@ static bool read_parameters(sl_yaml *r, const yaml_node_t *node, void *field) {
 
 /* ---- the query ---- */
 
-/* Each {"$parameter": name} must name a parameter of the query, or `limit`. */
+/* Checks that each {"$parameter": name} names a declared parameter, or `limit`. */
 static bool check_uses(sl_yaml *r, const yaml_node_t *node, const sl_query *query,
                        bson_iter_t *iter) {
     while (bson_iter_next(iter)) {
         bson_iter_t child;
         if (!BSON_ITER_HOLDS_DOCUMENT(iter) && !BSON_ITER_HOLDS_ARRAY(iter))
             continue;
-        const char *name = sl_parameter_used(iter);
+        const char *name = sl_parameter_name(iter);
         bool known = !name || strcmp(name, SL_LIMIT_PARAMETER) == 0;
         for (size_t i = 0; name && i < query->parameter_count; i++)
             known = known || strcmp(query->parameters[i].name, name) == 0;
         if (!known)
-            return sl_yaml_complain(r, node->start_mark,
-                                    "the parameter \"%s\" is used, but not under \"parameters\"",
-                                    name);
+            return sl_yaml_fail(
+                r, node->start_mark,
+                "the parameter \"%s\" is used, but not declared under \"parameters\"", name);
         if (!name && bson_iter_recurse(iter, &child) && !check_uses(r, node, query, &child))
             return false;
     }
@@ -356,7 +343,7 @@ bool sl_suite_query(sl_yaml *r, const yaml_node_t *node, sl_query *query) {
         {"sort", read_sort, 0, false},
         {"skip", read_skip, 0, false},
         {"limit", read_limit, 0, false},
-        {"key", read_distinct_key, 0, false},
+        {"key", read_key, 0, false},
         {"map", read_map, 0, false},
         {"reduce", read_reduce, 0, false},
         {"finalize", read_finalize, 0, false},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of text: columns as wide as what is in them, figures ending at the right edge. */
+/* Text tables, whose columns are as wide as their widest cell, and tables of BSON documents. */
 #include <shardload/query.h>
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 typedef struct column {
     char *title;
-    size_t width; /* characters, of the widest cell */
+    size_t width; /* of the widest cell, in characters */
     bool right;
 } column;
 
@@ -27,10 +27,10 @@ struct sl_table {
     char **cells;
     size_t cell_count;
     size_t cell_room;
-    bool failed; /* memory went missing */
+    bool failed; /* a column or cell could not be added */
 };
 
-/* Characters, as opposed to bytes, of UTF-8. */
+/* The number of characters of a UTF-8 text. */
 static size_t width_of(const char *text) {
     size_t width = 0;
     for (; *text; text++)
@@ -92,10 +92,10 @@ bool sl_table_cell(sl_table *table, const char *format, ...) {
     if (!shown)
         goto fail;
     free(text);
-    column *of = &table->columns[table->cell_count % table->column_count];
+    column *col = &table->columns[table->cell_count % table->column_count];
     size_t width = width_of(shown);
-    if (width > of->width)
-        of->width = width;
+    if (width > col->width)
+        col->width = width;
     table->cells[table->cell_count++] = shown;
     return true;
 fail:
@@ -104,11 +104,16 @@ fail:
     return false;
 }
 
+bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals) {
+    char figure[SL_FIGURE_ROOM];
+    return sl_table_cell(table, "%s", known ? sl_table_figure(value, decimals, figure) : "-");
+}
+
 static void print_cell(FILE *out, const sl_table *table, size_t index, const char *text) {
-    const column *of = &table->columns[index];
+    const column *col = &table->columns[index];
     bool last = index + 1 == table->column_count;
-    int blanks = (int)(of->width - width_of(text));
-    if (of->right)
+    int blanks = (int)(col->width - width_of(text));
+    if (col->right)
         sl_print_to(out, "%*s%s", blanks, "", text);
     else
         sl_print_to(out, "%s%*s", text, last ? 0 : blanks, "");
@@ -141,7 +146,7 @@ char *sl_table_figure(double value, int decimals, char out[SL_FIGURE_ROOM]) {
     size_t whole = strcspn(plain, ".");
     size_t first = plain[0] == '-';
     if (!isfinite(value) || length >= (int)sizeof plain || whole + whole / 3 + 10 > sizeof plain) {
-        snprintf(out, SL_FIGURE_ROOM, "%.6g", value); /* 1e+40 needs no separators */
+        snprintf(out, SL_FIGURE_ROOM, "%.6g", value); /* such as 1e+40 */
         return out;
     }
     char *to = out;
@@ -160,14 +165,14 @@ char *sl_table_figure(double value, int decimals, char out[SL_FIGURE_ROOM]) {
 
 typedef struct field {
     char path[PATH_ROOM]; /* "_id.make" */
-    bool numbers;         /* nothing but numbers and nulls so far */
-    int decimals;         /* that its doubles need */
-    bson_iter_t value;    /* in the row at hand */
-    bool present;
+    bool numbers;         /* all values are numbers or null */
+    int decimals;         /* with which all its doubles are printed */
+    bson_iter_t value;    /* in the current row */
+    bool present;         /* in the current row */
 } field;
 
 typedef struct fields {
-    field *items; /* COLUMNS_MAX of them */
+    field *items; /* room for COLUMNS_MAX */
     size_t count;
 } fields;
 
@@ -177,7 +182,7 @@ static field *field_at(fields *all, const char *path) {
             return &all->items[i];
     }
     if (all->count == COLUMNS_MAX)
-        return NULL; /* more keys than a person can look at: the last ones are not shown */
+        return NULL; /* further keys are not shown */
     field *added = &all->items[all->count++];
     *added = (field){.numbers = true};
     snprintf(added->path, sizeof added->path, "%s", path);
@@ -189,7 +194,7 @@ static bool is_number(const bson_iter_t *value) {
            BSON_ITER_HOLDS_DOUBLE(value);
 }
 
-/* Two decimals, or as many as give the smallest value two digits. */
+/* Two decimals, or as many (up to 8) as show two significant digits of a small value. */
 static int decimals_for(double value) {
     if (value == 0 || !isfinite(value))
         return 2;
@@ -197,8 +202,8 @@ static int decimals_for(double value) {
     return needed < 2 ? 2 : needed > 8 ? 8 : needed;
 }
 
-/* Puts the values of a document into their fields, making those that are new. */
-static void gather(fields *all, const bson_iter_t *document, const char *prefix) {
+/* Sets the fields to the values of a document, and adds fields for new keys. */
+static void read_fields(fields *all, const bson_iter_t *document, const char *prefix) {
     bson_iter_t value;
     bool more = bson_iter_recurse(document, &value);
     while (more && bson_iter_next(&value)) {
@@ -206,22 +211,23 @@ static void gather(fields *all, const bson_iter_t *document, const char *prefix)
         bson_iter_t inside;
         int length = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "",
                               bson_iter_key(&value));
-        bool fits = length < (int)sizeof path && *bson_iter_key(&value); /* and the path grows */
+        /* An empty key would not lengthen the path, so the recursion would have no bound. */
+        bool fits = length < (int)sizeof path && *bson_iter_key(&value);
         if (fits && BSON_ITER_HOLDS_DOCUMENT(&value) && bson_iter_recurse(&value, &inside) &&
             bson_iter_next(&inside)) {
-            gather(all, &value, path);
+            read_fields(all, &value, path);
             continue;
         }
-        field *of = field_at(all, path);
-        if (!of)
+        field *cell = field_at(all, path);
+        if (!cell)
             continue;
-        of->value = value;
-        of->present = true;
+        cell->value = value;
+        cell->present = true;
         if (!is_number(&value) && !BSON_ITER_HOLDS_NULL(&value))
-            of->numbers = false;
+            cell->numbers = false;
         if (BSON_ITER_HOLDS_DOUBLE(&value)) {
             int decimals = decimals_for(bson_iter_double(&value));
-            of->decimals = decimals > of->decimals ? decimals : of->decimals;
+            cell->decimals = decimals > cell->decimals ? decimals : cell->decimals;
         }
     }
 }
@@ -244,27 +250,27 @@ static bool put_json(sl_table *table, const bson_iter_t *value) {
     return ok;
 }
 
-static bool put_value(sl_table *table, const field *of) {
+static bool put_value(sl_table *table, const field *cell) {
     char figure[SL_FIGURE_ROOM];
-    bool name = strcmp(of->path, "_id") == 0 || strncmp(of->path, "_id.", 4) == 0;
-    const bson_iter_t *value = &of->value;
-    if (!of->present)
+    bool in_id = strcmp(cell->path, "_id") == 0 || strncmp(cell->path, "_id.", 4) == 0;
+    const bson_iter_t *value = &cell->value;
+    if (!cell->present)
         return sl_table_cell(table, "%s", "");
     switch (bson_iter_type(value)) {
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64: {
         int64_t number = bson_iter_as_int64(value);
-        if (name)
+        if (in_id)
             return sl_table_cell(table, "%" PRId64, number);
         return sl_table_cell(
             table, "%s%s", number < 0 ? "-" : "",
             sl_human_count(number < 0 ? -(uint64_t)number : (uint64_t)number, figure));
     }
     case BSON_TYPE_DOUBLE:
-        if (name)
+        if (in_id)
             return sl_table_cell(table, "%.15g", bson_iter_double(value));
         return sl_table_cell(table, "%s",
-                             sl_table_figure(bson_iter_double(value), of->decimals, figure));
+                             sl_table_figure(bson_iter_double(value), cell->decimals, figure));
     case BSON_TYPE_UTF8:
         return sl_table_cell(table, "%s", bson_iter_utf8(value, NULL));
     case BSON_TYPE_DATE_TIME:
@@ -283,7 +289,7 @@ bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, u
     bson_iter_t row;
     bson_iter_init(&row, documents);
     for (size_t i = 0; i < rows && bson_iter_next(&row); i++)
-        gather(&all, &row, "");
+        read_fields(&all, &row, "");
     for (size_t i = 0; i < all.count; i++)
         sl_table_column(table, all.items[i].path, all.items[i].numbers);
 
@@ -291,7 +297,7 @@ bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, u
     for (size_t i = 0; i < rows && bson_iter_next(&row); i++) {
         for (size_t k = 0; k < all.count; k++)
             all.items[k].present = false;
-        gather(&all, &row, "");
+        read_fields(&all, &row, "");
         for (size_t k = 0; k < all.count; k++)
             put_value(table, &all.items[k]);
     }

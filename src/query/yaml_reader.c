@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* YAML read by tables of keys. */
 #include "yaml_reader.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-bool sl_yaml_complain(sl_yaml *r, yaml_mark_t mark, const char *format, ...) {
+bool sl_yaml_fail(sl_yaml *r, yaml_mark_t mark, const char *format, ...) {
     char message[900];
     va_list arguments;
     va_start(arguments, format);
@@ -15,8 +14,6 @@ bool sl_yaml_complain(sl_yaml *r, yaml_mark_t mark, const char *format, ...) {
     return sl_error_set(r->error, SL_EXIT_SOURCE, "%s:%zu:%zu: %s", r->file, mark.line + 1,
                         mark.column + 1, message);
 }
-
-#define SL_YAML_FOUND_ROOM 64
 
 const char *sl_yaml_found(const yaml_node_t *node, char out[SL_YAML_FOUND_ROOM]) {
     if (node->type == YAML_MAPPING_NODE)
@@ -54,12 +51,12 @@ yaml_mark_t sl_yaml_locate(const sl_yaml *r, const yaml_node_t *node, size_t at)
             mark.line++;
         }
     }
-    mark.line++; /* the text begins on the line after the bar */
+    mark.line++; /* the text of a literal block begins on the line after the | */
     const char *line_end = memchr(value.bytes + line_start, '\n', value.length - line_start);
     size_t shown =
         line_end ? (size_t)(line_end - value.bytes) - line_start : value.length - line_start;
 
-    /* The same line in the file is longer by its indentation. */
+    /* In the file, the line is longer by its indentation. */
     const char *raw = r->text.bytes;
     const char *end = raw + r->text.length;
     for (size_t line = 0; line < mark.line && raw < end; line++) {
@@ -74,48 +71,59 @@ yaml_mark_t sl_yaml_locate(const sl_yaml *r, const yaml_node_t *node, size_t at)
     return mark;
 }
 
-static bool complain_key(sl_yaml *r, const yaml_node_t *name, const sl_yaml_key *keys) {
+static bool fail_unknown_key(sl_yaml *r, const yaml_node_t *name, const sl_yaml_key *keys) {
     char known[256] = "";
     size_t used = 0;
     for (const sl_yaml_key *k = keys; k->name && used < sizeof known; k++)
         used +=
             (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", k->name);
     char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_complain(r, name->start_mark, "expected one of the keys %s; found %s", known,
-                            sl_yaml_found(name, what));
+    return sl_yaml_fail(r, name->start_mark, "expected one of the keys %s; found %s", known,
+                        sl_yaml_found(name, what));
 }
 
 bool sl_yaml_mapping(sl_yaml *r, const yaml_node_t *node, const sl_yaml_key *keys, void *into) {
     char what[SL_YAML_FOUND_ROOM];
     if (node->type != YAML_MAPPING_NODE)
-        return sl_yaml_complain(r, node->start_mark,
-                                "expected a mapping with the key \"%s\", found %s", keys[0].name,
-                                sl_yaml_found(node, what));
+        return sl_yaml_fail(r, node->start_mark, "expected a mapping with the key \"%s\", found %s",
+                            keys[0].name, sl_yaml_found(node, what));
     bool seen[SL_YAML_KEYS_MAX] = {false};
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
          pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
         const yaml_node_t *value = yaml_document_get_node(&r->document, pair->value);
         if (name->type != YAML_SCALAR_NODE)
-            return complain_key(r, name, keys);
+            return fail_unknown_key(r, name, keys);
         size_t i = 0;
         while (keys[i].name && !sl_text_equal(sl_yaml_text(name), sl_text_of(keys[i].name)))
             i++;
         if (!keys[i].name)
-            return complain_key(r, name, keys);
+            return fail_unknown_key(r, name, keys);
         if (seen[i])
-            return sl_yaml_complain(r, name->start_mark, "the key \"%s\" comes twice",
-                                    keys[i].name);
+            return sl_yaml_fail(r, name->start_mark, "the key \"%s\" is given twice", keys[i].name);
         seen[i] = true;
         if (!keys[i].read(r, value, (char *)into + keys[i].offset))
             return false;
     }
     for (size_t i = 0; keys[i].name; i++) {
         if (keys[i].required && !seen[i])
-            return sl_yaml_complain(r, node->start_mark, "the key \"%s\" is missing here",
-                                    keys[i].name);
+            return sl_yaml_fail(r, node->start_mark, "the key \"%s\" is missing here",
+                                keys[i].name);
     }
     return true;
+}
+
+bool sl_yaml_count(sl_yaml *r, const yaml_node_t *node, yaml_node_type_t type, const char *expected,
+                   size_t *count) {
+    char found[SL_YAML_FOUND_ROOM];
+    *count = 0;
+    if (node->type == type && type == YAML_SEQUENCE_NODE)
+        *count = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    else if (node->type == type && type == YAML_MAPPING_NODE)
+        *count = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    return *count > 0 ||
+           sl_yaml_fail(r, node->start_mark, "expected %s, found %s", expected,
+                        node->type == type ? "an empty one" : sl_yaml_found(node, found));
 }
 
 bool sl_yaml_load(sl_yaml *r, yaml_parser_t *parser) {
@@ -125,7 +133,6 @@ bool sl_yaml_load(sl_yaml *r, yaml_parser_t *parser) {
     if (parser->error == YAML_READER_ERROR)
         return sl_error_set(r->error, SL_EXIT_SOURCE, "%s: byte %zu: %s", r->file,
                             parser->problem_offset, problem);
-    return sl_yaml_complain(r, parser->problem_mark, "%s%s%s",
-                            parser->context ? parser->context : "", parser->context ? ": " : "",
-                            problem);
+    return sl_yaml_fail(r, parser->problem_mark, "%s%s%s", parser->context ? parser->context : "",
+                        parser->context ? ": " : "", problem);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log-linear histogram: values below 2^SL_HISTOGRAM_BITS have a bucket each; above, the bit length
- * picks the power of two and the next SL_HISTOGRAM_BITS bits the bucket within it. */
+/* A log-linear histogram. Values below 2^SL_HISTOGRAM_BITS have a bucket each. The bucket of a
+ * larger value is given by its highest bit and the SL_HISTOGRAM_BITS bits after it. */
 #include <shardload/histogram.h>
 
 #define BITS ((unsigned)SL_HISTOGRAM_BITS)
 #define LINEAR (1u << BITS)
-#define QUANTILE_VALUES 10.0
+#define QUANTILE_VALUES 10.0 /* that must lie on each side of a quantile */
 
 static unsigned bucket_of(uint64_t value) {
     if (value < LINEAR)
@@ -50,11 +50,11 @@ void sl_histogram_merge(sl_histogram *into, const sl_histogram *from) {
 uint64_t sl_histogram_quantile(const sl_histogram *histogram, double quantile) {
     if (histogram->count == 0)
         return 0;
-    double wanted = quantile * (double)histogram->count;
+    double rank = quantile * (double)histogram->count;
     uint64_t seen = 0;
     for (unsigned i = 0; i < SL_HISTOGRAM_BUCKETS; i++) {
         seen += histogram->buckets[i];
-        if (seen > 0 && (double)seen >= wanted) {
+        if (seen > 0 && (double)seen >= rank) {
             uint64_t top = bucket_top(i);
             return top < histogram->maximum ? top : histogram->maximum;
         }
@@ -63,9 +63,9 @@ uint64_t sl_histogram_quantile(const sl_histogram *histogram, double quantile) {
 }
 
 bool sl_histogram_supports(const sl_histogram *histogram, double quantile) {
-    double least = quantile < 1 - quantile ? quantile : 1 - quantile;
-    /* A hair of tolerance: 10,000 values times (1 - 0.999) is a little below 10 in binary. */
-    return (double)histogram->count * least >= QUANTILE_VALUES * (1 - 1e-9);
+    double smaller_share = quantile < 1 - quantile ? quantile : 1 - quantile;
+    /* The tolerance is for rounding: 10,000 * (1 - 0.999) is slightly below 10. */
+    return (double)histogram->count * smaller_share >= QUANTILE_VALUES * (1 - 1e-9);
 }
 
 double sl_histogram_mean(const sl_histogram *histogram) {

@@ -164,7 +164,7 @@ queries:
         nowhere = suite.replace("field: _id", "field: nowhere")
         entry, = self.measure(suite=nowhere, code=support.EXIT_CLUSTER)
         self.assertIn("no document of", entry["error"])
-        self.assertIn("has a field nowhere", entry["error"])
+        self.assertIn("has the field nowhere", entry["error"])
 
     def test_each_limit_is_measured_under_load(self):
         suite = """

@@ -214,7 +214,7 @@ class AnyServer:
         self.file("new.json", json.dumps(new))
         outcome = self.run_program("shardquery", "compare", "old.json", "new.json")
         self.assertIn("mot/green-ness: the query is not the same on both sides", outcome.out)
-        self.assertIn("mot/worst-models: the collections had 1500 and 7 documents", outcome.out)
+        self.assertIn("mot/worst-models: the collections had 1500 (old) and 7 (new) documents", outcome.out)
 
 
 class OnOneServer(AnyServer, support.ClusterCase):

@@ -29,10 +29,10 @@ static sl_suite *open_suite(const char *text) {
     return suite;
 }
 
-static int64_t next(sl_drawer *drawer) {
+static int64_t next(sl_value_generator *generator) {
     bson_t values = BSON_INITIALIZER;
     bson_iter_t iter;
-    assert_true(sl_drawer_draw(drawer, &values));
+    assert_true(sl_value_generator_next(generator, &values));
     assert_true(bson_iter_init_find(&iter, &values, "x"));
     int64_t value = bson_iter_as_int64(&iter);
     bson_destroy(&values);
@@ -54,11 +54,11 @@ static void zipf_is_zipf(void **state) {
     enum { CELLS = 30, DRAWS = 200000 };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sl_suite *suite = open_suite(cases[i].text);
-        sl_drawer drawer;
+        sl_value_generator generator;
         double seen[CELLS + 1] = {0}, sum = 0, square = 0, rest = 1;
-        assert_true(sl_drawer_init(&drawer, &suite->queries[0], 7, 0, 1, 0));
+        assert_true(sl_value_generator_init(&generator, &suite->queries[0], 7, 0, 1, 0));
         for (int n = 0; n < DRAWS; n++) {
-            int64_t value = next(&drawer) - 10;
+            int64_t value = next(&generator) - 10;
             assert_in_range(value, 0, (int64_t)cases[i].count - 1);
             seen[value < CELLS ? value : CELLS]++;
         }
@@ -78,7 +78,7 @@ static void zipf_is_zipf(void **state) {
         /* Beyond this once in a million: the mean of chi-square and five deviations. */
         if (square > cells + 1 + 5 * sqrt(2.0 * (cells + 1)))
             fail_msg("skew %g: chi-square %.1f over %d cells", cases[i].skew, square, cells);
-        sl_drawer_clear(&drawer);
+        sl_value_generator_clear(&generator);
         sl_suite_destroy(suite);
     }
 }
@@ -86,17 +86,17 @@ static void zipf_is_zipf(void **state) {
 static void ranges_reach_both_ends(void **state) {
     (void)state;
     sl_suite *suite = open_suite(SUITE("{range: [-2, 2]}"));
-    sl_drawer drawer;
+    sl_value_generator generator;
     int seen[5] = {0};
-    assert_true(sl_drawer_init(&drawer, &suite->queries[0], 1, 0, 1, 0));
+    assert_true(sl_value_generator_init(&generator, &suite->queries[0], 1, 0, 1, 0));
     for (int i = 0; i < 5000; i++) {
-        int64_t value = next(&drawer);
+        int64_t value = next(&generator);
         assert_in_range(value + 2, 0, 4);
         seen[value + 2]++;
     }
     for (int i = 0; i < 5; i++)
         assert_in_range(seen[i], 850, 1150);
-    sl_drawer_clear(&drawer);
+    sl_value_generator_clear(&generator);
     sl_suite_destroy(suite);
 }
 
@@ -106,15 +106,15 @@ static void sequences_are_shared_out(void **state) {
     sl_suite *suite = open_suite(SUITE("{sequence: {from: 100, step: 3}}"));
     bool seen[40] = {false};
     for (uint64_t client = 0; client < 4; client++) {
-        sl_drawer drawer;
-        assert_true(sl_drawer_init(&drawer, &suite->queries[0], 1, client, 4, 0));
+        sl_value_generator generator;
+        assert_true(sl_value_generator_init(&generator, &suite->queries[0], 1, client, 4, 0));
         for (int i = 0; i < 10; i++) {
-            int64_t place = (next(&drawer) - 100) / 3;
+            int64_t place = (next(&generator) - 100) / 3;
             assert_in_range(place, 0, 39);
             assert_false(seen[place]);
             seen[place] = true;
         }
-        sl_drawer_clear(&drawer);
+        sl_value_generator_clear(&generator);
     }
     sl_suite_destroy(suite);
 }
@@ -122,11 +122,11 @@ static void sequences_are_shared_out(void **state) {
 static void values_go_where_they_are_named(void **state) {
     (void)state;
     sl_suite *suite = open_suite(SUITE("{list: '[\"only\"]'}"));
-    sl_drawer drawer;
+    sl_value_generator generator;
     bson_t values = BSON_INITIALIZER, filled = BSON_INITIALIZER;
     bson_iter_t iter, field;
-    assert_true(sl_drawer_init(&drawer, &suite->queries[0], 1, 0, 1, 0));
-    assert_true(sl_drawer_draw(&drawer, &values));
+    assert_true(sl_value_generator_init(&generator, &suite->queries[0], 1, 0, 1, 0));
+    assert_true(sl_value_generator_next(&generator, &values));
     assert_true(sl_parameters_fill(suite->queries[0].body, &values, &filled));
     assert_true(bson_validate(&filled, BSON_VALIDATE_NONE, NULL));
     static const char *const places[] = {"filter.a", "filter.b.0.c"};
@@ -135,31 +135,31 @@ static void values_go_where_they_are_named(void **state) {
         assert_true(bson_iter_find_descendant(&iter, places[i], &field));
         assert_string_equal(bson_iter_utf8(&field, NULL), "only");
     }
-    assert_false(sl_parameters_in(&filled, NULL));
+    assert_false(sl_has_parameter(&filled, NULL));
     bson_t none = BSON_INITIALIZER;
     bson_reinit(&filled);
     assert_false(sl_parameters_fill(suite->queries[0].body, &none, &filled)); /* no such value */
     bson_destroy(&values);
     bson_destroy(&filled);
-    sl_drawer_clear(&drawer);
+    sl_value_generator_clear(&generator);
     sl_suite_destroy(suite);
 }
 
 static void the_seed_decides(void **state) {
     (void)state;
     sl_suite *suite = open_suite(SUITE("{range: [0, 1000000000000]}"));
-    sl_drawer a, b, c, d, e;
-    assert_true(sl_drawer_init(&a, &suite->queries[0], 5, 0, 2, 0));
-    assert_true(sl_drawer_init(&b, &suite->queries[0], 5, 0, 2, 0));
-    assert_true(sl_drawer_init(&c, &suite->queries[0], 5, 1, 2, 0));
-    assert_true(sl_drawer_init(&d, &suite->queries[0], 6, 0, 2, 0));
+    sl_value_generator a, b, c, d, e;
+    assert_true(sl_value_generator_init(&a, &suite->queries[0], 5, 0, 2, 0));
+    assert_true(sl_value_generator_init(&b, &suite->queries[0], 5, 0, 2, 0));
+    assert_true(sl_value_generator_init(&c, &suite->queries[0], 5, 1, 2, 0));
+    assert_true(sl_value_generator_init(&d, &suite->queries[0], 6, 0, 2, 0));
     int64_t value = next(&a);
     assert_int_equal(value, next(&b));
     assert_int_not_equal(value, next(&c));
     assert_int_not_equal(value, next(&d));
     /* Two queries of a mix draw independently of each other. */
     suite->queries[0].name[0] = 'r';
-    assert_true(sl_drawer_init(&e, &suite->queries[0], 5, 0, 2, 0));
+    assert_true(sl_value_generator_init(&e, &suite->queries[0], 5, 0, 2, 0));
     assert_int_not_equal(value, next(&e));
     sl_suite_destroy(suite);
 }

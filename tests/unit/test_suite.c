@@ -128,7 +128,7 @@ static void operations(void **state) {
     assert_int_equal(read->parameter_count, 4);
     assert_int_equal(read->parameters[0].draw, SL_DRAW_ZIPF);
     assert_int_equal(read->parameters[0].first, 3);
-    assert_false(read->parameters[1].whole);
+    assert_false(read->parameters[1].integers);
     assert_int_equal(read->parameters[2].step, 2);
     assert_string_equal(read->parameters[3].field, "a.b");
     assert_int_equal(suite->queries[1].operation, SL_UPDATE);
@@ -155,12 +155,12 @@ static const struct {
     const char *place; /* the message's beginning */
     const char *part;  /* something it must also say */
 } wrong[] = {
-    {"", "s.yaml: ", "holds no suite"},
+    {"", "s.yaml: ", "contains no suite"},
     {"- a\n", "s.yaml:1:1: ", "found a list"},
     {"name: s\n", "s.yaml:1:1: ", "\"queries\" is missing"},
     {"queries: [{name: q, pipeline: '[]'}]\n", "s.yaml:1:1: ", "\"name\" is missing"},
     {"name: s\nquerys: []\n", "s.yaml:2:1: ", "name, description, defaults, queries"},
-    {"name: s\nname: t\n", "s.yaml:2:1: ", "comes twice"},
+    {"name: s\nname: t\n", "s.yaml:2:1: ", "is given twice"},
     {"name: [a]\n", "s.yaml:1:7: ", "found a list"},
     {"name: s\nqueries: []\n", "s.yaml:2:10: ", "found an empty one"},
     {"name: s\nqueries: nothing\n", "s.yaml:2:10: ", "found \"nothing\""},
@@ -172,7 +172,7 @@ static const struct {
     {START "    operation: count\n    sort: '{}'\n", "s.yaml:3:5: ", "count takes no key \"sort\""},
     {START "    operation: distinct\n", "s.yaml:3:5: ", "distinct needs the key \"key\""},
     {START "    operation: find\n    filter: '{\"a\": {\"$parameter\": \"b\"}}'\n",
-     "s.yaml:3:5: ", "the parameter \"b\" is used, but not under \"parameters\""},
+     "s.yaml:3:5: ", "the parameter \"b\" is used, but not declared under \"parameters\""},
     {START "    operation: find\n    parameters: {a: {range: [2, 1]}}\n",
      "s.yaml:5:29: ", "the lowest number is above the highest"},
     {START "    operation: find\n    parameters: {a: {}}\n", "s.yaml:5:21: ", "expected one of range"},
@@ -187,7 +187,7 @@ static const struct {
     {START "    pipeline: '[]'\nmix: {q: 0}\n", "s.yaml:5:10: ", "a weight above 0"},
     {START "    pipeline: '[]'\nmix: {}\n", "s.yaml:5:6: ", "an empty one"},
     {START "    pipeline: '[]'\n  - name: q\n    pipeline: '[]'\n",
-     "s.yaml:5:5: ", "a second query is called \"q\""},
+     "s.yaml:5:5: ", "the query name \"q\" is used twice"},
     {START "    pipeline: '[]'\n    options: {sort: 1}\n", "s.yaml:5:15: ", "allowDiskUse"},
     {START "    pipeline: '[]'\n    options: {allowDiskUse: maybe}\n",
      "s.yaml:5:29: ", "true or false"},
