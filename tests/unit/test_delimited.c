@@ -23,7 +23,7 @@ static void without_schema_all_is_text_named_by_the_header(void **state) {
     assert_string_equal(json_at(&p, 1), "{ \"a b\" : \"x\" }");
     assert_string_equal(p.described, "records: commas, header, 3 columns");
     assert_string_equal(p.header, "make,count,\"a b\"\n");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void every_delimiter(void **state) {
@@ -34,7 +34,7 @@ static void every_delimiter(void **state) {
         snprintf(text, sizeof text, "a%cb\n1%c2\n", *d, *d);
         parsed p = parse_delimited(text);
         assert_string_equal(json_at(&p, 0), "{ \"a\" : \"1\", \"b\" : \"2\" }");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -93,7 +93,7 @@ static void a_schema_gives_types(void **state) {
                                         "\"t\" : { \"$date\" : \"2024-01-01T00:00:00Z\" }, "
                                         "\"c\" : \"4A\", \"f\" : false }");
     assert_string_equal(json_at(&p, 2), "{ }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* Words for "no value" that look like values, and keys that are too long for the fast path. */
@@ -116,7 +116,7 @@ static void missing_words_and_long_keys(void **state) {
                                         "\"t\" : { \"$date\" : \"1971-01-02T00:00:00Z\" } }");
     assert_string_equal(json_at(&p, 1), "{ \"a_key_that_takes_more_than_32_bytes\" : -7 }");
     assert_string_equal(json_at(&p, 2), "{ \"a_key_that_takes_more_than_32_bytes\" : 7 }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* A stretch of text is checked for UTF-8 as a whole: one bad field must not spoil its neighbours,
@@ -138,7 +138,7 @@ static void one_bad_field_among_many_good_ones(void **state) {
         assert_contains(p.rejects[0].reason, "byte 0xe9 at offset 0");
         assert_string_equal(json_at(&p, 898), "{ \"a\" : \"\xC5\xBBUK 899\", \"b\" : "
                                               "\"\xE2\x82\xAC \xF0\x9F\x9A\x97\" }");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -190,7 +190,7 @@ static void each_version_converts_alike(void **state) {
                 assert_string_equal(all[k].rejects[i].reason, plain->rejects[i].reason);
         }
         while (count > 0)
-            forget(&all[--count]);
+            free_parsed(&all[--count]);
     }
 }
 
@@ -231,7 +231,7 @@ static void every_type_refuses_what_it_must(void **state) {
         assert_contains(p.rejects[last].reason, rows[i].words);
         assert_int_equal(p.rejects[last].line, 2);
         assert_int_equal(p.rejects[last].offset, strlen("first;value\n1;2019-01-01\n"));
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -242,7 +242,7 @@ static void headerless_text_needs_a_schema(void **state) {
     assert_string_equal(text_at(&p, 1, "word"), "two");
     assert_false(has_key(&p, 1, "day"));
     assert_string_equal(p.header, "");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema(three_columns, "1,one\n");
     assert_null(p.format);
     assert_contains(p.error.message, "has 2 fields");
@@ -253,7 +253,7 @@ static void columns_come_in_any_order_and_some_may_lack(void **state) {
     parsed p = parse_with_schema(three_columns, "other,NUMBER\nkept,7\n");
     assert_string_equal(json_at(&p, 0), "{ \"other\" : \"kept\", \"number\" : 7 }");
     assert_contains(p.described, "not in the schema, loaded as text: other");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema("name: x\nheader: true\ncolumns: [{name: a}, {name: b, required: true},"
                           " {name: c, required: true}]",
                           "a,z\n1,2\n");
@@ -310,12 +310,12 @@ static void quotes_and_escapes(void **state) {
             }
             if (!p.misread)
                 assert_string_equal(text_at(&p, p.documents - 1, "b"), "z");
-            forget(&p);
+            free_parsed(&p);
         }
     }
     parsed p = parse_delimited("a,b\n\"\",\"\"\n");
     assert_string_equal(json_at(&p, 0), "{ }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void pipes_and_tabs_do_not_quote(void **state) {
@@ -323,7 +323,7 @@ static void pipes_and_tabs_do_not_quote(void **state) {
     parsed p = parse_delimited("a|b\n\"x|y\"\n\"p\\\"|q\n");
     assert_string_equal(json_at(&p, 0), "{ \"a\" : \"\\\"x\", \"b\" : \"y\\\"\" }");
     assert_string_equal(json_at(&p, 1), "{ \"a\" : \"\\\"p\\\\\\\"\", \"b\" : \"q\" }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void line_ends_of_every_kind(void **state) {
@@ -343,7 +343,7 @@ static void line_ends_of_every_kind(void **state) {
         assert_string_equal(json_at(&p, 0), "{ \"a\" : \"1\", \"b\" : \"2\" }");
         assert_string_equal(json_at(&p, 1), "{ \"a\" : \"3\", \"b\" : \"4\" }");
         assert_int_equal(p.counts.lines, p.counts.records + p.counts.blank_lines + 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -354,15 +354,15 @@ static void blank_lines_and_repeated_headers_are_counted(void **state) {
     assert_int_equal(p.counts.blank_lines, 4);
     assert_int_equal(p.counts.headers, 1);
     assert_int_equal(p.counts.lines, 9);
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema(three_columns, "number|word|day\n1|x|\n\"NUMBER\"|anything|\nnumber\n");
     assert_int_equal(p.documents, 1);
     assert_int_equal(p.counts.headers, 2);
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema("name: one\nheader: true\ncolumns: [{name: a}]", "a\nx\n\n  \ny");
     assert_int_equal(p.documents, 3); /* with one column blanks are a value, nothing is not */
     assert_int_equal(p.counts.blank_lines, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void wrong_numbers_of_fields(void **state) {
@@ -375,7 +375,7 @@ static void wrong_numbers_of_fields(void **state) {
     assert_string_equal(p.rejects[0].record, "1,2");
     assert_contains(p.rejects[1].reason, "too many fields: 4 instead of 3");
     assert_int_equal(p.rejects[2].line, 4);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void extra_delimiters_spill(void **state) {
@@ -386,13 +386,13 @@ static void extra_delimiters_spill(void **state) {
     assert_int_equal(p.counts.repaired, 2);
     assert_string_equal(json_at(&p, 0), "{ \"a\" : 1, \"b\" : \"x|y\", \"c\" : \"z\" }");
     assert_string_equal(json_at(&p, 1), "{ \"a\" : 2, \"b\" : \"||\" }");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema(schema, "b|a|c\nx|1|y|z\n"); /* not the order the rule was made for */
     assert_one_reject(&p, "", "too many fields");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema(schema, "a,b,c\n1,x,y,z\n"); /* here it may hide a quoting mistake */
     assert_one_reject(&p, "", "too many fields");
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* However the text is cut into blocks, the same documents come out, with the ids of their offsets.
@@ -429,14 +429,14 @@ static void cutting_into_blocks_changes_nothing(void **state) {
             assert_int_equal(many.length, one.length);
             assert_memory_equal(many.bytes, one.bytes, one.length);
             assert_memory_equal(&many.counts, &one.counts, sizeof one.counts);
-            forget(&many);
+            free_parsed(&many);
         }
         size_t at = 4;
         for (uint32_t i = 0; i < one.documents; i++) {
             assert_int_equal(id_at(&one, i), sl_document_id(1, at));
             at = (size_t)((char *)memchr(text + at, '\n', used - at) - text) + 1;
         }
-        forget(&one);
+        free_parsed(&one);
     }
 }
 
@@ -448,7 +448,7 @@ static void a_sink_that_says_stop_is_obeyed(void **state) {
     parsed p = parse_in_blocks("delimited", &(sl_format_options){0}, sl_text_of(text), 0, 50);
     assert_true(p.stopped);
     assert_true(p.documents >= 50 && p.documents < 60);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void a_record_too_large_is_refused(void **state) {
@@ -463,7 +463,7 @@ static void a_record_too_large_is_refused(void **state) {
     parsed p = parse_in_blocks("delimited", &(sl_format_options){0}, (sl_text){text, length}, 0, 0);
     assert_one_reject(&p, "", "bytes or more is too large for a document (16 MiB)");
     assert_int_equal(p.documents, 1);
-    forget(&p);
+    free_parsed(&p);
     free(text);
 }
 
@@ -477,17 +477,17 @@ static void other_bytes_than_utf8(void **state) {
     assert_string_equal(text_at(&p, 0, "b"), "\xE2\x82\xAC");
     assert_string_equal(text_at(&p, 1, "a"), "\xC5\xBB");
     assert_string_equal(text_at(&p, 2, "a"), "\xE2\x80\x9Cq\"\xE2\x80\x9D");
-    forget(&p);
+    free_parsed(&p);
     p = parse_delimited(text);
     assert_int_equal(p.documents, 1);
     assert_int_equal(p.reject_count, 2);
-    forget(&p);
+    free_parsed(&p);
     static const char nul[] = "a,b\nx,y\nx\0,y\nx,z\n";
     p = parse_in_blocks("delimited", &(sl_format_options){.latin1 = true},
                         (sl_text){nul, sizeof nul - 1}, 0, 0);
     assert_one_reject(&p, "a", "byte 0x00 at offset 1");
     assert_int_equal(p.documents, 2);
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* Found by fuzzing: what stands before a header was counted as one blank line too few. */
@@ -500,9 +500,9 @@ static void cutting_before_the_header_changes_nothing(void **state) {
     for (size_t step = 1; step < text.length; step++) {
         parsed many = parse_in_blocks("delimited", &(sl_format_options){0}, text, step, 0);
         assert_memory_equal(&many.counts, &one.counts, sizeof one.counts);
-        forget(&many);
+        free_parsed(&many);
     }
-    forget(&one);
+    free_parsed(&one);
 }
 
 int main(void) {

@@ -36,7 +36,7 @@ static void a_record_has_the_public_shape(void **state) {
         "\"remarks\" : { \"syn\" : \"01/1;\" }, "
         "\"elementQuality\" : [ { \"id\" : \"Q01\", \"value\" : \"+00123\", \"reason\" : \"5\", "
         "\"parameter\" : \"APRSWM\" } ] }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static const char nothing_there[] = "0000"
@@ -78,7 +78,7 @@ static void missing_values_are_left_out(void **state) {
                                         "\"ts\" : { \"$date\" : \"1988-01-31T12:00:00Z\" }, "
                                         "\"qualityControlProcess\" : \"V020\" }");
     assert_int_equal(p.counts.malformed_fields, 0);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void missing_values_are_kept_when_asked_for(void **state) {
@@ -98,7 +98,7 @@ static void missing_values_are_kept_when_asked_for(void **state) {
         "\"variability\" : { \"value\" : \"9\", \"quality\" : \"9\" } }, "
         "\"skyCondition\" : { \"ceilingHeight\" : { \"value\" : 99999, \"quality\" : \"9\", "
         "\"determination\" : \"9\" }, \"cavok\" : \"9\" } }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* A quality that says more than "nothing here" stays, with or without its value. */
@@ -112,11 +112,11 @@ static void a_quality_goes_only_with_its_value(void **state) {
     assert_at(&p, "liquidPrecipitation.0.quality", "text 9");   /* and stands between */
     assert_at(&p, "supplementaryWindDirectional.0.type", "text 9");
     assert_at(&p, "supplementaryWindDirectional.0.quality", "nothing");
-    forget(&p);
+    free_parsed(&p);
     p = parse_record(record_with(88, "+02319", ""));
     assert_at(&p, "airTemperature.value", "double 23.1");
     assert_at(&p, "airTemperature.quality", "text 9");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void an_empty_document_vanishes_but_not_from_an_array(void **state) {
@@ -130,7 +130,7 @@ static void an_empty_document_vanishes_but_not_from_an_array(void **state) {
     assert_at(&p, "crnPrimaryPrecipitation.0.flag", "nothing"); /* behind the quality, gone too */
     assert_at(&p, "crnPrimaryPrecipitation.1.depth", "double 44.1");
     assert_at(&p, "crnPrimaryPrecipitation.1.flag", "text 0");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void stations_are_called_by_what_they_have(void **state) {
@@ -149,7 +149,7 @@ static void stations_are_called_by_what_they_have(void **state) {
         assert_at(&p, "st", rows[i].st);
         assert_at(&p, "usaf", rows[i].usaf);
         assert_at(&p, "wban", rows[i].wban);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -167,7 +167,7 @@ static void a_position_needs_both_halves(void **state) {
         parsed p = parse_record(record_with(29, rows[i].latitude_longitude, ""));
         assert_at(&p, "position.coordinates.0", rows[i].longitude);
         assert_int_equal(p.counts.malformed_fields, 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -210,7 +210,7 @@ static void times(void **state) {
             assert_int_equal(p.rejects[0].line, 1);
             assert_int_equal(p.rejects[0].offset, 106);
         }
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -237,7 +237,7 @@ static void numbers_that_are_none_are_left_out_and_counted(void **state) {
         assert_string_equal(at(&p, 1, rows[i].path), "nothing");
         assert_string_equal(at(&p, 1, rows[i].beside), "double -8");
         assert_int_equal(p.counts.malformed_fields, 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -252,7 +252,7 @@ static void other_bytes_become_utf8(void **state) {
     assert_at(&p, "remarks.som", "text a   \xC3\xBC\xC2\x80z");
     assert_at(&p, "remarks.met", "text abc");
     assert_int_equal(p.counts.transcoded, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* ---- recognition and names ---- */
@@ -267,7 +267,7 @@ static void isd_is_recognised_by_its_columns(void **state) {
     assert_string_equal(p.described, "weather observations, packed ASCII; the first is of station "
                                      "010010-99999");
     assert_string_equal(p.header, "");
-    forget(&p);
+    free_parsed(&p);
     static const struct {
         size_t position;
         const char *text;
@@ -288,7 +288,7 @@ static void isd_is_recognised_by_its_columns(void **state) {
     p = parse_bytes(NO_OPTIONS, text, strlen(text));
     assert_non_null(p.format);
     assert_int_equal(p.documents, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static parsed parse_with_names(const char *names) {
@@ -314,7 +314,7 @@ static void keys_can_have_other_names(void **state) {
     assert_at(&p, "rain.0.mm", "double 0.8");
     assert_at(&p, "rain.0.period", "int 1");
     assert_at(&p, "station", "text u010010");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void name_maps_that_make_no_sense(void **state) {
@@ -347,7 +347,7 @@ static void name_maps_that_make_no_sense(void **state) {
     parsed p = parse_with_names("names: {pressure: dewPoint, dewPoint: pressure}"); /* a swap */
     assert_at(&p, "dewPoint.value", "double 1012.3");
     assert_at(&p, "pressure.value", "double -8");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_names("name: parcels\ncolumns: [{name: a}]"); /* another format's */
     assert_null(p.format);
     assert_int_equal(p.error.code, SL_EXIT_SOURCE);

@@ -39,19 +39,19 @@ static void a_row_gives_the_document_of_the_packed_record(void **state) {
     assert_string_equal(table.kind, packed.kind);
     assert_contains(table.described, "21 columns, 3 of groups");
     assert_string_equal(table.header, HEADER);
-    forget(&packed);
-    forget(&table);
+    free_parsed(&packed);
+    free_parsed(&table);
 }
 
 static void sniffed_before_plain_delimited_text(void **state) {
     (void)state;
     parsed p = parse_with(NULL, &(sl_format_options){0}, HEADER ROW);
     assert_string_equal(p.format->name, "isd-csv");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with(NULL, &(sl_format_options){0},
                    "STATION,DATE,TEMP,DEWP,SLP\n01001099999,1988-01-31,30.1,28.0,1005.0\n");
     assert_string_equal(p.format->name, "delimited");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void every_group_of_the_table(void **state) {
@@ -82,8 +82,8 @@ static void every_group_of_the_table(void **state) {
         assert_int_equal(bson_iter_value(&right)->value.v_doc.data_len, left_length);
         assert_memory_equal(copy, bson_iter_value(&right)->value.v_doc.data, left_length);
         assert_false(has_key(&table, 0, "unparsed"));
-        forget(&table);
-        forget(&packed);
+        free_parsed(&table);
+        free_parsed(&packed);
     }
 }
 
@@ -92,14 +92,14 @@ static void cells_that_lost_zeros_or_blanks(void **state) {
     parsed p = parse_table(SMALL("OA1", "1,3,15,1"));
     assert_at(&p, "supplementaryWind.0.period", "int 3");
     assert_at(&p, "supplementaryWind.0.speed", "double 1.5");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table(SMALL("KA1", "240,N,-5,1"));
     assert_at(&p, "extremeAirTemperature.0.value", "double -0.5");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table(SMALL("GE1", "9,AGL,+300,+99999"));
     assert_at(&p, "skyConditionObservationSimple.verticalDatum", "text AGL");
     assert_at(&p, "skyConditionObservationSimple.baseHeightUpperRange", "int 300");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void cells_that_do_not_fit_are_kept_whole(void **state) {
@@ -130,7 +130,7 @@ static void cells_that_do_not_fit_are_kept_whole(void **state) {
         assert_at(&p, "airTemperature.value", "double -6.7");
         assert_at(&p, "sections", "nothing");
         assert_int_equal(p.counts.unknown_groups, 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -142,7 +142,7 @@ static void several_cells_that_do_not_fit(void **state) {
     assert_at(&p, "windGust.speed", "double 6.7");
     assert_int_equal(p.counts.unknown_groups, 1);
     assert_int_equal(p.counts.transcoded, 0);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void a_number_of_the_right_width_that_is_none(void **state) {
@@ -151,7 +151,7 @@ static void a_number_of_the_right_width_that_is_none(void **state) {
     assert_at(&p, "windGust.speed", "nothing");
     assert_at(&p, "windGust.quality", "text 5");
     assert_int_equal(p.counts.malformed_fields, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void places(void **state) {
@@ -178,7 +178,7 @@ static void places(void **state) {
         assert_at(&p, "elevation", "int 43");
         if (i == 0)
             assert_at(&p, "st", "text x+40779-073969");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -186,13 +186,13 @@ static void quotes_in_text(void **state) {
     (void)state;
     parsed p = parse_table(SMALL("NAME", "A \"\"B\"\", C\\\\D"));
     assert_at(&p, "name", "text A \"B\", C\\\\D");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table("STATION,DATE,TMP,NAME\n01001099999,1988-01-31T12:00:00,,\"\"\"\"\"\"\r\n");
     assert_at(&p, "name", "text \"\"");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table("STATION,DATE,TMP,NAME\n01001099999,1988-01-31T12:00:00,,a\"b\xE9\n");
     assert_at(&p, "name", "text a\"b\xC3\xA9");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void what_is_no_row_is_rejected(void **state) {
@@ -221,7 +221,7 @@ static void what_is_no_row_is_rejected(void **state) {
             assert_non_null(strstr(p.rejects[0].reason, rows[i].reason));
             assert_int_equal(p.counts.lines, 2);
             assert_int_equal(p.documents, 0);
-            forget(&p);
+            free_parsed(&p);
             continue;
         }
         assert_one_reject(&p, rows[i].column, rows[i].reason);
@@ -230,7 +230,7 @@ static void what_is_no_row_is_rejected(void **state) {
         assert_int_equal(p.counts.blank_lines, 1);
         assert_int_equal(p.documents, 1);
         assert_at(&p, "name", "text right");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -247,7 +247,7 @@ static void a_row_that_is_too_long(void **state) {
         parsed p = parse_table(text);
         assert_int_equal(p.documents, lengths[i] < 10000);
         assert_int_equal(p.reject_count, lengths[i] >= 10000);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -272,7 +272,7 @@ static void headers(void **state) {
     assert_int_equal(p.documents, 2);
     assert_int_equal(p.counts.headers, 1);
     assert_at(&p, "st", "text w13904");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void blocks_and_small_batches(void **state) {
@@ -291,9 +291,9 @@ static void blocks_and_small_batches(void **state) {
     assert_memory_equal(cut.bytes, whole.bytes, whole.length);
     parsed stopped = parse_in_blocks("isd-csv", &(sl_format_options){0}, sl_text_of(text), 0, 7);
     assert_true(stopped.stopped);
-    forget(&whole);
-    forget(&cut);
-    forget(&stopped);
+    free_parsed(&whole);
+    free_parsed(&cut);
+    free_parsed(&stopped);
 }
 
 static void names_and_missing_values(void **state) {
@@ -305,16 +305,16 @@ static void names_and_missing_values(void **state) {
                    SMALL("OC1", "0067,1"));
     assert_non_null(p.format);
     assert_at(&p, "gust.speed", "double 6.7");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with("isd-csv", &(sl_format_options){.keep_missing = true}, SMALL("OC1", "9999,9"));
     assert_at(&p, "windGust.speed", "double 999.9");
     assert_at(&p, "windGust.quality", "text 9");
     assert_at(&p, "pressure.value", "double 9999.9");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table(SMALL("OC1", "9999,9"));
     assert_at(&p, "windGust", "nothing");
     assert_at(&p, "sections.0", "text OC1");
-    forget(&p);
+    free_parsed(&p);
 }
 
 int main(void) {

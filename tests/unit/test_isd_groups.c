@@ -97,7 +97,7 @@ static void every_field_of_every_group(void **state) {
             assert_int_equal(strncmp(sections_of(&p, 0), id, 3), 0);
             assert_int_equal(p.counts.malformed_fields, 0);
             assert_fields(&p, group, data, 0, 0, 0);
-            forget(&p);
+            free_parsed(&p);
         }
         fields += group->field_count;
     }
@@ -117,7 +117,7 @@ static void every_field_may_be_missing_alone(void **state) {
             parsed p = parse_group(group->first, data);
             assert_fields(&p, group, data, 0, f, f + field->nullable);
             assert_int_equal(p.counts.malformed_fields, 0);
-            forget(&p);
+            free_parsed(&p);
         }
     }
 }
@@ -143,7 +143,7 @@ static void qualities_go_with_what_is_missing(void **state) {
                 data[group->fields[end++].offset] = '9';
             parsed p = parse_group(group->first, data);
             assert_fields(&p, group, data, 0, f, end);
-            forget(&p);
+            free_parsed(&p);
         }
     }
 }
@@ -163,7 +163,7 @@ static void every_number_may_be_malformed_alone(void **state) {
                 parsed p = parse_group(group->first, data);
                 assert_fields(&p, group, data, 0, f, f + 1);
                 assert_int_equal(p.counts.malformed_fields, 1);
-                forget(&p);
+                free_parsed(&p);
             }
         }
     }
@@ -188,7 +188,7 @@ static void families_keep_their_order(void **state) {
             assert_fields(&p, group, data[i], i, 0, 0);
         snprintf(path, sizeof path, "%s.%u", group->key, count);
         assert_at(&p, path, "nothing");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -205,7 +205,7 @@ static void missing_values_are_kept_when_asked_for(void **state) {
         record r = record_of(sections);
         parsed p = parse_bytes(&(sl_format_options){.keep_missing = true}, r.bytes, r.length);
         assert_fields(&p, group, data, 0, 0, 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -233,7 +233,7 @@ static void the_table_makes_sense(void **state) {
         }
         parsed p = parse_sections("");
         assert_false(has_key(&p, 0, group->key));
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -280,7 +280,7 @@ static void groups_with_a_story(void **state) {
             fail_msg("%s: %s is %s instead of %s", rows[i].group, rows[i].path,
                      at(&p, 0, rows[i].path), rows[i].expected);
         assert_at(&p, "unparsed", "nothing");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 

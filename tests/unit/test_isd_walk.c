@@ -14,7 +14,7 @@ static void the_shorter_length_counts(void **state) {
     assert_int_equal(p.counts.length_mismatches, 1);
     assert_at(&p, "pressure.value", "double 1012.3");
     assert_at(&p, "unparsed", "nothing");
-    forget(&p);
+    free_parsed(&p);
     /* Lost two bytes at the end: a remark that is not all there is kept as it is. */
     r = record_of("ADDSA1+0121REMSYN010ABCDEFGH");
     memcpy(r.bytes, "0031", 4);
@@ -23,7 +23,7 @@ static void the_shorter_length_counts(void **state) {
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "remarks", "nothing");
     assert_at(&p, "unparsed", "text REMSYN010ABCDEFGH");
-    forget(&p);
+    free_parsed(&p);
     /* Longer than it tells: what is behind is kept, but not believed. */
     r = record_of("ADDSA1+0121SA1+0991");
     memcpy(r.bytes, "0011", 4);
@@ -32,7 +32,7 @@ static void the_shorter_length_counts(void **state) {
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "unparsed", "text SA1+0991");
     assert_int_equal(p.counts.unknown_groups, 1);
-    forget(&p);
+    free_parsed(&p);
     r = record_of("ADDSA1+0121");
     memcpy(r.bytes, "    ", 4);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length);
@@ -51,7 +51,7 @@ static void columns_that_slid_are_refused(void **state) {
         assert_int_equal(p.counts.documents, 1);
         if (cut > 27)
             assert_one_reject(&p, "", "its columns have slid");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -65,12 +65,12 @@ static void too_short_and_too_long(void **state) {
     assert_int_equal(p.counts.documents, 2);
     assert_int_equal(p.counts.blank_lines, 2);
     assert_int_equal(p.counts.lines, 5);
-    forget(&p);
+    free_parsed(&p);
     static char long_text[40000];
     snprintf(long_text, sizeof long_text, "%.106s%.105s%10000s\n", good.bytes, good.bytes, "x");
     p = parse_bytes(NO_OPTIONS, long_text, strlen(long_text));
     assert_one_reject(&p, "", "10105 bytes are too many: a record has at most 10104");
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* The longest record there can be, of whatever makes the largest document. */
@@ -98,7 +98,7 @@ static void the_longest_record(void **state) {
             assert_at(&p, rows[i].last, rows[i].expected);
         else
             assert_int_equal(strncmp(at(&p, 0, rows[i].last), "text ", 5), 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -109,16 +109,16 @@ static void blanks_at_the_end_are_data(void **state) {
     assert_at(&p, "remarks.met", "text end       ");
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
     assert_int_equal(p.counts.length_mismatches, 0);
-    forget(&p);
+    free_parsed(&p);
     /* A carriage return is no part of a record, unless the length says so. */
     memcpy(r.bytes + r.length - 1, "\r\n", 2);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length + 1);
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
     assert_int_equal(p.counts.length_mismatches + p.counts.transcoded, 0);
-    forget(&p);
+    free_parsed(&p);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length - 1); /* no line end at all */
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void every_part_is_optional(void **state) {
@@ -126,20 +126,20 @@ static void every_part_is_optional(void **state) {
     parsed p = parse_sections("");
     assert_at(&p, "sections", "nothing");
     assert_at(&p, "remarks", "nothing");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("REMAWY003abc");
     assert_at(&p, "remarks.awy", "text abc");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("EQDR02+000235TOT   ");
     assert_at(&p, "elementQuality.0.parameter", "text TOT");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("QNNK11 1 00021EAB   00003E  12 00004");
     assert_at(&p, "originalObservation.0.element", "text K");
     assert_at(&p, "originalObservation.0.flags", "text 11 1");
     assert_at(&p, "originalObservation.0.value", "text  00021");
     assert_at(&p, "originalObservation.2.flags", "text   12");
     assert_at(&p, "originalObservation", "array [3]");
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* What a report says must not be taken for the record's own tags. */
@@ -151,7 +151,7 @@ static void tags_in_texts_are_text(void **state) {
     assert_at(&p, "remarks.met", "text SCT200 CT2 PREC INCREMENTAL EQDQ01 QNNK REMMET");
     assert_at(&p, "elementQuality", "array [1]");
     assert_at(&p, "unparsed", "nothing");
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* Reports of early 2014: the remark's length covers a section, and another one follows. */
@@ -159,7 +159,7 @@ static void a_remark_may_cover_a_section(void **state) {
     (void)state;
     parsed p = parse_sections("REMMET024KAUS 0121Z=EQDD010ADE693EQDD01+000000ADE726");
     assert_at(&p, "remarks.met", "text KAUS 0121Z=EQDD010ADE693");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void remarks_follow_each_other(void **state) {
@@ -168,7 +168,7 @@ static void remarks_follow_each_other(void **state) {
     assert_at(&p, "remarks.syn", "text one\nthree");
     assert_at(&p, "remarks.awy", "text two");
     assert_at(&p, "remarks.hpd", "text ");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void entries_that_slid_stay_whole(void **state) {
@@ -185,7 +185,7 @@ static void entries_that_slid_stay_whole(void **state) {
     assert_at(&p, "elementQuality.2.value", "nothing");
     assert_at(&p, "elementQuality.3.raw", "text +00001SPRSWM1"); /* S is no reason */
     assert_at(&p, "elementQuality.4.value", "text ");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void unknown_groups_are_kept_as_text(void **state) {
@@ -222,7 +222,7 @@ static void unknown_groups_are_kept_as_text(void **state) {
         assert_at(&p, "remarks.syn", rows[i].syn);
         assert_int_equal(p.counts.unknown_groups, 1);
         assert_int_equal(p.counts.length_mismatches, 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -234,10 +234,10 @@ static void families_go_on_to_nine(void **state) {
     assert_at(&p, "presentWeatherObservation.4.condition", "text 50");
     assert_at(&p, "presentWeatherObservation.8.condition", "text 99"); /* a tornado, not missing */
     assert_int_equal(p.counts.unknown_groups, 0);
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("ADDAW0101");
     assert_int_equal(p.counts.unknown_groups, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void families_scattered_over_the_record_are_one_array(void **state) {
@@ -251,11 +251,11 @@ static void families_scattered_over_the_record_are_one_array(void **state) {
     assert_at(&p, "presentWeatherObservationManual.3.condition", "text 44");
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "liquidPrecipitation", "array [1]");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("ADDAH1005000111111111AI1060000221111111"); /* two ids, one family */
     assert_at(&p, "liquidPrecipitationMaxShortDurationMonthly", "array [2]");
     assert_at(&p, "liquidPrecipitationMaxShortDurationMonthly.1.period", "int 60");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static const char rich[] =
@@ -302,10 +302,10 @@ static void a_cut_record_gives_nothing_wrong(void **state) {
         }
         assert_true(found >= found_before);
         found_before = found;
-        forget(&p);
+        free_parsed(&p);
     }
     assert_int_equal(found_before, sizeof paths / sizeof paths[0] - 1);
-    forget(&want);
+    free_parsed(&want);
 }
 
 /* Blocks may be cut anywhere between records, and batches be full at any time. */
@@ -326,12 +326,12 @@ static void blocks_do_not_matter(void **state) {
     assert_int_equal(cut.length, whole.length);
     assert_int_equal(cut.documents, 60);
     assert_string_equal(at(&cut, 59, "remarks.syn"), at(&whole, 59, "remarks.syn"));
-    forget(&cut);
+    free_parsed(&cut);
     parsed stopped = parse_in_blocks("isd", NO_OPTIONS, (sl_text){text, length}, 0, 20);
     assert_true(stopped.stopped);
     assert_true(stopped.documents >= 20 && stopped.documents < 60);
-    forget(&stopped);
-    forget(&whole);
+    free_parsed(&stopped);
+    free_parsed(&whole);
 }
 
 int main(void) {

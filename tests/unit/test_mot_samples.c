@@ -72,7 +72,7 @@ static void every_sample_loads_whole(void **state) {
             assert_int_equal(p.documents + p.counts.headers + (p.header[0] != '\0'), lines);
             seen++;
         }
-        forget(&p);
+        free_parsed(&p);
         free(text);
     }
     closedir(directory);

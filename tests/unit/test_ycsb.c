@@ -86,7 +86,7 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
     return whole;
 }
 
-static void forget(made *all) {
+static void free_parsed(made *all) {
     free(all->bytes);
     *all = (made){0};
 }
@@ -153,7 +153,7 @@ static void a_document_has_the_fields_asked_for(void **state) {
             }
             assert_false(bson_iter_next(&iter));
         }
-        forget(&all);
+        free_parsed(&all);
         sl_format_ycsb.plan_destroy(plan);
     }
 }
@@ -174,7 +174,7 @@ static void nothing_but_the_number_matters(void **state) {
             assert_memory_equal(one.bytes + i * size + 17,
                                 whole.bytes + ((size_t)block * BLOCK_RECORDS + i) * size + 17,
                                 size - 17);
-        forget(&one);
+        free_parsed(&one);
     }
     /* The same records as a source of their own: only ids differ. */
     made apart = {0};
@@ -182,16 +182,16 @@ static void nothing_but_the_number_matters(void **state) {
     for (size_t i = 0; i < 100; i++)
         assert_memory_equal(apart.bytes + i * size + 17,
                             whole.bytes + (BLOCK_RECORDS + i) * size + 17, size - 17);
-    forget(&apart);
+    free_parsed(&apart);
     /* Beyond what 32 bits hold. */
     made far = {0}, further = {0};
     assert_true(make(&far, plan, SL_MADE_UP_RECORDS_MAX, 5, 1, 10000, 7));
     assert_true(make(&further, plan, 0, SL_MADE_UP_RECORDS_MAX + 5, 1, 10000, 7));
     assert_memory_equal(far.bytes + 17, further.bytes + 17, size - 17);
     assert_memory_not_equal(far.bytes + 17, whole.bytes + 5 * size + 17, size - 17);
-    forget(&far);
-    forget(&further);
-    forget(&whole);
+    free_parsed(&far);
+    free_parsed(&further);
+    free_parsed(&whole);
     sl_format_ycsb.plan_destroy(plan);
 }
 
@@ -227,7 +227,7 @@ static void a_load_that_ends_stops_it(void **state) {
     assert_int_equal(all.documents, 300);
     assert_int_equal(all.counts.documents, 300);
     assert_int_equal(all.counts.records, 300);
-    forget(&all);
+    free_parsed(&all);
     sl_format_ycsb.plan_destroy(plan);
 }
 
@@ -320,7 +320,7 @@ static void draws_follow_the_table(void **state) {
         sum += (found[g] - expected[g]) * (found[g] - expected[g]) / expected[g];
     if (sum > 62)
         fail_msg("chi-square is %g", sum);
-    forget(&all);
+    free_parsed(&all);
     sl_format_ycsb.plan_destroy(plan);
 }
 
