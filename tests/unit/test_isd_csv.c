@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Global-hourly tables. A user would notice a mistake as documents that queries written for packed
- * records do not find, values in the neighbour's key, or cells that are gone. */
+/* Global-hourly tables. An error here would give documents that queries for packed records do not
+ * find, put values under a wrong key, or lose cells. */
 #include "isd_record.h"
 
 #define HEADER                                                                                     \
@@ -14,14 +14,14 @@
 #define GROUP_CELLS "\"06,0012,9,1\",\"9,AGL   ,+99999,+00300\",\"\","
 #define ROW STATION FIXED_CELLS GROUP_CELLS "\"SYN003abc\",\"Q01  00420APOSP \"\n"
 
-/* A table of the least columns and one more. */
+/* A table with the required columns and one more. */
 #define SMALL(column, cell)                                                                        \
     "STATION,DATE,TMP,\"" column "\"\n01001099999,1988-01-31T12:00:00,\"-0067,1\",\"" cell "\"\n"
 
 static parsed parse_table(const char *text) {
     parsed p = parse_with("isd-csv", &(sl_format_options){0}, text);
     if (!p.format)
-        fail_msg("not taken for a table: %s", p.error.message);
+        fail_msg("not recognised as isd-csv: %s", p.error.message);
     return p;
 }
 
@@ -43,7 +43,7 @@ static void a_row_gives_the_document_of_the_packed_record(void **state) {
     free_parsed(&table);
 }
 
-static void sniffed_before_plain_delimited_text(void **state) {
+static void recognised_before_delimited_text(void **state) {
     (void)state;
     parsed p = parse_with(NULL, &(sl_format_options){0}, HEADER ROW);
     assert_string_equal(p.format->name, "isd-csv");
@@ -87,7 +87,7 @@ static void every_group_of_the_table(void **state) {
     }
 }
 
-static void cells_that_lost_zeros_or_blanks(void **state) {
+static void cells_without_leading_zeros_or_blanks(void **state) {
     (void)state;
     parsed p = parse_table(SMALL("OA1", "1,3,15,1"));
     assert_at(&p, "supplementaryWind.0.period", "int 3");
@@ -102,7 +102,7 @@ static void cells_that_lost_zeros_or_blanks(void **state) {
     free_parsed(&p);
 }
 
-static void cells_that_do_not_fit_are_kept_whole(void **state) {
+static void cells_that_do_not_fit_are_kept_as_text(void **state) {
     (void)state;
     static const struct {
         const char *text, *unparsed;
@@ -145,7 +145,7 @@ static void several_cells_that_do_not_fit(void **state) {
     free_parsed(&p);
 }
 
-static void a_number_of_the_right_width_that_is_none(void **state) {
+static void a_malformed_number_of_the_right_width(void **state) {
     (void)state;
     parsed p = parse_table(SMALL("OC1", "00x7,5"));
     assert_at(&p, "windGust.speed", "nothing");
@@ -154,7 +154,7 @@ static void a_number_of_the_right_width_that_is_none(void **state) {
     free_parsed(&p);
 }
 
-static void places(void **state) {
+static void positions(void **state) {
     (void)state;
     static const struct {
         const char *latitude, *longitude, *expected;
@@ -195,7 +195,7 @@ static void quotes_in_text(void **state) {
     free_parsed(&p);
 }
 
-static void what_is_no_row_is_rejected(void **state) {
+static void invalid_rows_are_rejected(void **state) {
     (void)state;
     static const struct {
         const char *row, *column, *reason;
@@ -217,7 +217,7 @@ static void what_is_no_row_is_rejected(void **state) {
                  "01001099999,1988-01-31T12:00:00,,right");
         parsed p = parse_table(text);
         assert_true(p.misread == (strcmp(rows[i].reason, "still open") == 0));
-        if (p.misread) { /* nothing behind it is read */
+        if (p.misread) { /* parsing stops there */
             assert_non_null(strstr(p.rejects[0].reason, rows[i].reason));
             assert_int_equal(p.counts.lines, 2);
             assert_int_equal(p.documents, 0);
@@ -320,15 +320,15 @@ static void names_and_missing_values(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_gives_the_document_of_the_packed_record),
-        cmocka_unit_test(sniffed_before_plain_delimited_text),
+        cmocka_unit_test(recognised_before_delimited_text),
         cmocka_unit_test(every_group_of_the_table),
-        cmocka_unit_test(cells_that_lost_zeros_or_blanks),
-        cmocka_unit_test(cells_that_do_not_fit_are_kept_whole),
+        cmocka_unit_test(cells_without_leading_zeros_or_blanks),
+        cmocka_unit_test(cells_that_do_not_fit_are_kept_as_text),
         cmocka_unit_test(several_cells_that_do_not_fit),
-        cmocka_unit_test(a_number_of_the_right_width_that_is_none),
-        cmocka_unit_test(places),
+        cmocka_unit_test(a_malformed_number_of_the_right_width),
+        cmocka_unit_test(positions),
         cmocka_unit_test(quotes_in_text),
-        cmocka_unit_test(what_is_no_row_is_rejected),
+        cmocka_unit_test(invalid_rows_are_rejected),
         cmocka_unit_test(a_row_that_is_too_long),
         cmocka_unit_test(headers),
         cmocka_unit_test(blocks_and_small_batches),

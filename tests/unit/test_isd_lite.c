@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ISD-Lite: columns of 61 bytes. A user would notice a mistake as temperatures ten times too high,
- * nights that rain -999.9 mm, or hours of another station. */
+/* ISD-Lite: lines of 61 bytes with fixed columns. An error here would give temperatures ten times too
+ * high, -999.9 mm of rain, or another station's name. */
 #include "isd_record.h"
 
 #define HOUR "1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"
@@ -14,7 +14,7 @@ static parsed parse_hours(const char *text) {
     return parse_lite(&(sl_format_options){0}, "lite/029070-99999-1901.gz", text);
 }
 
-static void an_hour_has_the_shape_of_isd(void **state) {
+static void an_hour_has_the_structure_of_isd(void **state) {
     (void)state;
     parsed p = parse_hours(HOUR);
     assert_string_equal(
@@ -109,7 +109,7 @@ static void bad_lines_are_refused(void **state) {
     }
 }
 
-static void numbers_that_are_none_are_left_out_and_counted(void **state) {
+static void malformed_numbers_are_left_out_and_counted(void **state) {
     (void)state;
     static const char *const fields[] = {"  -7.8", "   - 7", "      ",
                                          "   x78", "-78   ", "     -"};
@@ -135,7 +135,7 @@ static void line_ends(void **state) {
     free_parsed(&p);
 }
 
-static void lite_is_told_from_its_neighbours(void **state) {
+static void isd_lite_is_distinguished_from_other_formats(void **state) {
     (void)state;
     source_name = "029070-99999-1901.gz";
     parsed p = parse_in_blocks(NULL, &(sl_format_options){0}, sl_text_of(HOUR), 0, 0);
@@ -161,13 +161,13 @@ static void keys_can_have_other_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_hour_has_the_shape_of_isd),
+        cmocka_unit_test(an_hour_has_the_structure_of_isd),
         cmocka_unit_test(missing_values_are_left_out),
         cmocka_unit_test(the_station_is_in_the_name),
         cmocka_unit_test(bad_lines_are_refused),
-        cmocka_unit_test(numbers_that_are_none_are_left_out_and_counted),
+        cmocka_unit_test(malformed_numbers_are_left_out_and_counted),
         cmocka_unit_test(line_ends),
-        cmocka_unit_test(lite_is_told_from_its_neighbours),
+        cmocka_unit_test(isd_lite_is_distinguished_from_other_formats),
         cmocka_unit_test(keys_can_have_other_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
