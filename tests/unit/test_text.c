@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sized text: what a user types as sizes and times, what must never reach a log. */
+/* Text: sizes and times as users write them, printing of foreign text, removal of passwords. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static void times_as_people_write_them(void **state) {
     assert_false(sl_text_to_seconds(sl_text_of("4 h"), &seconds));
 }
 
-static void utf8_is_judged_as_the_standard_does(void **state) {
+static void utf8_is_checked_by_the_standard(void **state) {
     (void)state;
     static const struct {
         const char *bytes;
@@ -91,17 +91,17 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
     char out[64];
     sl_text_printable((sl_text){"a\tb\x1B[31m\xC5\xBB\xFF", 11}, out, sizeof out);
     assert_string_equal(out, "a\\x09b\\x1b[31m\xC5\xBB\\xff");
-    /* U+009B begins a command as ESC [ does; U+00A0 is but a blank. */
+    /* U+009B starts a control sequence, like ESC [; U+00A0 is a harmless blank. */
     sl_text_printable(sl_text_of("\xC2\x9B" "31m\xC2\xA0"), out, sizeof out);
     assert_string_equal(out, "\\xc2\\x9b31m\xC2\xA0");
-    /* Direction marks, overrides and isolates, and the separators; their neighbours are plain. */
-    static const char *const acting[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xA8",
+    /* Direction marks, overrides, isolates and separators are escaped; their neighbours are not. */
+    static const char *const control[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xA8",
                                          "\xE2\x80\xA9", "\xE2\x80\xAA", "\xE2\x80\xAE", "\xE2\x81\xA6",
                                          "\xE2\x81\xA9", "\xC2\x80",     "\x7F",         "\n"};
-    for (size_t i = 0; i < sizeof acting / sizeof acting[0]; i++) {
-        sl_text_printable(sl_text_of(acting[i]), out, sizeof out);
-        assert_int_equal(strlen(out), 4 * strlen(acting[i]));
-        assert_null(strpbrk(out, acting[i]));
+    for (size_t i = 0; i < sizeof control / sizeof control[0]; i++) {
+        sl_text_printable(sl_text_of(control[i]), out, sizeof out);
+        assert_int_equal(strlen(out), 4 * strlen(control[i]));
+        assert_null(strpbrk(out, control[i]));
     }
     static const char plain[] = "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xE2\x81\xA5 "
                                 "\xE2\x81\xB0 \xF0\x9F\x9A\x97";
@@ -114,7 +114,7 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
     assert_string_equal(small, "abcdefg");
 }
 
-/* What printf and the printer make of the same arguments. */
+/* The printer formats these arguments as printf does. */
 #define ASSERT_AS_PRINTF(...)                                                                      \
     do {                                                                                           \
         char expected[300], found[300];                                                            \
@@ -149,10 +149,10 @@ static void inserted_texts_are_harmless(void **state) {
     assert_string_equal(out, "\\xc3");
     sl_print_text(out, sizeof out, "<" SL_LINES ">", "two\nlines\r\x9B");
     assert_string_equal(out, "<two\nlines\\x0d\\x9b>");
-    /* A width counts characters, as a table needs it. */
+    /* A width counts characters, not bytes. */
     sl_print_text(out, sizeof out, "%-4s|%4s|", "\xC5\xBB", "\xC5\xBBuk");
     assert_string_equal(out, "\xC5\xBB   | \xC5\xBBuk|");
-    /* What does not fit is cut between characters, and nothing comes after the cut. */
+    /* Text that does not fit is cut between characters, and nothing is printed after the cut. */
     char small[6];
     assert_int_equal(sl_print_text(small, sizeof small, "abc%s%s", "\xE2\x82\xAC", "d"), 3);
     assert_string_equal(small, "abc");
@@ -161,7 +161,7 @@ static void inserted_texts_are_harmless(void **state) {
     assert_int_equal(sl_print_text(small, 0, "x"), 0);
 }
 
-static void errors_hold_no_foreign_line_ends(void **state) {
+static void errors_contain_no_foreign_line_ends(void **state) {
     (void)state;
     sl_error error = {0};
     sl_error_set(&error, SL_EXIT_SOURCE, "%s:\nadvice", "a\nb");
@@ -170,7 +170,7 @@ static void errors_hold_no_foreign_line_ends(void **state) {
     assert_string_equal(error.message, "c\\x09d: a\\x0ab:\nadvice");
 }
 
-static void figures_read_well(void **state) {
+static void figures_with_units(void **state) {
     (void)state;
     char out[SL_HUMAN_ROOM];
     assert_string_equal(sl_human_count(1234567, out), "1,234,567");
@@ -181,7 +181,7 @@ static void figures_read_well(void **state) {
     assert_string_equal(sl_human_seconds(14700, out), "4 h 05 min");
 }
 
-static void passwords_do_not_survive_redaction(void **state) {
+static void passwords_are_redacted(void **state) {
     (void)state;
     static const struct {
         const char *uri;
@@ -189,9 +189,9 @@ static void passwords_do_not_survive_redaction(void **state) {
     } rows[] = {
         {"mongodb://127.0.0.1:27017/", "mongodb://127.0.0.1:27017/"},
         {"mongodb://ann:secret@a,b/?ssl=true", "mongodb://***@a,b/?ssl=true"},
-        {"mongodb://ann:se@cret@a/", "mongodb://***@a/"},     /* not escaped, as people do */
+        {"mongodb://ann:se@cret@a/", "mongodb://***@a/"},     /* an @ that is not escaped */
         {"mongodb://ann:se/cret@a/", "mongodb://***@a/"},
-        /* The "@" forgotten, or written in another way. */
+        /* Without an "@", or with another character in its place. */
         {"mongodb://ann:secret", "mongodb://***"},
         {"mongodb://ann:secret/db", "mongodb://***"},
         {"mongodb://ann:se/cret", "mongodb://***"},
@@ -211,7 +211,7 @@ static void passwords_do_not_survive_redaction(void **state) {
         {"mongodb://%2Ftmp%2Fmongodb.sock", "mongodb://%2Ftmp%2Fmongodb.sock"},
         {"localhost:27017", "localhost:27017"},
         {"mongodb:///", "mongodb:///"},
-        {"ann:secret@a", "***@a"},                              /* the scheme forgotten */
+        {"ann:secret@a", "***@a"},                              /* without a scheme */
         {"mongodb://a/?tlsCertificateKeyFilePassword=abc&x=1",
          "mongodb://a/?tlsCertificateKeyFilePassword=***&x=1"},
         {"mongodb://ann:s@cret/two@three?x@a/", "mongodb://***@a/"}, /* all at once */
@@ -229,7 +229,7 @@ static void passwords_do_not_survive_redaction(void **state) {
     }
 }
 
-static void connection_strings_are_known_by_their_beginning(void **state) {
+static void connection_strings_are_recognised_by_their_scheme(void **state) {
     (void)state;
     static const char *const are[] = {"mongodb://h", "mongodb+srv://h/", "MongoDB://h", "mongodb:ann:b@h",
                                       "mongodb:/ann:b", "postgres://a:b@h", "s3://bucket"};
@@ -241,7 +241,7 @@ static void connection_strings_are_known_by_their_beginning(void **state) {
         assert_false(sl_is_connection_string(are_not[i]));
 }
 
-static void quantiles_are_near_the_truth(void **state) {
+static void quantiles_are_near_the_exact_values(void **state) {
     (void)state;
     sl_histogram *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
     for (uint64_t i = 1; i <= 100000; i++)
@@ -267,15 +267,15 @@ int main(void) {
         cmocka_unit_test(sizes_as_people_write_them),
         cmocka_unit_test(counts_as_people_write_them),
         cmocka_unit_test(times_as_people_write_them),
-        cmocka_unit_test(utf8_is_judged_as_the_standard_does),
+        cmocka_unit_test(utf8_is_checked_by_the_standard),
         cmocka_unit_test(printable_text_is_safe_on_a_terminal),
         cmocka_unit_test(formats_are_those_of_printf),
         cmocka_unit_test(inserted_texts_are_harmless),
-        cmocka_unit_test(errors_hold_no_foreign_line_ends),
-        cmocka_unit_test(figures_read_well),
-        cmocka_unit_test(passwords_do_not_survive_redaction),
-        cmocka_unit_test(connection_strings_are_known_by_their_beginning),
-        cmocka_unit_test(quantiles_are_near_the_truth),
+        cmocka_unit_test(errors_contain_no_foreign_line_ends),
+        cmocka_unit_test(figures_with_units),
+        cmocka_unit_test(passwords_are_redacted),
+        cmocka_unit_test(connection_strings_are_recognised_by_their_scheme),
+        cmocka_unit_test(quantiles_are_near_the_exact_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
