@@ -2,8 +2,8 @@
 
 /*
  * Fuzzes the local router's message reader. The parts of an accepted message lie inside the input,
- * and the message that is forwarded for it is accepted again, with the same command and documents.
- */
+ * and the message that is forwarded for it is accepted again, with the same command and
+ * documents. */
 
 #include "../../tools/router/stream.c"
 #include "../../tools/router/wire.c"

@@ -17,12 +17,9 @@ typedef struct compression {
 } compression;
 
 static const compression compressions[] = {
-    {"gz", archive_write_add_filter_gzip, true},
-    {"xz", archive_write_add_filter_xz, true},
-    {"zst", archive_write_add_filter_zstd, false},
-    {"bz2", archive_write_add_filter_bzip2, true},
-    {"lz4", archive_write_add_filter_lz4, true},
-    {"lz", archive_write_add_filter_lzip, true},
+    {"gz", archive_write_add_filter_gzip, true},     {"xz", archive_write_add_filter_xz, true},
+    {"zst", archive_write_add_filter_zstd, false},   {"bz2", archive_write_add_filter_bzip2, true},
+    {"lz4", archive_write_add_filter_lz4, true},     {"lz", archive_write_add_filter_lzip, true},
     {"Z", archive_write_add_filter_compress, false},
 };
 #define COMPRESSIONS (sizeof compressions / sizeof compressions[0])
@@ -47,12 +44,12 @@ static inline void add_entry(struct archive *archive, const entry_spec *one) {
         archive_entry_set_hardlink(header, one->link);
     assert_int_equal(archive_write_header(archive, header), ARCHIVE_OK);
     if (one->length > 0)
-        assert_int_equal(archive_write_data(archive, one->bytes, one->length),
-                         (long)one->length);
+        assert_int_equal(archive_write_data(archive, one->bytes, one->length), (long)one->length);
     archive_entry_free(header);
 }
 
-/* Writes an archive in `format` ("zip", "gnutar", ...), compressed by `filter` unless it is NULL. */
+/* Writes an archive in `format` ("zip", "gnutar", ...), compressed by `filter` unless it is
+ * NULL. */
 static inline void make_archive(const char *path, const char *format, add_filter *filter,
                                 const entry_spec *entries, size_t count) {
     struct archive *archive = archive_write_new();

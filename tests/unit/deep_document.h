@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests against hostile input: a document so deeply nested that recursion overflows the stack. */
+/* For tests against hostile input: a document so deeply nested that recursion overflows the
+ * stack. */
 #ifndef DEEP_DOCUMENT_H
 #define DEEP_DOCUMENT_H
 

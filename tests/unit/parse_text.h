@@ -40,7 +40,7 @@ typedef struct parsed {
     size_t reject_count;
     sl_parse_counts counts;
     bool stopped;
-    bool misread; /* rejects[reject_count] ended the parsing; it is not counted */
+    bool misread;        /* rejects[reject_count] ended the parsing; it is not counted */
     uint32_t stop_after; /* documents; 0: never */
     char json[4096];
 } parsed;
@@ -109,8 +109,8 @@ static void parse_block(parsed *p, const sl_plan *plan, const sl_dialect *dialec
     free(copy);
 }
 
-/* Parses `text` with the first format that recognises it, or with the format `name`. A block ends at
- * the first line end after `step` bytes; with 0 the text is one block. */
+/* Parses `text` with the first format that recognises it, or with the format `name`. A block ends
+ * at the first line end after `step` bytes; with 0 the text is one block. */
 static parsed parse_in_blocks(const char *name, const sl_format_options *options, sl_text text,
                               size_t step, uint32_t stop_after) {
     parsed p = {.stop_after = stop_after};

@@ -92,9 +92,9 @@ static inline void *gather(void *context) {
                     all->seen[block.offset + i]++;
                 /* All lines of a block start in the same MiB, from which their ids are computed. */
                 for (size_t i = 1; i < block.text.length; i++)
-                    all->failed |= block.text.bytes[i - 1] == '\n' &&
-                                   (block.offset + i) >> SL_BLOCK_BITS !=
-                                       block.offset >> SL_BLOCK_BITS;
+                    all->failed |=
+                        block.text.bytes[i - 1] == '\n' &&
+                        (block.offset + i) >> SL_BLOCK_BITS != block.offset >> SL_BLOCK_BITS;
             }
             all->lasts += block.last;
             all->sequences += block.sequence;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller of threads and batch sizes against simulated servers. A server's rate is a function
- * of the settings, with noise; it answers batches. The simulation uses no clock and no threads, so
- * that the results are the same in every run. */
+/* The controller of threads and batch sizes against simulated servers. A server's rate is a
+ * function of the settings, with noise; it answers batches. The simulation uses no clock and no
+ * threads, so that the results are the same in every run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,16 +21,16 @@ typedef double (*rate_function)(double seconds, unsigned threads, uint32_t batch
 
 typedef struct world {
     rate_function rate;
-    double noise;          /* standard deviation of the logarithm of a batch's time, and of `drift` */
+    double noise; /* standard deviation of the logarithm of a batch's time, and of `drift` */
     double seconds;
     double answered;
     uint64_t documents, batches, retries;
-    double done[WORKERS_MOST]; /* time at which the worker's batch is answered; 0: it has none */
+    double done[WORKERS_MOST];   /* time at which the worker's batch is answered; 0: it has none */
     uint32_t sent[WORKERS_MOST]; /* documents in that batch */
-    double drift; /* slow change of the rate, as a logarithm */
+    double drift;                /* slow change of the rate, as a logarithm */
     uint64_t random;
-    double ends;           /* time at which the load ends, known to the controller; 0: unknown */
-    unsigned changes;      /* of the settings */
+    double ends;      /* time at which the load ends, known to the controller; 0: unknown */
+    unsigned changes; /* of the settings */
     sl_adapt adapt;
 } world;
 
@@ -52,8 +52,10 @@ static void world_init(world *w, rate_function rate, double noise, uint64_t seed
     w->noise = noise;
     w->random = seed * 7919 + 17;
 
-    sl_adapt_init(&w->adapt, &(sl_adapt_limits){.start = {4, 10000}, .threads = true,
-                                                .batches = true, .threads_most = 16,
+    sl_adapt_init(&w->adapt, &(sl_adapt_limits){.start = {4, 10000},
+                                                .threads = true,
+                                                .batches = true,
+                                                .threads_most = 16,
                                                 .batch_most = 100000});
 }
 
@@ -86,8 +88,10 @@ static void tick(world *w, bool still) {
         if (!still && w->done[i] == 0 && i < sl_adapt_now(&w->adapt).threads)
             send(w, i, w->seconds);
     }
-    sl_adapt_figures figures = {.seconds = w->seconds, .answered = w->answered,
-                                .documents = w->documents, .batches = w->batches,
+    sl_adapt_figures figures = {.seconds = w->seconds,
+                                .answered = w->answered,
+                                .documents = w->documents,
+                                .batches = w->batches,
                                 .retries = w->retries,
                                 .seconds_left = w->ends > 0 ? w->ends - w->seconds : -1};
     w->changes += sl_adapt_tick(&w->adapt, &figures);
@@ -122,7 +126,8 @@ static double crowded(double seconds, unsigned threads, uint32_t batch) {
     return threads <= 1 ? 100000 : threads == 2 ? 160000 : 160000 / sqrt(threads / 2.0);
 }
 
-/* Two threads with large batches are fastest; changing only one of the two settings gains nothing. */
+/* Two threads with large batches are fastest; changing only one of the two settings gains
+ * nothing. */
 static double few_and_large(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds;
     if (threads == 2 && batch == 50000)
@@ -168,8 +173,9 @@ static double rate_found(const world *w) {
 
 #define SEEDS 60
 
-/* Returns for how many seeds the final rate is at least 90 % of the best one. `*share`: the documents
- * loaded, as a share of those that the best settings would have loaded, mean of all seeds. */
+/* Returns for how many seeds the final rate is at least 90 % of the best one. `*share`: the
+ * documents loaded, as a share of those that the best settings would have loaded, mean of all
+ * seeds. */
 static unsigned good_ends(rate_function rate, double noise, double seconds, double *share) {
     unsigned good = 0;
     *share = 0;
@@ -267,7 +273,8 @@ static void a_short_load_keeps_its_settings(void **state) {
     assert_true(sl_adapt_settled_at(&w.adapt) < 0);
 }
 
-/* "Only fewer threads or smaller batches are left to try" must be true only after the other trials. */
+/* "Only fewer threads or smaller batches are left to try" must be true only after the other
+ * trials. */
 static void reports_only_trials_that_were_run(void **state) {
     (void)state;
     world w;
@@ -349,8 +356,9 @@ static void respects_its_limits(void **state) {
 static void larger_batches_are_not_tried_beyond_the_byte_limit(void **state) {
     (void)state;
     sl_adapt adapt;
-    sl_adapt_init(&adapt, &(sl_adapt_limits){.start = {4, 10000}, .batches = true,
-                                             .threads_most = 4, .batch_most = 100000});
+    sl_adapt_init(
+        &adapt, &(sl_adapt_limits){
+                    .start = {4, 10000}, .batches = true, .threads_most = 4, .batch_most = 100000});
     sl_adapt_figures figures = {.seconds_left = -1, .batch_room = 9000};
     for (int i = 0; i < 4000; i++) {
         figures.seconds += TICK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The comparison of answers with expected answers, and the descriptions of differences; statistics of
- * timings; tables. */
+/* The comparison of answers with expected answers, and the descriptions of differences; statistics
+ * of timings; tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -203,7 +203,8 @@ static void compare_deep(bson_t *row) {
     bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
     sl_differences differences;
     BSON_APPEND_DOCUMENT(&one, "0", row);
-    ((uint8_t *)(uintptr_t)bson_get_data(row))[row->len / 2 - 8] ^= 1; /* changes a deeply nested field name */
+    ((uint8_t *)(uintptr_t)bson_get_data(row))[row->len / 2 - 8] ^=
+        1; /* changes a deeply nested field name */
     BSON_APPEND_DOCUMENT(&other, "0", row);
     assert_true(sl_answer_compare(&one, &one, &differences));
     assert_false(sl_answer_compare(&one, &other, &differences));

@@ -314,7 +314,8 @@ static void archives_are_read_from_a_pipe(void **state) {
             bool whole;
             assert_true(sl_source_set_create(&dash, 1, NULL, &set, &error));
             if (head_first) {
-                assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
+                assert_true(
+                    sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
                 assert_memory_equal(head, made.all, sizeof head);
             }
             assert_true(sl_reader_create(set, &reader, &error));

@@ -66,8 +66,8 @@ static int make_containers(void **state) {
         snprintf(names[i], sizeof names[i], "part-%zu.csv", i);
         entries[i] = gzipped[i] =
             (entry_spec){.name = names[i], .bytes = text + at, .length = end - at};
-        gzipped[i].bytes = pack(text + at, end - at, archive_write_add_filter_gzip,
-                                &gzipped[i].length);
+        gzipped[i].bytes =
+            pack(text + at, end - at, archive_write_add_filter_gzip, &gzipped[i].length);
         at = end;
     }
     size_t count = 0;
@@ -103,7 +103,8 @@ static int free_containers(void **state) {
     return remove_folder(state);
 }
 
-/* Does reading give exactly the text? If not, `error` is the error that ended the reading, if any. */
+/* Does reading give exactly the text? If not, `error` is the error that ended the reading, if
+ * any. */
 static bool reads_correctly(const char *path, sl_error *error) {
     sl_source_set *set;
     sl_reader *reader;
@@ -146,8 +147,8 @@ static void a_truncated_file_is_an_error(void **state) {
             sl_error error;
             bool right = reads_correctly(path, &error);
             if (!right && !strstr(error.message, "truncated"))
-                fail_msg("%s truncated to %zu of %zu bytes: \"%s\"", one->name, length,
-                         one->length, error.message);
+                fail_msg("%s truncated to %zu of %zu bytes: \"%s\"", one->name, length, one->length,
+                         error.message);
             detected += !right;
         }
         assert_true(detected >= 59); /* a zip file may lack part of the directory at its end */

@@ -31,18 +31,22 @@ static void assert_near(double value, double expected) {
         fail_msg("%.12g, not %.12g", value, expected);
 }
 
-/* 3,600,000 documents of 1,000 bytes; every input has a value, and each resource takes another time. */
+/* 3,600,000 documents of 1,000 bytes; every input has a value, and each resource takes another
+ * time. */
 static sl_capacity_model full(void) {
     sl_capacity_model model;
     sl_capacity_init(&model);
     static const char *const all[] = {
-        "documents=3.6M",        "document-bytes=1000", "index-bytes=100",   "stored-share=0.5",
-        "write-factor=3",        "replicas=3",          "replica-cost=0.5",  "imbalance=2",
-        "loaders=2",             "loader-rate=1000",    "loader-network=1M", "routed=0.5",
-        "routers=5",             "router-rate=200",     "router-network=100k", "shards=10",
-        "shard-rate=100",        "shard-byte-rate=50k", "hosts=4",           "host-rate=300",
-        "host-network=2M",       "host-disk=900k",      "host-storage=2G",   "indexes=2",
-        "index-rate=1000",       "host-price=2",        "router-price=1",    "loader-price=3",
+        "documents=3.6M",   "document-bytes=1000", "index-bytes=100",
+        "stored-share=0.5", "write-factor=3",      "replicas=3",
+        "replica-cost=0.5", "imbalance=2",         "loaders=2",
+        "loader-rate=1000", "loader-network=1M",   "routed=0.5",
+        "routers=5",        "router-rate=200",     "router-network=100k",
+        "shards=10",        "shard-rate=100",      "shard-byte-rate=50k",
+        "hosts=4",          "host-rate=300",       "host-network=2M",
+        "host-disk=900k",   "host-storage=2G",     "indexes=2",
+        "index-rate=1000",  "host-price=2",        "router-price=1",
+        "loader-price=3",
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         set(&model, all[i]);
@@ -70,14 +74,14 @@ static void by_hand(void **state) {
     sl_capacity_model model = full();
     sl_capacity_result result = compute(&model);
     static const double hours[SL_CAPACITY_RESOURCES] = {
-        1000.0 / 2000,             /* loaders: hours at 2,000 documents/s; 1,000/s takes one hour */
-        1e6 / 2e6,                 /* loaders' network */
-        500.0 / 1000,              /* half of the documents through five routers */
-        0.5e6 / 0.5e6,             /* routers' network */
-        2000.0 / 1000,             /* the busiest shard gets twice the average */
-        2e6 / 0.5e6,               /* bytes of the busiest shard */
-        2000.0 / 1200,             /* hosts: a primary, two secondaries at half its cost */
-        3e6 / 8e6,                 /* hosts' network: three copies, four hosts */
+        1000.0 / 2000, /* loaders: hours at 2,000 documents/s; 1,000/s takes one hour */
+        1e6 / 2e6,     /* loaders' network */
+        500.0 / 1000,  /* half of the documents through five routers */
+        0.5e6 / 0.5e6, /* routers' network */
+        2000.0 / 1000, /* the busiest shard gets twice the average */
+        2e6 / 0.5e6,   /* bytes of the busiest shard */
+        2000.0 / 1200, /* hosts: a primary, two secondaries at half its cost */
+        3e6 / 8e6,     /* hosts' network: three copies, four hosts */
         1000 * (500 + 100) * 3 * 3 / 3.6e6, /* disks: three copies, write factor three */
     };
     for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
@@ -100,8 +104,9 @@ static void by_hand(void **state) {
 static void each_resource_can_be_the_bottleneck(void **state) {
     (void)state;
     static const char *const small[SL_CAPACITY_RESOURCES] = {
-        "loader-rate=1", "loader-network=1k",  "router-rate=1",    "router-network=1k", "shard-rate=1",
-        "shard-byte-rate=100", "host-rate=1", "host-network=1k", "host-disk=1k"};
+        "loader-rate=1",     "loader-network=1k", "router-rate=1",
+        "router-network=1k", "shard-rate=1",      "shard-byte-rate=100",
+        "host-rate=1",       "host-network=1k",   "host-disk=1k"};
     for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
         sl_capacity_model model = full();
         set(&model, small[i]);

@@ -227,7 +227,8 @@ static void same_layout(const sl_layout *a, const sl_layout *b) {
 static void test_sources_keep_their_layout(void **state) {
     fixture *f = *state;
     sl_registry *registry;
-    sl_registry_entry two[] = {entry("f1", "one"), entry("f2", "two")}, three = entry("f3", "three");
+    sl_registry_entry two[] = {entry("f1", "one"), entry("f2", "two")},
+                      three = entry("f3", "three");
     const sl_layout first = {.shards = 2, .pieces = 2, .leading = 7, .shard_names = UINT64_MAX - 1};
     const sl_layout other = {.shards = 3, .pieces = 1, .leading = 0, .shard_names = 5};
     prepare(f, true);
@@ -332,7 +333,8 @@ static many *make_many(unsigned first, unsigned step) {
     return made;
 }
 
-/* Stores each entry's number in `seen` (by fingerprint); fails if another number is stored already. */
+/* Stores each entry's number in `seen` (by fingerprint); fails if another number is stored
+ * already. */
 static void collect_numbers(const sl_registry_entry *entries, size_t count, uint32_t *seen) {
     for (size_t i = 0; i < count; i++) {
         uint32_t *number = &seen[strtoul(entries[i].fingerprint + 1, NULL, 10)];
@@ -355,8 +357,8 @@ static void assert_distinct(uint32_t *numbers) {
         assert_int_not_equal(numbers[i], numbers[i - 1]);
 }
 
-/* Of many files, half have been loaded before. These keep their numbers; each of the new files gets a
- * number that no other file has. */
+/* Of many files, half have been loaded before. These keep their numbers; each of the new files gets
+ * a number that no other file has. */
 static void test_many_sources_of_which_half_are_known(void **state) {
     fixture *f = *state;
     sl_registry *registry;
@@ -446,8 +448,8 @@ static void test_racing_loaders_agree_on_numbers(void **state) {
     assert_distinct(seen);
 }
 
-/* Eight loaders request a number at the same time, and two numbers are left: six loaders are refused.
- * Many rounds, because the requests do not collide in every round. */
+/* Eight loaders request a number at the same time, and two numbers are left: six loaders are
+ * refused. Many rounds, because the requests do not collide in every round. */
 static void test_racing_loaders_do_not_pass_the_last_number(void **state) {
     fixture *f = *state;
     enum { ROUNDS = 20, RACERS = 8, LEFT = 2 };

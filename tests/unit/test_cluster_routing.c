@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computed owners, compared with a real cluster: documents with keys of every type are inserted
- * through the router, and each must be on the shard that the chunk map computes for it. An error here
- * would only cost speed: the router would split batches that are meant for one shard. */
+ * through the router, and each must be on the shard that the chunk map computes for it. An error
+ * here would only cost speed: the router would split batches that are meant for one shard. */
 #include <math.h>
 
 #include "cluster_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shard keys, ranges and the balancer on a real cluster. An error here would fill one shard while the
- * other shards are idle, or leave the cluster's balancer off. */
+/* Shard keys, ranges and the balancer on a real cluster. An error here would fill one shard while
+ * the other shards are idle, or leave the cluster's balancer off. */
 #include <sys/wait.h>
 
 #include <shardload/document_id.h>
@@ -342,8 +342,8 @@ static void *pause_and_restore(void *context) {
     return NULL;
 }
 
-/* Several loaders start and end at the same time: the balancer is off while any of them runs, and on
- * after the last one. */
+/* Several loaders start and end at the same time: the balancer is off while any of them runs, and
+ * on after the last one. */
 static void test_balancer_with_many_loaders(void **state) {
     fixture *f = *state;
     bool was_on = balancer_is_on(f->connection);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The comparison of a source's documents with those of the cluster. An error here would report a lost
- * or changed document as loaded, or a stored one as lost. */
+/* The comparison of a source's documents with those of the cluster. An error here would report a
+ * lost or changed document as loaded, or a stored one as lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,8 +82,8 @@ static void each_finding_is_reported_with_its_id(void **state) {
     assert_string_equal(compare(THREE, "[]"), "missing 1 missing 2 missing 3 ");
     assert_string_equal(compare("[]", THREE), "extra 1 extra 2 extra 3 ");
     assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(3) "\"m\": 3}]"), "missing 2 ");
-    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 7}, "
-                                       ID(3) "\"m\": 3}, " ID(4) "\"m\": 4}]"),
+    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 7}, " ID(
+                                           3) "\"m\": 3}, " ID(4) "\"m\": 4}]"),
                         "different 2 extra 4 ");
     /* The same value of another type, and the same fields in another order, are other bytes. */
     assert_string_equal(compare("[" ID(1) "\"m\": 1}]", "[" ID(1) "\"m\": 1.0}]"), "different 1 ");
@@ -106,7 +106,7 @@ static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
     (void)state;
     /* The double 2.0 equals the id 2; 2.5 equals no id. */
     assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, {\"_id\": 2.0, \"m\": 2}, "
-                                       "{\"_id\": 2.5}, " ID(3) "\"m\": 3}]"),
+                                                 "{\"_id\": 2.5}, " ID(3) "\"m\": 3}]"),
                         "extra 2.5 different 2 ");
     assert_string_equal(compare("[]", "[{\"_id\": \"x\"}, {\"_id\": 1e300}]"),
                         "extra x extra 1e+300 ");
@@ -116,8 +116,8 @@ static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
 
 static void decimal_ids_are_compared_by_value(void **state) {
     (void)state;
-    static const char *const same[] = {"2", "2.0", "2.000000000000000000000000000000000", "0.2E1",
-                                       "2E+0", "20E-1"};
+    static const char *const same[] = {"2",     "2.0",  "2.000000000000000000000000000000000",
+                                       "0.2E1", "2E+0", "20E-1"};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         char found[200];
         snprintf(found, sizeof found, "[" ID(1) "\"m\": 1}, " DECIMAL("%s") ", " ID(3) "\"m\": 3}]",
@@ -125,9 +125,15 @@ static void decimal_ids_are_compared_by_value(void **state) {
         assert_string_equal(compare(THREE, found), "different 2 ");
     }
     /* Equal to none of the expected ids. */
-    static const char *const others[] = {"2.5", "1.999999999999999999999999999999999",
-                                         "9223372036854775808", "1E+6000", "-9223372036854775809",
-                                         "NaN", "Infinity", "-Infinity", "2E-6000"};
+    static const char *const others[] = {"2.5",
+                                         "1.999999999999999999999999999999999",
+                                         "9223372036854775808",
+                                         "1E+6000",
+                                         "-9223372036854775809",
+                                         "NaN",
+                                         "Infinity",
+                                         "-Infinity",
+                                         "2E-6000"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char found[200];
         snprintf(found, sizeof found, "[" DECIMAL("%s") "]", others[i]);
@@ -175,9 +181,9 @@ static void differences_name_their_fields(void **state) {
                         "a is 1 as int64, not as int32");
     assert_string_equal(difference("{\"a\": 1, \"b\": 2}", "{\"b\": 2, \"a\": 1}"),
                         "the fields are in another order");
-    assert_string_equal(difference("{\"t\": {\"v\": 1.5, \"q\": [1, 2]}}",
-                                   "{\"t\": {\"v\": 1.5, \"q\": [1, 3]}}"),
-                        "t.q.1 is 3, not 2");
+    assert_string_equal(
+        difference("{\"t\": {\"v\": 1.5, \"q\": [1, 2]}}", "{\"t\": {\"v\": 1.5, \"q\": [1, 3]}}"),
+        "t.q.1 is 3, not 2");
 }
 
 static void a_long_difference_is_cut(void **state) {

@@ -40,7 +40,8 @@ static char *string_of(const char *line, sl_error *error) {
         words[count++] = word;
     if (sl_options_parse(&program, count, words, &options, error) == SL_OPTIONS_RUN)
         assert_true(sl_connection_string(options, &uri, error) == (uri != NULL));
-    if (uri && options && sl_option_string(options, "password") && strchr(uri, '@')) /* wiped after use */
+    if (uri && options && sl_option_string(options, "password") &&
+        strchr(uri, '@')) /* wiped after use */
         assert_string_equal(sl_option_string(options, "password"), "*");
     sl_options_destroy(options);
     return uri;
@@ -62,7 +63,8 @@ static void options_are_added_to_the_string(void **state) {
         {"--uri mongodb://a:old@h -p new", "mongodb://a:new@h/"},
         {"--uri mongodb://a:old@h/ -u b -p c", "mongodb://b:c@h/"}, /* user and password replaced */
         {"--uri mongodb://h?w=1 --tls", "mongodb://h/?w=1&tls=true"},
-        {"--uri mongodb://h/?tls=false --tls", "mongodb://h/?tls=false&tls=true"}, /* the last wins */
+        {"--uri mongodb://h/?tls=false --tls",
+         "mongodb://h/?tls=false&tls=true"}, /* the last wins */
         {"--tlsCAFile /a/b.pem", "mongodb://h/?tlsCAFile=%2Fa%2Fb.pem&tls=true"},
         {"--uri mongodb+srv://h/ --tlsCertificateKeyFile k --tlsCertificateKeyFilePassword p&",
          "mongodb+srv://h/?tlsCertificateKeyFile=k&tlsCertificateKeyFilePassword=p%26&tls=true"},
@@ -72,7 +74,8 @@ static void options_are_added_to_the_string(void **state) {
         {"--wire-compression none", "mongodb://h/"},
         {"--uri mongodb://h?w=1 --tls --wire-compression zlib",
          "mongodb://h/?w=1&tls=true&compressors=zlib"},
-        {"--uri mongodb://h/?compressors=zstd&w=1 --wire-compression zstd", /* the same value: not repeated */
+        {"--uri mongodb://h/?compressors=zstd&w=1 --wire-compression zstd", /* the same value: not
+                                                                               repeated */
          "mongodb://h/?compressors=zstd&w=1"},
         {"--uri nonsense -u a -p b", "nonsense"}, /* the driver refuses it later */
     };

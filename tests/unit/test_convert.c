@@ -68,7 +68,8 @@ static void one_wrong_byte_is_refused(void **state) {
     assert_false(digits("12345678901", &value));
 }
 
-/* Every day of the years 1 to 9999 is one day after the day before it; no other date is accepted. */
+/* Every day of the years 1 to 9999 is one day after the day before it; no other date is
+ * accepted. */
 static void every_existing_day(void **state) {
     (void)state;
     int64_t expected = -719162 * SL_DAY_MS;

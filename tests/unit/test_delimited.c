@@ -119,8 +119,8 @@ static void missing_words_and_long_keys(void **state) {
     free_parsed(&p);
 }
 
-/* UTF-8 is checked for many fields at once. One invalid field must be rejected, and only that field,
- * at any position. */
+/* UTF-8 is checked for many fields at once. One invalid field must be rejected, and only that
+ * field, at any position. */
 static void one_bad_field_among_many_good_ones(void **state) {
     (void)state;
     static char text[60000];
@@ -142,8 +142,8 @@ static void one_bad_field_among_many_good_ones(void **state) {
     }
 }
 
-/* Numbers and dates, valid or with one wrong byte: each instruction set must give the same result as
- * the portable version, which test_convert.c checks against the calendar. */
+/* Numbers and dates, valid or with one wrong byte: each instruction set must give the same result
+ * as the portable version, which test_convert.c checks against the calendar. */
 static void each_instruction_set_converts_equally(void **state) {
     (void)state;
     uint32_t random = 4711;
@@ -350,7 +350,8 @@ static void line_ends_of_every_kind(void **state) {
 static void blank_lines_and_repeated_headers_are_counted(void **state) {
     (void)state;
     parsed p = parse_delimited("a,b\n\n1,2\n   \n\r\na,b\n3,4\na,other\n\n");
-    assert_int_equal(p.documents, 3); /* "a,other" is data: only a complete header line is skipped */
+    assert_int_equal(p.documents,
+                     3); /* "a,other" is data: only a complete header line is skipped */
     assert_int_equal(p.counts.blank_lines, 4);
     assert_int_equal(p.counts.headers, 1);
     assert_int_equal(p.counts.lines, 9);
@@ -396,7 +397,8 @@ static void extra_delimiters_spill(void **state) {
 }
 
 /* Any division into blocks gives the same documents, with the ids of their offsets. The lines are
- * shorter than a step of the scan, longer than the text it scans at once, and of lengths between. */
+ * shorter than a step of the scan, longer than the text it scans at once, and of lengths
+ * between. */
 static void block_boundaries_do_not_matter(void **state) {
     (void)state;
     static const size_t lengths[] = {0,   1,   5,   31,   62, 63,   64,  65,

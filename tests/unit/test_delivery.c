@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's delivery of documents to batches, without a server: the destination checks each batch. An
- * error here would lose or repeat documents between the parser and the batches, send documents to a
- * wrong shard, or count them for another source. */
+/* A worker's delivery of documents to batches, without a server: the destination checks each batch.
+ * An error here would lose or repeat documents between the parser and the batches, send documents
+ * to a wrong shard, or count them for another source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +31,8 @@ typedef struct seen {
 
 static seen now;
 
-/* Documents are {_id, k, block, pad}. k is the owner's name "a", "b" or "c", or a document, for which
- * no owner is computed. */
+/* Documents are {_id, k, block, pad}. k is the owner's name "a", "b" or "c", or a document, for
+ * which no owner is computed. */
 static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                  refusal_handler refused, void *context, sl_error *error) {
     (void)outlet, (void)error;
@@ -62,7 +62,7 @@ static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *resu
         of_segment++;
         assert_true(bson_iter_init_find(&iter, &view, "block"));
         assert_int_equal(bson_iter_int64(&iter), segment->account->block.sequence * SOURCES +
-                                                        segment->account->block.source);
+                                                     segment->account->block.source);
         if (id == now.refuse) {
             result->rejected++;
             refused(context, documents, FATE_REFUSED, 121, "not today");
@@ -180,9 +180,10 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
     char *text = calloc(1, (size_t)pad + 1);
     memset(text, 'x', (size_t)pad);
     assert_int_equal(scratch->used, 0);
-    sl_block_account *account = sl_block_begin(
-        &b->worker, &(sl_source_block){.source = source, .sequence = sequence,
-                                       .offset = sequence << SL_BLOCK_BITS});
+    sl_block_account *account =
+        sl_block_begin(&b->worker, &(sl_source_block){.source = source,
+                                                      .sequence = sequence,
+                                                      .offset = sequence << SL_BLOCK_BITS});
     assert_non_null(account);
     assert_true(sl_batch_begin_segment(scratch, account));
     for (int i = id; i < id + count; i++) {

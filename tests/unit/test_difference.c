@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The significance test for two sets of runs. An error here would report noise as a slower release, or
- * a slower release as noise. The rate of false verdicts is measured on simulated runs that are skewed,
- * autocorrelated, drifting, and have outliers, like real ones. */
+/* The significance test for two sets of runs. An error here would report noise as a slower release,
+ * or a slower release as noise. The rate of false verdicts is measured on simulated runs that are
+ * skewed, autocorrelated, drifting, and have outliers, like real ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,8 +108,8 @@ static double normal(void) {
     return sqrt(-2 * log(1 - unit())) * cos(2 * acos(-1) * unit());
 }
 
-/* A machine whose speed is autocorrelated (0.6 from run to run). One run in twenty takes three times as
- * long, and over the session all runs become slower by the share `drift`. */
+/* A machine whose speed is autocorrelated (0.6 from run to run). One run in twenty takes three
+ * times as long, and over the session all runs become slower by the share `drift`. */
 typedef struct machine {
     double state, drift;
 } machine;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The extrapolation of durations: known lines are recovered, noise is amplified as little as possible,
- * and the interval contains the true value as often as declared. */
+/* The extrapolation of durations: known lines are recovered, noise is amplified as little as
+ * possible, and the interval contains the true value as often as declared. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,8 +34,7 @@ static sl_prediction extrapolate(sl_growth growth, double fixed_deviation, const
 static void test_a_line_is_recovered(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 2 + 3, 0.01), timing(4e6, 2 + 12, 0.01)};
-    sl_prediction found =
-        extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
+    sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
     NEAR(found.seconds, 2 + 120);
     assert_true(found.low < 122 && found.high > 122);
 }
@@ -71,7 +70,8 @@ static void test_the_prior_limits_the_fixed_part(void **state) {
 
 static void test_no_part_is_negative(void **state) {
     (void)state;
-    sl_timing steep[] = {timing(1e6, 0.5, 0.05), timing(4e6, 4.0, 0.05)}; /* the fixed part would be -0.67 */
+    sl_timing steep[] = {timing(1e6, 0.5, 0.05),
+                         timing(4e6, 4.0, 0.05)}; /* the fixed part would be -0.67 */
     sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, steep, 2, (sl_size){0, 0});
     NEAR(found.seconds, 0);
     sl_timing falling[] = {timing(1e6, 5.0, 0.05), timing(4e6, 4.0, 0.05)};
@@ -138,11 +138,11 @@ static void test_the_interval_holds(void **state) {
         sl_timing measured[2];
         for (int k = 0; k < 2; k++) {
             double size = k == 0 ? 0.25e6 : 1e6, seconds = a + b * size;
-            measured[k] = (sl_timing){size, seconds * (1 + 0.03 * scattered(&seed)), 0.03 * seconds};
+            measured[k] =
+                (sl_timing){size, seconds * (1 + 0.03 * scattered(&seed)), 0.03 * seconds};
         }
         double truth = a + b * 10e6;
-        sl_prediction found =
-            extrapolate(SL_GROWS_LINEARLY, 0.2, measured, 2, (sl_size){10e6, 0});
+        sl_prediction found = extrapolate(SL_GROWS_LINEARLY, 0.2, measured, 2, (sl_size){10e6, 0});
         inside += found.low <= truth && truth <= found.high;
         worst += fabs(found.seconds / truth - 1);
     }
@@ -150,8 +150,8 @@ static void test_the_interval_holds(void **state) {
     assert_true(worst / tries < 0.05); /* at ten times the sample's size, with 3 % noise */
 }
 
-/* The time per document grows with the size. Precise timings show by how much; with noisy timings the
- * prior determines the result. */
+/* The time per document grows with the size. Precise timings show by how much; with noisy timings
+ * the prior determines the result. */
 static void test_a_steeper_growth_is_estimated(void **state) {
     (void)state;
     const sl_growth_model model = {SL_GROWS_LINEARLY, 0.01, 0.04, 0.05};
@@ -183,8 +183,8 @@ static void test_farther_extrapolation_is_less_certain(void **state) {
     }
 }
 
-/* Simulated machines whose exponents are distributed as the model declares: the interval holds for a
- * phase and for a sum of phases with the same exponent. */
+/* Simulated machines whose exponents are distributed as the model declares: the interval holds for
+ * a phase and for a sum of phases with the same exponent. */
 static void test_the_interval_holds_for_random_exponents(void **state) {
     (void)state;
     const sl_growth_model model = {SL_GROWS_LINEARLY, 0.05, 0.04, 0.05};
@@ -219,7 +219,8 @@ static void test_sums(void **state) {
     NEAR(sum.low, 26);
     NEAR(sum.high, 36);
     NEAR(sl_prediction_sum(NULL, 0).high, 0);
-    sl_prediction steep[] = {{10, 6, 14, 2}, {20, 12, 28, 4}}; /* fully correlated: deviations add up */
+    sl_prediction steep[] = {{10, 6, 14, 2},
+                             {20, 12, 28, 4}}; /* fully correlated: deviations add up */
     sum = sl_prediction_sum(steep, 2);
     NEAR(sum.low, 18);
     NEAR(sum.high, 42);

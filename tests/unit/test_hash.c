@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hash of documents. Reports store its values and compare them years later: a changed hash would
- * make equal collections look different. */
+/* The hash of documents. Reports store its values and compare them years later: a changed hash
+ * would make equal collections look different. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,8 @@ static void every_byte_and_the_length_of_a_text_matter(void **state) {
     char bytes[201] = {0};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         uint64_t before = sl_hash_text(bytes, lengths[i]);
-        assert_true(before != sl_hash_text(bytes, lengths[i] + 1)); /* although all bytes are zero */
+        assert_true(before !=
+                    sl_hash_text(bytes, lengths[i] + 1)); /* although all bytes are zero */
         for (size_t at = 0; at < lengths[i]; at++) {
             bytes[at] = 1;
             assert_true(sl_hash_text(bytes, lengths[i]) != before);

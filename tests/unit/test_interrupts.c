@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts with nested listeners: a tuning listens, and so does each of its loads. Ctrl-C during a
- * load is reported to both, and the tuning still sees it after the load has ended. */
+/* Interrupts with nested listeners: a tuning listens, and so does each of its loads. Ctrl-C during
+ * a load is reported to both, and the tuning still sees it after the load has ended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,8 @@ static void the_inner_listener_is_called_first(void **state) {
     sl_interrupt_stop_listening();
     assert_true(sl_interrupt_requested());
     sl_interrupt_stop_listening();
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error)); /* resets the request */
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer,
+                                    &error)); /* resets the request */
     assert_false(sl_interrupt_requested());
     sl_interrupt_stop_listening();
 }
@@ -64,7 +65,8 @@ static void between_two_loads_only_the_outer_listener_is_called(void **state) {
     sl_interrupt_stop_listening();
     kill(getpid(), SIGTERM);
     await_calls(1);
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error)); /* sees the earlier request */
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner,
+                                    &error)); /* sees the earlier request */
     assert_true(sl_interrupt_requested());
     sl_interrupt_stop_listening();
     sl_interrupt_stop_listening();
@@ -78,8 +80,8 @@ static void serve_slowly(void *context) {
     on_second_signal(context);
 }
 
-/* The handler of the second signal (which restores the balancer) runs to its end although the program
- * is about to exit. */
+/* The handler of the second signal (which restores the balancer) runs to its end although the
+ * program is about to exit. */
 static void stop_listening_waits_for_the_second_handler(void **state) {
     (void)state;
     int ends[2];
@@ -112,8 +114,8 @@ static void stop_listening_waits_for_the_second_handler(void **state) {
     close(ends[0]);
 }
 
-/* A worker that is changing something when the second signal arrives, and would begin another change
- * afterwards. */
+/* A worker that is changing something when the second signal arrives, and would begin another
+ * change afterwards. */
 static _Atomic bool changing;
 
 static void *change_twice(void *context) {
@@ -143,8 +145,8 @@ static void clean_up(void *context) {
     usleep(100000); /* time in which a second change would begin */
 }
 
-/* The change takes `takes` milliseconds and is awaited for `patience` seconds. `expected`: the digits
- * that are written: 1 the change ended, 2 it was awaited, 3 the wait timed out. */
+/* The change takes `takes` milliseconds and is awaited for `patience` seconds. `expected`: the
+ * digits that are written: 1 the change ended, 2 it was awaited, 3 the wait timed out. */
 static void check_changes(unsigned takes, double patience, const char *expected) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);

@@ -40,36 +40,36 @@ static void a_record_has_the_documented_structure(void **state) {
 }
 
 static const char all_missing[] = "0000"
-                                    "999999"
-                                    "99999"
-                                    "19880131"
-                                    "1200"
-                                    "9"
-                                    "+99999"
-                                    "+999999"
-                                    "99999"
-                                    "+9999"
-                                    "99999"
-                                    "V020"
-                                    "999"
-                                    "9"
-                                    "9"
-                                    "9999"
-                                    "9"
-                                    "99999"
-                                    "9"
-                                    "9"
-                                    "9"
-                                    "999999"
-                                    "9"
-                                    "9"
-                                    "9"
-                                    "+9999"
-                                    "9"
-                                    "+9999"
-                                    "9"
-                                    "99999"
-                                    "9\n";
+                                  "999999"
+                                  "99999"
+                                  "19880131"
+                                  "1200"
+                                  "9"
+                                  "+99999"
+                                  "+999999"
+                                  "99999"
+                                  "+9999"
+                                  "99999"
+                                  "V020"
+                                  "999"
+                                  "9"
+                                  "9"
+                                  "9999"
+                                  "9"
+                                  "99999"
+                                  "9"
+                                  "9"
+                                  "9"
+                                  "999999"
+                                  "9"
+                                  "9"
+                                  "9"
+                                  "+9999"
+                                  "9"
+                                  "+9999"
+                                  "9"
+                                  "99999"
+                                  "9\n";
 
 static void missing_values_are_left_out(void **state) {
     (void)state;
@@ -109,7 +109,8 @@ static void only_a_missing_value_removes_its_quality(void **state) {
     assert_at(&p, "airTemperature.quality", "text 2");
     assert_at(&p, "liquidPrecipitation.0.depth", "nothing");
     assert_at(&p, "liquidPrecipitation.0.condition", "text 9"); /* codes are never missing */
-    assert_at(&p, "liquidPrecipitation.0.quality", "text 9");   /* not directly after the missing value */
+    assert_at(&p, "liquidPrecipitation.0.quality",
+              "text 9"); /* not directly after the missing value */
     assert_at(&p, "supplementaryWindDirectional.0.type", "text 9");
     assert_at(&p, "supplementaryWindDirectional.0.quality", "nothing");
     free_parsed(&p);
@@ -127,7 +128,8 @@ static void an_empty_document_is_left_out_except_from_an_array(void **state) {
     assert_at(&p, "seaSurfaceTemperature", "nothing");
     assert_at(&p, "crnPrimaryPrecipitation", "array [2]");
     assert_at(&p, "crnPrimaryPrecipitation.0.depth", "nothing");
-    assert_at(&p, "crnPrimaryPrecipitation.0.flag", "nothing"); /* after the quality, left out, too */
+    assert_at(&p, "crnPrimaryPrecipitation.0.flag",
+              "nothing"); /* after the quality, left out, too */
     assert_at(&p, "crnPrimaryPrecipitation.1.depth", "double 44.1");
     assert_at(&p, "crnPrimaryPrecipitation.1.flag", "text 0");
     free_parsed(&p);

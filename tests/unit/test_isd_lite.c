@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ISD-Lite: lines of 61 bytes with fixed columns. An error here would give temperatures ten times too
- * high, -999.9 mm of rain, or another station's name. */
+/* ISD-Lite: lines of 61 bytes with fixed columns. An error here would give temperatures ten times
+ * too high, -999.9 mm of rain, or another station's name. */
 #include "isd_record.h"
 
 #define HOUR "1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"

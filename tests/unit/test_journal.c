@@ -212,8 +212,8 @@ static void a_planted_link_is_not_followed(void **state) {
     remove_folder();
 }
 
-/* The reject files may contain rejects of blocks whose entries were not written. A later entry would
- * make the resumed load keep these rejects. */
+/* The reject files may contain rejects of blocks whose entries were not written. A later entry
+ * would make the resumed load keep these rejects. */
 static void after_a_failed_write_all_writes_fail(void **state) {
     (void)state;
     content all;

@@ -89,8 +89,8 @@ static void text_is_indented(void **state) {
     bson_destroy(document);
 }
 
-/* Lines of all lengths around the limit: the text is read back as the same document, and no line that
- * can be broken is longer than 100 bytes. */
+/* Lines of all lengths around the limit: the text is read back as the same document, and no line
+ * that can be broken is longer than 100 bytes. */
 static void text_is_read_back_equal(void **state) {
     (void)state;
     for (int width = 1; width < 130; width++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops of each instruction set, compared with the portable ones on the same generated rows:
- * documents, rejects and counts must be equal byte for byte. A difference would store different
- * documents on different processors.
+/* The inner loops of each instruction set, compared with the portable ones on the same generated
+ * rows: documents, rejects and counts must be equal byte for byte. A difference would store
+ * different documents on different processors.
  *
- * There is one test per instruction set; sets that this build or this processor lacks are skipped. */
+ * There is one test per instruction set; sets that this build or this processor lacks are
+ * skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -321,7 +322,8 @@ static void parse(const layout *one, const char *simd, const bytes *text, size_t
         memset(copy + (end - at), step % 2 ? '"' : '9', SL_SLACK); /* must not affect the result */
         sl_block block = {{copy, end - at}, at, sl_document_id(1, 0)};
         o->misread_end = 0;
-        assert_true(format->parse(plan, dialect, &block, &sink, &o->counts) == (o->misread_end == 0));
+        assert_true(format->parse(plan, dialect, &block, &sink, &o->counts) ==
+                    (o->misread_end == 0));
         if (o->misread_end > 0) { /* the next block starts after that line */
             const char *line = memchr(text->at + o->misread_end, '\n', text->used - o->misread_end);
             end = line ? (size_t)(line - text->at) + 1 : text->used;
@@ -360,8 +362,8 @@ static const sl_simd *simd_named(const char *name) {
     return NULL;
 }
 
-/* Compares the UTF-8 check of random pieces of the text; returns the number of valid pieces. Comparing
- * documents would not detect a wrong "invalid", which only leads to a slower path. */
+/* Compares the UTF-8 check of random pieces of the text; returns the number of valid pieces.
+ * Comparing documents would not detect a wrong "invalid", which only leads to a slower path. */
 static uint64_t compare_utf8(const sl_simd *simd, const sl_simd *portable, const bytes *text) {
     uint64_t valid = 0;
     for (unsigned i = 0; i < PIECES; i++) {
@@ -369,7 +371,8 @@ static uint64_t compare_utf8(const sl_simd *simd, const sl_simd *portable, const
         size_t length = draw(300);
         char *copy = malloc(length + SL_SLACK);
         assert_non_null(copy);
-        memset(copy, '\xC3', length + SL_SLACK); /* bytes after the piece must not affect the result */
+        memset(copy, '\xC3',
+               length + SL_SLACK); /* bytes after the piece must not affect the result */
         length = length < left ? length : left;
         memcpy(copy, text->at + at, length);
         bool is = portable->utf8_valid(copy, length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the load engine that need no server: rejects are written in the order of their source with
- * correct line numbers, and the ranges of a load divide its documents evenly. */
+/* Parts of the load engine that need no server: rejects are written in the order of their source
+ * with correct line numbers, and the ranges of a load divide its documents evenly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,8 +42,8 @@ static char *read_back(const char *name) {
 
 static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char *reason,
                 const char *record) {
-    sl_reject reject = {.offset = offset, .line = line, .column = "test_date",
-                        .record = sl_text_of(record)};
+    sl_reject reject = {
+        .offset = offset, .line = line, .column = "test_date", .record = sl_text_of(record)};
     snprintf(reject.reason, sizeof reject.reason, "%s", reason);
     assert_true(sl_reject_list_add(list, &reject));
 }
@@ -77,7 +77,8 @@ static void rejects_are_in_order_of_the_source(void **state) {
              "%1$s/data.txt\t1\t17\ttest_date\tfirst\tr1\n"
              "%1$s/data.txt\t20\t1999\ttest_date\tsecond\tr2\n"
              "%1$s/data.txt\t25\t2500\ttest_date\tthird\tr3|\\x09\n"
-             "%1$s/data.txt\t\t5000\ttest_date\trefused: no\t{}\n", folder);
+             "%1$s/data.txt\t\t5000\ttest_date\trefused: no\t{}\n",
+             folder);
     assert_string_equal(read_back("rejects.tsv"), expected);
     /* This file has the header and the unchanged records. */
     assert_string_equal(read_back("rejected/000001-data.txt"), "a|b\nr1\nr2\nr3|\t\n");
@@ -125,8 +126,8 @@ static void rejects_of_a_stopped_load_are_not_lost(void **state) {
     assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     add(&list, 4, 2500, "early", "r");
     /* Block 0 is never completed. */
-    assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1},
-                                      &ten_lines, &list, &error));
+    assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1}, &ten_lines, &list,
+                                      &error));
     assert_true(sl_rejects_close(rejects, NULL, &error));
     assert_non_null(strstr(read_back("rejects.tsv"), "stopped.txt\t\t2500\ttest_date\tearly\tr\n"));
     sl_reject_list_clear(&list);

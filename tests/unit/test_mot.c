@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MOT data: every published dialect, the dirt that is known in it, and what is refused. A user
- * would notice a mistake as columns shifted by one, models cut at a quote, or good rows lost. */
+/* MOT data: every published dialect, its known irregularities, and what is refused. An error here
+ * would shift columns by one, truncate models at a quote, or reject good rows. */
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -22,7 +22,7 @@
     "\"k\" : \"TOYOTA\", \"o\" : \"ESTIMA\", \"u\" : \"SILVER\", \"f\" : \"PE\", \"e\" : 3000, "   \
     "\"i\" : { \"$date\" : \"2005-10-17T00:00:00Z\" } }"
 
-/* A copy of `text` in which every `from` is `to`. Lives until the eighth call from here. */
+/* A copy of `text` in which every `from` is replaced by `to`. Valid until the eighth next call. */
 static const char *with(const char *text, const char *from, const char *to) {
     static char rooms[8][4096];
     static unsigned turn;
@@ -72,7 +72,7 @@ static void one_row_in_every_dialect(void **state) {
         assert_int_equal(p.documents, 1);
         free_parsed(&p);
         const char *tabs = with(rows[i].text, strchr(rows[i].text, '|') ? "|" : ",", "\t");
-        if (i != 3) { /* tabs do not quote */
+        if (i != 3) { /* quotes have no meaning with tabs */
             p = parse_mot(tabs);
             assert_string_equal(json_at(&p, 0), ROW_JSON);
             free_parsed(&p);
@@ -140,15 +140,16 @@ static void missing_values_have_no_key(void **state) {
     parsed p = parse_mot(PIPES "\n1|2||4|NT|P|||||||||\n1|2||4|NT|P|||||||\n"
                                "1|2|NULL|4|NT|P||NULL|||||0|NULL\n");
     assert_int_equal(p.documents, 2);
-    assert_string_equal(json_at(&p, 0), "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
-                                        "\"r\" : \"P\", \"o\" : \"|\" }"); /* one pipe too many */
+    assert_string_equal(json_at(&p, 0),
+                        "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
+                        "\"r\" : \"P\", \"o\" : \"|\" }"); /* one extra pipe, in the model */
     assert_one_reject(&p, "", "too few fields: 13 of 14");
     assert_string_equal(json_at(&p, 1), "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
                                         "\"r\" : \"P\", \"s\" : \"NULL\", \"e\" : 0 }");
     free_parsed(&p);
 }
 
-static void required_values_must_be_there(void **state) {
+static void required_values_may_not_be_missing(void **state) {
     (void)state;
     static const struct {
         const char *field;
@@ -171,7 +172,7 @@ static void required_values_must_be_there(void **state) {
     }
 }
 
-static void the_original_files_lose_blanks_and_keep_zeros(void **state) {
+static void dialect_a_is_trimmed_and_keeps_zeros(void **state) {
     (void)state;
     parsed p = parse_mot("9|8|NULL|4 |N |P|0|UB| FORD  |FIESTA |SILVER|P|0|NULL\n");
     assert_string_equal(json_at(&p, 0),
@@ -188,7 +189,7 @@ static void the_original_files_lose_blanks_and_keep_zeros(void **state) {
     free_parsed(&p);
 }
 
-/* Someone typed "Estima II" with pipes; the line is a real one of 2015. */
+/* A real line of 2015: "Estima II", typed with pipes. */
 static void extra_pipes_belong_to_the_model(void **state) {
     (void)state;
     const char *row = with(ROW, "ESTIMA", "Estima ||");
@@ -218,7 +219,7 @@ static void extra_pipes_belong_to_the_model(void **state) {
     free_parsed(&p);
 }
 
-static void pipes_do_not_quote_and_commas_do(void **state) {
+static void quotes_have_a_meaning_only_with_commas(void **state) {
     (void)state;
     parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "\"A\"  COUPE"));
     assert_string_equal(text_at(&p, 0, "o"), "\"A\"  COUPE");
@@ -251,8 +252,9 @@ static void headers_inside_the_data(void **state) {
     assert_int_equal(p.counts.lines, 6);
     assert_int_equal(p.reject_count, 0);
     free_parsed(&p);
-    p = parse_mot(ROW
-                  "\n\"test_id\"|\"vehicle_id\"\n" ROW); /* also where there was none at first */
+    p = parse_mot(
+        ROW
+        "\n\"test_id\"|\"vehicle_id\"\n" ROW); /* also in a file without a header at its start */
     assert_int_equal(p.documents, 2);
     assert_int_equal(p.counts.headers, 1);
     free_parsed(&p);
@@ -281,7 +283,7 @@ static void bad_fields_are_named(void **state) {
         const char *from;
         const char *to;
         const char *column;
-        const char *words;
+        const char *reason;
     } rows[] = {
         {"233955117", "x1", "test_id", "\"x1\" is not a whole number"},
         {"233955117", "12345678901", "test_id", "too large"},
@@ -299,7 +301,7 @@ static void bad_fields_are_named(void **state) {
         snprintf(text, sizeof text, PIPES "\n" ROW "\n%s\n" ROW "\n",
                  with(ROW, rows[i].from, rows[i].to));
         parsed p = parse_mot(text);
-        assert_one_reject(&p, rows[i].column, rows[i].words);
+        assert_one_reject(&p, rows[i].column, rows[i].reason);
         assert_int_equal(p.rejects[0].line, 2);
         assert_int_equal(p.rejects[0].offset, strlen(PIPES "\n" ROW "\n"));
         assert_string_equal(p.rejects[0].record, with(ROW, rows[i].from, rows[i].to));
@@ -360,7 +362,7 @@ static void items_and_lookups(void **state) {
     free_parsed(&p);
 }
 
-static void what_is_not_mot_data(void **state) {
+static void other_text_is_refused(void **state) {
     (void)state;
     static const char *const texts[] = {
         "{\"testid\":59,\"testdate\":\"2021-08-21\"}\n",
@@ -393,16 +395,16 @@ int main(void) {
         cmocka_unit_test(widths_of_numbers),
         cmocka_unit_test(a_class_of_digits_is_a_number),
         cmocka_unit_test(missing_values_have_no_key),
-        cmocka_unit_test(required_values_must_be_there),
-        cmocka_unit_test(the_original_files_lose_blanks_and_keep_zeros),
+        cmocka_unit_test(required_values_may_not_be_missing),
+        cmocka_unit_test(dialect_a_is_trimmed_and_keeps_zeros),
         cmocka_unit_test(extra_pipes_belong_to_the_model),
-        cmocka_unit_test(pipes_do_not_quote_and_commas_do),
+        cmocka_unit_test(quotes_have_a_meaning_only_with_commas),
         cmocka_unit_test(control_bytes_are_part_of_the_value),
         cmocka_unit_test(headers_inside_the_data),
         cmocka_unit_test(headers_bind_by_name),
         cmocka_unit_test(bad_fields_are_named),
         cmocka_unit_test(items_and_lookups),
-        cmocka_unit_test(what_is_not_mot_data),
+        cmocka_unit_test(other_text_is_refused),
     };
     return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
 }

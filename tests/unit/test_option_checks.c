@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of option values. A shard key that no server accepts must be refused before --drop drops the
- * collection. */
+/* Checks of option values. A shard key that no server accepts must be refused before --drop drops
+ * the collection. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -16,12 +16,16 @@
 enum { EAT = 1, DRINK = 2 };
 
 static const sl_option_row rows[] = {
-    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.", true, NULL},
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.",
+     true, NULL},
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 64, EAT | DRINK, "A", "How many.",
      false, NULL},
-    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false, NULL},
-    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false, NULL},
-    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false, NULL},
+    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false,
+     NULL},
+    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false,
+     NULL},
+    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false,
+     NULL},
     {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL},
     {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL},
     {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL},
@@ -137,18 +141,20 @@ static sl_options *parse_with_config(const char *text, const char *rest) {
 
 static void command_line_over_environment_over_file_over_default(void **state) {
     (void)state;
-    static const char config[] = "threads: 2\nsize: 2MiB\nkind: green\nindex: [x, y]\nglass: tall\n";
+    static const char config[] =
+        "threads: 2\nsize: 2MiB\nkind: green\nindex: [x, y]\nglass: tall\n";
     setenv("MEAL_SIZE", "3MiB", 1);
     setenv("MEAL_THREADS", "3", 1);
     sl_options *options = parse_with_config(config, "-j 4");
     assert_non_null(options);
-    assert_int_equal(sl_option_number(options, "threads"), 4);        /* command line */
-    assert_int_equal(sl_option_number(options, "size"), 3 << 20);     /* environment */
-    assert_string_equal(sl_option_string(options, "kind"), "green");  /* file */
+    assert_int_equal(sl_option_number(options, "threads"), 4);       /* command line */
+    assert_int_equal(sl_option_number(options, "size"), 3 << 20);    /* environment */
+    assert_string_equal(sl_option_string(options, "kind"), "green"); /* file */
     assert_string_equal(sl_option_string(options, "uri"), "mongodb://localhost/"); /* default */
     assert_int_equal(sl_option_list_count(options, "index"), 2);
     sl_options_destroy(options);
-    options = parse_with_config(config, "--index z"); /* a list of the command line replaces that of the file */
+    options = parse_with_config(
+        config, "--index z"); /* a list of the command line replaces that of the file */
     assert_int_equal(sl_option_list_count(options, "index"), 1);
     sl_options_destroy(options);
     unsetenv("MEAL_SIZE");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The number of active workers and the size of batches change during a load into a counting
- * destination. Each document must arrive once; a waiting worker must not hold documents back; and the
- * end of a load must wake all waiting workers. */
+ * destination. Each document must arrive once; a waiting worker must not hold documents back; and
+ * the end of a load must wake all waiting workers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 typedef struct counting {
     _Atomic unsigned char *seen; /* per record: how often it has arrived */
     _Atomic unsigned sent;
-    _Atomic unsigned fail_at;  /* number of the send that fails; 0: none */
+    _Atomic unsigned fail_at; /* number of the send that fails; 0: none */
 } counting;
 
 static counting counts;
@@ -103,11 +103,20 @@ static bench *bench_create(unsigned begin) {
     assert_non_null(made);
     memset(&counts, 0, sizeof counts);
     counts.seen = calloc(RECORDS, sizeof *counts.seen);
-    made->config = (sl_load_config){
-        .threads = begin, .threads_most = THREADS, .batch_documents = 100, .batch_bytes = 1 << 20,
-        .format = "ycsb", .rejects_max = UINT64_MAX, .rejects_max_share = 1, .sample = 1,
-        .format_options.ycsb = {.records = RECORDS, .seed = 1, .field_count = 1, .field_length = 8,
-                                .integer_count = 1, .skew = 0.99}};
+    made->config = (sl_load_config){.threads = begin,
+                                    .threads_most = THREADS,
+                                    .batch_documents = 100,
+                                    .batch_bytes = 1 << 20,
+                                    .format = "ycsb",
+                                    .rejects_max = UINT64_MAX,
+                                    .rejects_max_share = 1,
+                                    .sample = 1,
+                                    .format_options.ycsb = {.records = RECORDS,
+                                                            .seed = 1,
+                                                            .field_count = 1,
+                                                            .field_length = 8,
+                                                            .integer_count = 1,
+                                                            .skew = 0.99}};
     made->load.config = &made->config;
     made->load.sink = &counting_sink;
     made->load.shards = 1;

@@ -76,7 +76,8 @@ static void zipf_values_follow_zipfs_law(void **state) {
         }
         if (rest * DRAWS >= 5)
             square += pow(seen[CELLS] - rest * DRAWS, 2) / (rest * DRAWS);
-        /* The mean of chi-square plus five standard deviations; exceeded about once in a million. */
+        /* The mean of chi-square plus five standard deviations; exceeded about once in a
+         * million. */
         if (square > cells + 1 + 5 * sqrt(2.0 * (cells + 1)))
             fail_msg("skew %g: chi-square %.1f over %d cells", cases[i].skew, square, cells);
         sl_drawer_clear(&drawer);

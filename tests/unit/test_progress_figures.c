@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of the progress line, compared with figures computed by hand. The rate is different in
- * any two time spans, so that a wrong span gives a wrong rate. */
+/* The figures of the progress line, compared with figures computed by hand. The rate is different
+ * in any two time spans, so that a wrong span gives a wrong rate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

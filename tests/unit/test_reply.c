@@ -16,7 +16,8 @@
 static sl_error error;
 static uint32_t inserted;
 
-/* Evaluates a reply (JSON) to an insert of `count` documents. `why`: the driver's error, or NULL. */
+/* Evaluates a reply (JSON) to an insert of `count` documents. `why`: the driver's error, or
+ * NULL. */
 static sl_verdict judge(const char *json, uint32_t count, const bson_error_t *why) {
     bson_error_t bad;
     bson_t *body = bson_new_from_json((const uint8_t *)json, -1, &bad);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for the fastest setting. An error here would make a tuning recommend a slow or expensive
- * setting, or need more trials than the grid search that it replaces.
+/* The search for the fastest setting. An error here would make a tuning recommend a slow or
+ * expensive setting, or need more trials than the grid search that it replaces.
  *
- * It runs on recorded grids (tests/data/grids) and on generated ones. On a recorded grid a trial returns
- * one of the measured rates of its cell, drawn at random, so that the noise is real; the result is
- * rated by measurements that the search has not seen. Of generated grids the true rates are known. */
+ * It runs on recorded grids (tests/data/grids) and on generated ones. On a recorded grid a trial
+ * returns one of the measured rates of its cell, drawn at random, so that the noise is real; the
+ * result is rated by measurements that the search has not seen. Of generated grids the true rates
+ * are known. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,9 +27,10 @@ typedef struct grid {
     size_t threads, batches;
     double rates[SIDE_MAX][SIDE_MAX][SL_SEARCH_REPEATS_MAX]; /* recorded rates, in any order */
     size_t repeats[SIDE_MAX][SIDE_MAX];
-    size_t replayed[SIDE_MAX][SIDE_MAX]; /* trials return one of the first so many rates; see split */
-    double truth[SIDE_MAX][SIDE_MAX];    /* true rates, or medians of the rates not replayed */
-    double noise; /* of generated trials; 0: replay recorded rates */
+    size_t replayed[SIDE_MAX]
+                   [SIDE_MAX];        /* trials return one of the first so many rates; see split */
+    double truth[SIDE_MAX][SIDE_MAX]; /* true rates, or medians of the rates not replayed */
+    double noise;                     /* of generated trials; 0: replay recorded rates */
     uint64_t random;
     size_t calls, stop_after;
     size_t last;
@@ -67,8 +69,13 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
 static void search(grid *g, sl_search_kind kind, uint64_t seed, sl_search *result) {
     const sl_search_dimension dimensions[] = {{"threads", g->threads, true, 0},
                                               {"batch-size", g->batches, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .kind = kind,
-                                 .repeats = 3, .seed = seed, .measure = measure, .context = g};
+    const sl_search_plan plan = {.dimensions = dimensions,
+                                 .dimension_count = 2,
+                                 .kind = kind,
+                                 .repeats = 3,
+                                 .seed = seed,
+                                 .measure = measure,
+                                 .context = g};
     sl_error error = {0};
     g->calls = 0;
     g->twice_in_a_row = false;
@@ -97,8 +104,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Reads the tune.json of a `tune --search grid` over threads and batch sizes. False if the file does not
- * exist. */
+/* Reads the tune.json of a `tune --search grid` over threads and batch sizes. False if the file
+ * does not exist. */
 static bool read_grid(const char *name, grid *g) {
     char path[1000];
     snprintf(path, sizeof path, "%.*s/../data/grids/%s.json",
@@ -125,7 +132,8 @@ static bool read_grid(const char *name, grid *g) {
             bson_iter_t counted;
             size_t settings = 0;
             for (assert_true(bson_iter_init_find(&iter, record, "settings") &&
-                             bson_iter_recurse(&iter, &counted)); bson_iter_next(&counted);)
+                             bson_iter_recurse(&iter, &counted));
+                 bson_iter_next(&counted);)
                 settings++;
             g->batches = settings / g->threads;
             assert_true(g->threads <= SIDE_MAX && g->batches <= SIDE_MAX && g->batches > 0);
@@ -149,9 +157,9 @@ static double median(const double *values, size_t count) {
     return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
 }
 
-/* Divides the recorded rates of each setting at random: the larger half is replayed, and the setting is
- * rated by the other half. Rating a setting by the trials that it was selected by would overestimate
- * it, because the noise is larger than the differences between settings. */
+/* Divides the recorded rates of each setting at random: the larger half is replayed, and the
+ * setting is rated by the other half. Rating a setting by the trials that it was selected by would
+ * overestimate it, because the noise is larger than the differences between settings. */
 static void split(grid *g, uint64_t seed) {
     g->random = (seed + 1) * 0x9e3779b97f4a7c15u;
     for (size_t t = 0; t < g->threads; t++) {
@@ -188,8 +196,8 @@ static double rate_of_grids_best(const grid *g) {
 typedef struct outcome {
     double trials, most_trials; /* mean and maximum per search */
     double grid_trials;
-    double against_grid;        /* mean rate of the recommended setting / that of the grid search */
-    double worst;               /* the lowest such ratio of a tenth of the searches */
+    double against_grid; /* mean rate of the recommended setting / that of the grid search */
+    double worst;        /* the lowest such ratio of a tenth of the searches */
 } outcome;
 
 static outcome replay(grid *g, const char *name) {
@@ -216,11 +224,11 @@ static outcome replay(grid *g, const char *name) {
         sl_search_clear(&result);
     }
     found.against_grid = sums[0] / sums[1];
-    print_message("%s: recommended settings have %.1f %% of the rate of the grid search's best, by "
-                  "trials that neither has seen (%.1f %% in the worst tenth of %d searches); %.1f of "
-                  "%.0f trials\n",
-                  name, 100 * found.against_grid, 100 * found.worst, SEEDS, found.trials,
-                  found.grid_trials);
+    print_message(
+        "%s: recommended settings have %.1f %% of the rate of the grid search's best, by "
+        "trials that neither has seen (%.1f %% in the worst tenth of %d searches); %.1f of "
+        "%.0f trials\n",
+        name, 100 * found.against_grid, 100 * found.worst, SEEDS, found.trials, found.grid_trials);
     return found;
 }
 
@@ -237,8 +245,8 @@ static void test_recorded_grids_need_a_quarter_of_the_trials(void **state) {
     }
 }
 
-/* Tries `trials` random cells and selects the one with the highest rate. Returns its true rate, as a
- * share of the grid search's, mean of SEEDS splits. */
+/* Tries `trials` random cells and selects the one with the highest rate. Returns its true rate, as
+ * a share of the grid search's, mean of SEEDS splits. */
 static double search_at_random(grid *g, size_t trials) {
     double sum = 0, of_grids_best = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -266,8 +274,8 @@ static double search_at_random(grid *g, size_t trials) {
     return sum / of_grids_best;
 }
 
-/* "busy" was recorded while thirty other processes used the same two cores, so trials of one setting
- * differ by factors. The search must at least be better than trying random cells. */
+/* "busy" was recorded while thirty other processes used the same two cores, so trials of one
+ * setting differ by factors. The search must at least be better than trying random cells. */
 static void test_on_a_busy_machine_it_is_better_than_random(void **state) {
     (void)state;
     static grid g;
@@ -287,8 +295,8 @@ static void make_hill(grid *g, double top, double side, double steep, double noi
     g->noise = noise;
     for (size_t t = 0; t < 6; t++) {
         for (size_t b = 0; b < 6; b++)
-            g->truth[t][b] = 1e5 * exp(-steep * pow((double)t - top, 2) -
-                                       steep / 2 * pow((double)b - side, 2));
+            g->truth[t][b] =
+                1e5 * exp(-steep * pow((double)t - top, 2) - steep / 2 * pow((double)b - side, 2));
     }
 }
 
@@ -308,8 +316,8 @@ static void test_hills_are_climbed(void **state) {
     assert_true(good * 100 >= all * 95);
 }
 
-/* Hills with the noise of the recordings: the search must be as good as the grid search, which needs
- * four times as many trials. */
+/* Hills with the noise of the recordings: the search must be as good as the grid search, which
+ * needs four times as many trials. */
 static void test_hills_with_noise(void **state) {
     (void)state;
     static grid g;
@@ -329,23 +337,25 @@ static void test_hills_with_noise(void **state) {
             }
         }
     }
-    print_message("hills with 13 %% of noise: the recommended setting is within 5 %% of the best in "
-                  "%.0f %% of the searches, that of a grid search in %.0f %%; mean rate %.1f %% and "
-                  "%.1f %% of the best\n",
-                  100.0 * (double)good[0] / (double)all, 100.0 * (double)good[1] / (double)all,
-                  100 * shares[0] / (double)all, 100 * shares[1] / (double)all);
+    print_message(
+        "hills with 13 %% of noise: the recommended setting is within 5 %% of the best in "
+        "%.0f %% of the searches, that of a grid search in %.0f %%; mean rate %.1f %% and "
+        "%.1f %% of the best\n",
+        100.0 * (double)good[0] / (double)all, 100.0 * (double)good[1] / (double)all,
+        100 * shares[0] / (double)all, 100 * shares[1] / (double)all);
     assert_true(shares[0] >= 0.95 * shares[1] && shares[0] >= 0.93 * (double)all);
 }
 
-/* The rate grows up to the fourth number of threads and the third batch size, and is constant beyond. */
+/* The rate grows up to the fourth number of threads and the third batch size, and is constant
+ * beyond. */
 static void make_plateau(grid *g, double noise) {
     memset(g, 0, sizeof *g);
     g->threads = g->batches = 6;
     g->noise = noise;
     for (size_t t = 0; t < 6; t++) {
         for (size_t b = 0; b < 6; b++)
-            g->truth[t][b] = 1e5 * pow(0.6, t < 3 ? 3.0 - (double)t : 0) *
-                             pow(0.6, b < 2 ? 2.0 - (double)b : 0);
+            g->truth[t][b] =
+                1e5 * pow(0.6, t < 3 ? 3.0 - (double)t : 0) * pow(0.6, b < 2 ? 2.0 - (double)b : 0);
     }
 }
 
@@ -363,8 +373,10 @@ static void test_the_cheapest_of_equal_settings_is_recommended(void **state) {
         assert_true(at[0] >= 3 && at[1] >= 2); /* not a slower one */
         sl_search_clear(&result);
     }
-    print_message("the cheapest of equal settings was recommended in %zu of 40 searches, a neighbour of "
-                  "it in %zu\n", cheapest, near - cheapest);
+    print_message(
+        "the cheapest of equal settings was recommended in %zu of 40 searches, a neighbour of "
+        "it in %zu\n",
+        cheapest, near - cheapest);
     assert_in_range(near, 32, 40);
 
     sl_search whole;
@@ -441,8 +453,8 @@ static void test_a_cell_that_fails_is_left_out(void **state) {
 /* Cells whose trials fail from a certain number of trials on. */
 typedef struct fragile {
     grid *g;
-    size_t good_trials;    /* successful trials of a cell before all its trials fail */
-    size_t survivor;       /* the number of the cell that never fails; SIZE_MAX: none */
+    size_t good_trials; /* successful trials of a cell before all its trials fail */
+    size_t survivor;    /* the number of the cell that never fails; SIZE_MAX: none */
     size_t tried[36];
 } fragile;
 
@@ -460,8 +472,12 @@ static void search_fragile(size_t good_trials, size_t survivor, sl_search_kind k
     static grid g;
     const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
     fragile f = {.g = &g, .good_trials = good_trials, .survivor = survivor};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 3,
-                                 .kind = kind, .measure = measure_fragile, .context = &f};
+    const sl_search_plan plan = {.dimensions = dimensions,
+                                 .dimension_count = 2,
+                                 .repeats = 3,
+                                 .kind = kind,
+                                 .measure = measure_fragile,
+                                 .context = &f};
     sl_error error = {0};
     make_hill(&g, 3, 3, 0.1, 0.02);
     g.random = 4711;
@@ -514,8 +530,12 @@ static void test_noise_is_estimated_without_an_ordered_dimension(void **state) {
     size_t covered = 0, cells = 0;
     for (uint64_t seed = 0; seed < 40; seed++) {
         const sl_search_dimension dimensions[] = {{"kind", 4, false, 0}, {"threads", 1, true, 0}};
-        const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 5,
-                                     .kind = SL_SEARCH_GRID, .seed = seed, .measure = measure_kind,
+        const sl_search_plan plan = {.dimensions = dimensions,
+                                     .dimension_count = 2,
+                                     .repeats = 5,
+                                     .kind = SL_SEARCH_GRID,
+                                     .seed = seed,
+                                     .measure = measure_kind,
                                      .context = &g};
         sl_search result;
         sl_error error = {0};
@@ -541,9 +561,14 @@ static sl_trial_result measure_slope(void *context, const size_t *at, double *ra
 static void test_large_grids(void **state) {
     (void)state;
     static grid g = {.noise = 0.03, .random = 99};
-    const sl_search_dimension dimensions[] = {{"threads", 20, true, 0}, {"batch-size", 20, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 2,
-                                 .kind = SL_SEARCH_GRID, .measure = measure_slope, .context = &g};
+    const sl_search_dimension dimensions[] = {{"threads", 20, true, 0},
+                                              {"batch-size", 20, true, 0}};
+    const sl_search_plan plan = {.dimensions = dimensions,
+                                 .dimension_count = 2,
+                                 .repeats = 2,
+                                 .kind = SL_SEARCH_GRID,
+                                 .measure = measure_slope,
+                                 .context = &g};
     sl_search result;
     sl_error error = {0};
     assert_true(sl_search_run(&plan, &result, &error));
@@ -569,8 +594,12 @@ static void test_cells_that_are_not_usable_are_not_tried(void **state) {
     (void)state;
     static grid g;
     const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
-    sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 3,
-                           .usable = never, .measure = measure, .context = &g};
+    sl_search_plan plan = {.dimensions = dimensions,
+                           .dimension_count = 2,
+                           .repeats = 3,
+                           .usable = never,
+                           .measure = measure,
+                           .context = &g};
     sl_search result;
     sl_error error = {0};
     make_hill(&g, 5, 5, 0.05, 0.02);
@@ -593,10 +622,10 @@ static void test_cells_that_are_not_usable_are_not_tried(void **state) {
 
 static void test_too_many_cells_are_refused(void **state) {
     (void)state;
-    const sl_search_dimension dimensions[] = {{"a", 1000, true, 0}, {"b", 1000, true, 0},
-                                              {"c", SIZE_MAX / 2, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 3, .repeats = 1,
-                                 .measure = measure};
+    const sl_search_dimension dimensions[] = {
+        {"a", 1000, true, 0}, {"b", 1000, true, 0}, {"c", SIZE_MAX / 2, true, 0}};
+    const sl_search_plan plan = {
+        .dimensions = dimensions, .dimension_count = 3, .repeats = 1, .measure = measure};
     sl_search result;
     sl_error error = {0};
     assert_false(sl_search_run(&plan, &result, &error));
@@ -604,8 +633,8 @@ static void test_too_many_cells_are_refused(void **state) {
     sl_search_clear(&result);
 }
 
-/* A third dimension without order: its value 2 is 20 % faster than its values 0 and 1, which are equal;
- * 1 is the default. */
+/* A third dimension without order: its value 2 is 20 % faster than its values 0 and 1, which are
+ * equal; 1 is the default. */
 static sl_trial_result measure_kinds(void *context, const size_t *at, double *rate) {
     grid *g = context;
     *rate = g->truth[at[0]][at[1]] * (at[2] == 2 ? 1.2 : 1) * exp(g->noise * normal(g));
@@ -619,8 +648,12 @@ static void test_an_unordered_value_is_recommended_only_if_faster(void **state) 
     for (uint64_t seed = 0; seed < 20; seed++) {
         sl_search_dimension dimensions[] = {
             {"threads", 4, true, 0}, {"batch-size", 4, true, 0}, {"kind", 3, false, 1}};
-        sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 3, .repeats = 3,
-                               .seed = seed, .measure = measure_kinds, .context = &g};
+        sl_search_plan plan = {.dimensions = dimensions,
+                               .dimension_count = 3,
+                               .repeats = 3,
+                               .seed = seed,
+                               .measure = measure_kinds,
+                               .context = &g};
         sl_search result;
         sl_error error = {0};
         make_hill(&g, 2, 2, 0.1, 0.02);

@@ -45,7 +45,8 @@ static void line_ends_near_block_boundaries(void **state) {
     }
 }
 
-/* Reads all blocks of the set; counts the blocks of the sample by the low three bits of their number. */
+/* Reads all blocks of the set; counts the blocks of the sample by the low three bits of their
+ * number. */
 static void read_sample(const char *const *paths, size_t count, double share, uint64_t inside[8],
                         uint64_t *blocks) {
     sl_source_set *set;
@@ -154,8 +155,7 @@ static void the_lines_of_a_block_start_in_one_mib(void **state) {
             while (start < block.text.length) {
                 assert_int_equal((block.offset + start) >> SL_BLOCK_BITS,
                                  block.offset >> SL_BLOCK_BITS);
-                const char *end = memchr(block.text.bytes + start, '\n',
-                                         block.text.length - start);
+                const char *end = memchr(block.text.bytes + start, '\n', block.text.length - start);
                 start = end ? (size_t)(end - block.text.bytes) + 1 : block.text.length;
             }
         }
@@ -338,7 +338,8 @@ static void an_empty_file_is_a_source(void **state) {
     assert_string_equal(reading_error(path_of("empty.gz")), "");
 }
 
-/* The largest file is read first. Read last, it would keep one thread busy while the others idle. */
+/* The largest file is read first. Read last, it would keep one thread busy while the others
+ * idle. */
 static void the_largest_file_is_read_first(void **state) {
     (void)state;
     size_t length;

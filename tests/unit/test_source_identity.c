@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that change while they are loaded: the change is detected when the file is opened, after each
- * block, and at the end of the load, for every kind of source and every kind of change. */
+/* Files that change while they are loaded: the change is detected when the file is opened, after
+ * each block, and at the end of the load, for every kind of source and every kind of change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of distinct, unevenly spaced values, compared with figures of Python's statistics module.
- * With repeated values a rank that is off by one would not be detected. */
+/* Statistics of distinct, unevenly spaced values, compared with figures of Python's statistics
+ * module. With repeated values a rank that is off by one would not be detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,10 +25,18 @@ static void assert_near(double actual, double expected) {
 static void samples(void **state) {
     (void)state;
     static const sl_sample expected[] = {
-        {.count = 7, .minimum = 0.7, .median = 4.1, .mean = 8.557142857142857,
-         .deviation = 10.203080767241683, .maximum = 29.3},
-        {.count = 8, .minimum = 0.7, .median = 5.9, .mean = 15.125,
-         .deviation = 20.84046544585797, .maximum = 61.1},
+        {.count = 7,
+         .minimum = 0.7,
+         .median = 4.1,
+         .mean = 8.557142857142857,
+         .deviation = 10.203080767241683,
+         .maximum = 29.3},
+        {.count = 8,
+         .minimum = 0.7,
+         .median = 5.9,
+         .mean = 15.125,
+         .deviation = 20.84046544585797,
+         .maximum = 61.1},
     };
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         double values[] = {7.7, 0.7, 29.3, 1.9, 13.9, 2.3, 4.1, 61.1};
@@ -78,8 +86,8 @@ static void make_values(uint64_t values[VALUES]) {
     }
 }
 
-/* A quantile is at least the value of rank ceil(quantile * count), and larger by at most the width of a
- * bucket. */
+/* A quantile is at least the value of rank ceil(quantile * count), and larger by at most the width
+ * of a bucket. */
 static void large_values_have_percentiles_within_a_bucket(void **state) {
     (void)state;
     static uint64_t values[VALUES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query suites: valid suites are read correctly, and error messages name the position of the error. */
+/* Query suites: valid suites are read correctly, and error messages name the position of the
+ * error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -174,7 +175,8 @@ static const struct {
      "s.yaml:3:5: ", "the parameter \"b\" is used, but not under \"parameters\""},
     {START "    operation: find\n    parameters: {a: {range: [2, 1]}}\n",
      "s.yaml:5:29: ", "the lowest number is above the highest"},
-    {START "    operation: find\n    parameters: {a: {}}\n", "s.yaml:5:21: ", "expected one of range"},
+    {START "    operation: find\n    parameters: {a: {}}\n",
+     "s.yaml:5:21: ", "expected one of range"},
     {START "    operation: find\n    parameters: {a: {range: [1, 2], list: '[1]'}}\n",
      "s.yaml:5:43: ", "found two"},
     {START "    operation: find\n    parameters: {a: {list: '[]'}}\n", "s.yaml:5:28: ", "empty"},
@@ -294,10 +296,9 @@ static void files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_suite),   cmocka_unit_test(defaults),
-        cmocka_unit_test(operations),
-        cmocka_unit_test(wrong_suites), cmocka_unit_test(built_in_suites),
-        cmocka_unit_test(files),
+        cmocka_unit_test(full_suite),      cmocka_unit_test(defaults),
+        cmocka_unit_test(operations),      cmocka_unit_test(wrong_suites),
+        cmocka_unit_test(built_in_suites), cmocka_unit_test(files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

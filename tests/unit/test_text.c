@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text: sizes and times as users write them, printing of foreign text, removal of passwords. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
@@ -19,15 +19,15 @@ static void sizes_as_people_write_them(void **state) {
     static const struct {
         const char *text;
         uint64_t bytes;
-    } good[] = {{"0", 0},          {"500000", 500000},   {"64KiB", 65536},   {"64k", 65536},
-                {"8MB", 8000000},  {"16mib", 16777216},  {"2G", 2147483648}, {"1tb", 1000000000000}};
+    } good[] = {{"0", 0},         {"500000", 500000},  {"64KiB", 65536},   {"64k", 65536},
+                {"8MB", 8000000}, {"16mib", 16777216}, {"2G", 2147483648}, {"1tb", 1000000000000}};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         uint64_t bytes = 1;
         assert_true(sl_text_to_bytes(sl_text_of(good[i].text), &bytes));
         assert_int_equal(bytes, good[i].bytes);
     }
-    static const char *const bad[] = {"", "k", "-1", "1.5M", "12 M", "99999999999999999999",
-                                      "20000000000G", "5X"};
+    static const char *const bad[] = {
+        "", "k", "-1", "1.5M", "12 M", "99999999999999999999", "20000000000G", "5X"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t bytes = 77;
         assert_false(sl_text_to_bytes(sl_text_of(bad[i]), &bytes));
@@ -42,8 +42,7 @@ static void counts_as_people_write_them(void **state) {
     assert_true(sl_text_to_count(sl_text_of("100M"), &count) && count == 100000000);
     assert_true(sl_text_to_count(sl_text_of("2g"), &count) && count == 2000000000);
     assert_true(sl_text_to_count(sl_text_of("1T"), &count) && count == 1000000000000);
-    static const char *const bad[] = {"", "k", "-1", "1.5M", "12 M", "1KiB", "1MB",
-                                      "99999999999T"};
+    static const char *const bad[] = {"", "k", "-1", "1.5M", "12 M", "1KiB", "1MB", "99999999999T"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_false(sl_text_to_count(sl_text_of(bad[i]), &count));
 }
@@ -66,17 +65,17 @@ static void utf8_is_checked_by_the_standard(void **state) {
         int where; /* -1: valid */
     } rows[] = {
         {"plain", 5, -1},
-        {"\xC5\xBBUK", 4, -1},             /* a letter of two bytes */
-        {"\xE2\x82\xAC", 3, -1},           /* three */
-        {"\xF0\x9F\x9A\x97", 4, -1},       /* four */
-        {"\xF4\x8F\xBF\xBF", 4, -1},       /* the last code point */
-        {"a\xE9", 2, 1},                   /* Latin-1 */
-        {"\xC0\xAF", 2, 0},                /* overlong */
-        {"\xE0\x9F\xBF", 3, 0},            /* overlong */
-        {"\xED\xA0\x80", 3, 0},            /* a surrogate */
-        {"\xF4\x90\x80\x80", 4, 0},        /* beyond the last code point */
-        {"ok\x80", 3, 2},                  /* a continuation without a lead */
-        {"\xE2\x82", 2, 0},                /* cut off */
+        {"\xC5\xBBUK", 4, -1},       /* a letter of two bytes */
+        {"\xE2\x82\xAC", 3, -1},     /* three */
+        {"\xF0\x9F\x9A\x97", 4, -1}, /* four */
+        {"\xF4\x8F\xBF\xBF", 4, -1}, /* the last code point */
+        {"a\xE9", 2, 1},             /* Latin-1 */
+        {"\xC0\xAF", 2, 0},          /* overlong */
+        {"\xE0\x9F\xBF", 3, 0},      /* overlong */
+        {"\xED\xA0\x80", 3, 0},      /* a surrogate */
+        {"\xF4\x90\x80\x80", 4, 0},  /* beyond the last code point */
+        {"ok\x80", 3, 2},            /* a continuation without a lead */
+        {"\xE2\x82", 2, 0},          /* cut off */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t where = 99;
@@ -92,19 +91,23 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
     sl_text_printable((sl_text){"a\tb\x1B[31m\xC5\xBB\xFF", 11}, out, sizeof out);
     assert_string_equal(out, "a\\x09b\\x1b[31m\xC5\xBB\\xff");
     /* U+009B starts a control sequence, like ESC [; U+00A0 is a harmless blank. */
-    sl_text_printable(sl_text_of("\xC2\x9B" "31m\xC2\xA0"), out, sizeof out);
+    sl_text_printable(sl_text_of("\xC2\x9B"
+                                 "31m\xC2\xA0"),
+                      out, sizeof out);
     assert_string_equal(out, "\\xc2\\x9b31m\xC2\xA0");
     /* Direction marks, overrides, isolates and separators are escaped; their neighbours are not. */
-    static const char *const control[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xA8",
-                                         "\xE2\x80\xA9", "\xE2\x80\xAA", "\xE2\x80\xAE", "\xE2\x81\xA6",
-                                         "\xE2\x81\xA9", "\xC2\x80",     "\x7F",         "\n"};
+    static const char *const control[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F",
+                                          "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAA",
+                                          "\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x81\xA9",
+                                          "\xC2\x80",     "\x7F",         "\n"};
     for (size_t i = 0; i < sizeof control / sizeof control[0]; i++) {
         sl_text_printable(sl_text_of(control[i]), out, sizeof out);
         assert_int_equal(strlen(out), 4 * strlen(control[i]));
         assert_null(strpbrk(out, control[i]));
     }
-    static const char plain[] = "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xE2\x81\xA5 "
-                                "\xE2\x81\xB0 \xF0\x9F\x9A\x97";
+    static const char plain[] =
+        "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xE2\x81\xA5 "
+        "\xE2\x81\xB0 \xF0\x9F\x9A\x97";
     sl_text_printable(sl_text_of(plain), out, sizeof out);
     assert_string_equal(out, plain);
     char small[8];
@@ -128,13 +131,13 @@ static void formats_are_those_of_printf(void **state) {
     ASSERT_AS_PRINTF("nothing but text\n100 %%\n");
     ASSERT_AS_PRINTF("%d %5d|%-5d|%05d %+d %i", -1, 42, 42, 42, 42, INT32_MIN);
     ASSERT_AS_PRINTF("%u %x %#x %02X %o", 7u, 255u, 255u, 10u, 8u);
-    ASSERT_AS_PRINTF("%ld %lld %zu %lu %llu %zd", -3L, INT64_MIN + 0LL, SIZE_MAX, 5ul, UINT64_MAX + 0ull,
-                     (ssize_t)-1);
+    ASSERT_AS_PRINTF("%ld %lld %zu %lu %llu %zd", -3L, INT64_MIN + 0LL, SIZE_MAX, 5ul,
+                     UINT64_MAX + 0ull, (ssize_t)-1);
     ASSERT_AS_PRINTF("%" PRId64 " %" PRIu64 " %" PRIu32, INT64_MAX, UINT64_MAX, UINT32_MAX);
-    ASSERT_AS_PRINTF("%.1f %8.3f|%-8.2f|%g %.6g %e %.*f %+.1f", 1.25, 3.14159, 2.5, 1e40, 123456789.0,
-                     1e-9, 2, 1.005, 3.0);
-    ASSERT_AS_PRINTF("%s|%10s|%-10s|%.3s|%.*s|%*s|%c", "abc", "abc", "abc", "abcdef", 2, "xyz", 6, "q",
-                     'c');
+    ASSERT_AS_PRINTF("%.1f %8.3f|%-8.2f|%g %.6g %e %.*f %+.1f", 1.25, 3.14159, 2.5, 1e40,
+                     123456789.0, 1e-9, 2, 1.005, 3.0);
+    ASSERT_AS_PRINTF("%s|%10s|%-10s|%.3s|%.*s|%*s|%c", "abc", "abc", "abc", "abcdef", 2, "xyz", 6,
+                     "q", 'c');
     ASSERT_AS_PRINTF("%*s%.*s%*s", 0, "", 3, "abcdef", 4, "");
 }
 
@@ -189,7 +192,7 @@ static void passwords_are_redacted(void **state) {
     } rows[] = {
         {"mongodb://127.0.0.1:27017/", "mongodb://127.0.0.1:27017/"},
         {"mongodb://ann:secret@a,b/?ssl=true", "mongodb://***@a,b/?ssl=true"},
-        {"mongodb://ann:se@cret@a/", "mongodb://***@a/"},     /* an @ that is not escaped */
+        {"mongodb://ann:se@cret@a/", "mongodb://***@a/"}, /* an @ that is not escaped */
         {"mongodb://ann:se/cret@a/", "mongodb://***@a/"},
         /* Without an "@", or with another character in its place. */
         {"mongodb://ann:secret", "mongodb://***"},
@@ -211,11 +214,11 @@ static void passwords_are_redacted(void **state) {
         {"mongodb://%2Ftmp%2Fmongodb.sock", "mongodb://%2Ftmp%2Fmongodb.sock"},
         {"localhost:27017", "localhost:27017"},
         {"mongodb:///", "mongodb:///"},
-        {"ann:secret@a", "***@a"},                              /* without a scheme */
+        {"ann:secret@a", "***@a"}, /* without a scheme */
         {"mongodb://a/?tlsCertificateKeyFilePassword=abc&x=1",
          "mongodb://a/?tlsCertificateKeyFilePassword=***&x=1"},
         {"mongodb://ann:s@cret/two@three?x@a/", "mongodb://***@a/"}, /* all at once */
-        {"mongodb://a/?x=1&TLSCertificateKeyFilePassword=abc", /* any case, and at the end */
+        {"mongodb://a/?x=1&TLSCertificateKeyFilePassword=abc",       /* any case, and at the end */
          "mongodb://a/?x=1&TLSCertificateKeyFilePassword=***"},
         {"mongodb://a/?authMechanismProperties=T:1&tlsCertificateKeyFilePassword=b&tls=true&"
          "tlsCertificateKeyFilePassword=c",
@@ -231,10 +234,11 @@ static void passwords_are_redacted(void **state) {
 
 static void connection_strings_are_recognised_by_their_scheme(void **state) {
     (void)state;
-    static const char *const are[] = {"mongodb://h", "mongodb+srv://h/", "MongoDB://h", "mongodb:ann:b@h",
-                                      "mongodb:/ann:b", "postgres://a:b@h", "s3://bucket"};
-    static const char *const are_not[] = {"", "mongodb", "a/b://c", "./mongodb:x", "://x", "data.csv",
-                                          "C:data", "x:y@z"};
+    static const char *const are[] = {"mongodb://h",     "mongodb+srv://h/", "MongoDB://h",
+                                      "mongodb:ann:b@h", "mongodb:/ann:b",   "postgres://a:b@h",
+                                      "s3://bucket"};
+    static const char *const are_not[] = {"",     "mongodb",  "a/b://c", "./mongodb:x",
+                                          "://x", "data.csv", "C:data",  "x:y@z"};
     for (size_t i = 0; i < sizeof are / sizeof are[0]; i++)
         assert_true(sl_is_connection_string(are[i]));
     for (size_t i = 0; i < sizeof are_not / sizeof are_not[0]; i++)

@@ -32,7 +32,8 @@ static void test_hosts_have_different_identities(void **state) {
     assert_string_equal(host(name, BOOT, 7), host(name, BOOT, 7));
     assert_string_not_equal(host(name, BOOT, 7), host(other, BOOT, 7));
     assert_string_not_equal(host("a", BOOT, 7), host("a", "", 7)); /* another boot id */
-    assert_string_not_equal(host("a", BOOT, 7), host("a", BOOT, 8)); /* another namespace of process ids */
+    assert_string_not_equal(host("a", BOOT, 7),
+                            host("a", BOOT, 8)); /* another namespace of process ids */
     assert_memory_equal(host(name, BOOT, 7), "loader-with-a-lo-", 17);
 }
 
@@ -41,8 +42,9 @@ static void test_identities_have_no_special_characters(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *made = host(names[i], BOOT, 1);
-        assert_int_equal(strspn(made, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"),
-                         strlen(made));
+        assert_int_equal(
+            strspn(made, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"),
+            strlen(made));
         assert_true(strlen(made) > 12 && strlen(made) < SL_HOST_ROOM);
     }
 }
@@ -60,7 +62,8 @@ static void test_names(void **state) {
     assert_non_null(strstr(first, pid));
     memset(longest, 'x', 199);
     longest[199] = '\0';
-    assert_false(sl_throwaway_name("a-database-with-a-name-of-some-length", longest, "tune", 1, first, &error));
+    assert_false(sl_throwaway_name("a-database-with-a-name-of-some-length", longest, "tune", 1,
+                                   first, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
 }
 
@@ -73,11 +76,19 @@ static void test_there_are_no_leftovers_at_first(void **state) {
 
 static void test_a_trial_writes_no_reports(void **state) {
     bson_t account;
-    const sl_load_config whole = {.report = "r.json", .html = "page.html", .again = true, .resume = true,
-                                  .threads = 3, .threads_most = 9, .adapt_batches = true, .sample = 1,
-                                  .collection = "t", .database = "db"};
+    const sl_load_config whole = {.report = "r.json",
+                                  .html = "page.html",
+                                  .again = true,
+                                  .resume = true,
+                                  .threads = 3,
+                                  .threads_most = 9,
+                                  .adapt_batches = true,
+                                  .sample = 1,
+                                  .collection = "t",
+                                  .database = "db"};
     (void)state;
-    const sl_load_config trial = sl_load_as_trial(&whole, "t.tune.x", "w/trial-001", 0.25, &account);
+    const sl_load_config trial =
+        sl_load_as_trial(&whole, "t.tune.x", "w/trial-001", 0.25, &account);
     assert_null(trial.report);
     assert_null(trial.html);
     assert_false(trial.again || trial.resume || trial.adapt_batches);

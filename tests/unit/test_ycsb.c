@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated records: a document depends only on the options and the number of its record, the integers
- * have the declared distribution, and a source without a file returns each record once. */
+/* Generated records: a document depends only on the options and the number of its record, the
+ * integers have the declared distribution, and a source without a file returns each record once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +21,12 @@
 
 #define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_MADE_UP_BYTES)
 
-static const sl_ycsb_options usual = {.records = 10000, .seed = 1, .field_count = 8,
-                                      .field_length = 100, .integer_count = 8, .skew = 0.99};
+static const sl_ycsb_options usual = {.records = 10000,
+                                      .seed = 1,
+                                      .field_count = 8,
+                                      .field_length = 100,
+                                      .integer_count = 8,
+                                      .skew = 0.99};
 
 static sl_plan *plan_of(const sl_ycsb_options *options) {
     sl_plan *plan;
@@ -58,8 +62,8 @@ static bool keep(sl_sink *sink, size_t need) {
     return ++all->batches != all->stop_after;
 }
 
-/* Generates the documents of the `count` records from record `from` on, in a source whose first record
- * is `first`. False if it was stopped. */
+/* Generates the documents of the `count` records from record `from` on, in a source whose first
+ * record is `first`. False if it was stopped. */
 static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, uint64_t count,
                  size_t room, uint32_t batch_documents) {
     char name[256];
@@ -70,10 +74,14 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
     all->room = room;
     all->batch = malloc(room + SL_SLACK);
     assert_non_null(all->batch);
-    sl_sink sink = {.cursor = all->batch, .limit = all->batch + room,
-                    .documents_limit = batch_documents, .full = keep, .context = all};
+    sl_sink sink = {.cursor = all->batch,
+                    .limit = all->batch + room,
+                    .documents_limit = batch_documents,
+                    .full = keep,
+                    .context = all};
     uint64_t offset = from * SL_MADE_UP_BYTES;
-    sl_block block = {.text = {NULL, (size_t)(count * SL_MADE_UP_BYTES)}, .offset = offset,
+    sl_block block = {.text = {NULL, (size_t)(count * SL_MADE_UP_BYTES)},
+                      .offset = offset,
                       .id_base = sl_document_id(3, offset) & ~(int64_t)(SL_BLOCK_BYTES - 1)};
     bool whole = sl_format_ycsb.parse(plan, dialect, &block, &sink, &all->counts);
     unsigned stop_after = all->stop_after;
@@ -96,9 +104,8 @@ static void free_made(made *all) {
 static void random_words_are_split_mix(void **state) {
     (void)state;
     static const uint64_t expected[] = {
-        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
-        UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
-        UINT64_C(16408922859458223821)};
+        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
+        UINT64_C(4593380528125082431), UINT64_C(16408922859458223821)};
     uint64_t at = 1234567;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_true(sl_random_word(at += SL_RANDOM_STEP) == expected[i]);
@@ -108,8 +115,11 @@ static void a_document_has_the_fields_asked_for(void **state) {
     (void)state;
     static const uint32_t lengths[] = {0, 1, 7, 8, 9, 16, 100, 4097};
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
-        sl_ycsb_options options = {.seed = 5, .field_count = 3, .field_length = lengths[l],
-                                   .integer_count = 2, .skew = 0.5};
+        sl_ycsb_options options = {.seed = 5,
+                                   .field_count = 3,
+                                   .field_length = lengths[l],
+                                   .integer_count = 2,
+                                   .skew = 0.5};
         sl_plan *plan = plan_of(&options);
         made all = {0};
         /* One document per batch, whose size is exactly that of the document. */
@@ -244,8 +254,8 @@ static void invalid_options_are_refused(void **state) {
     assert_non_null(strstr(error.message, "--schema"));
     plan = plan_of(&usual);
     sl_dialect *dialect;
-    assert_false(sl_format_ycsb.sniff(plan, "test_result.csv", sl_text_of("a,b\n"), true, &dialect,
-                                      &error));
+    assert_false(
+        sl_format_ycsb.sniff(plan, "test_result.csv", sl_text_of("a,b\n"), true, &dialect, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
     sl_format_ycsb.plan_destroy(plan);
 }
@@ -290,8 +300,8 @@ static void the_table_has_zipf_probabilities(void **state) {
     free(table);
 }
 
-/* Pearson's chi-square test with 28 groups: the values 0 to 15, then powers of two. With 27 degrees of
- * freedom, 62 is exceeded with a probability of 1 in 10,000; the seed is fixed. */
+/* Pearson's chi-square test with 28 groups: the values 0 to 15, then powers of two. With 27 degrees
+ * of freedom, 62 is exceeded with a probability of 1 in 10,000; the seed is fixed. */
 static void draws_follow_the_table(void **state) {
     (void)state;
     enum { DRAWS = 4000000, GROUPS = 28 };
