@@ -66,8 +66,8 @@ enum outcome session_forward(struct session *session, const struct request *requ
 
 /*
  * Runs a command of the router's own on the primary of a set. `reply` is always initialised, as a
- * copy that the caller destroys. True when it is `ok: 1`; otherwise it can be handed to the client.
- */
+ * copy that the caller destroys. True when it is `ok: 1`; otherwise it can be handed to the
+ * client. */
 bool session_run(struct session *session, size_t set, const bson_t *command, bson_t *reply);
 
 /* The document that session->out holds, as a view. False when there is none. */

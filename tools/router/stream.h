@@ -65,8 +65,8 @@ enum stream_status stream_read(int fd, int watch_fd, int timeout_ms, void *bytes
 /* Writes all of `count` (at most 8) parts, leaving `parts` itself as it was. */
 enum stream_status stream_write(int fd, int watch_fd, const struct iovec *parts, int count);
 
-/* True when an idle connection is still good: neither closed by the peer nor holding stray bytes.
- */
+/* True when an idle connection is still good: neither closed by the peer nor holding stray
+ * bytes. */
 bool stream_is_idle(int fd);
 
 /* Sleeps, waking early (and returning false) when whoever is behind `watch_fd` has gone. */

@@ -35,15 +35,15 @@ struct cut {
 };
 
 /*
- * Reads the dump at `path` into memory. False after an error message on standard error. To be cleared
- * in any case.
+ * Reads the dump at `path` into memory. False after an error message on standard error. To be
+ * cleared in any case.
  */
 bool dump_read(struct dump *dump, const char *path);
 
 /*
  * Divides the dump into batches. Between two splits documents keep their order. With splits, the
- * first field of each document must be an `_id` with a 64-bit integer. False, after an error message
- * on standard error, if the dump is damaged or memory is exhausted.
+ * first field of each document must be an `_id` with a 64-bit integer. False, after an error
+ * message on standard error, if the dump is damaged or memory is exhausted.
  */
 bool dump_cut(struct dump *dump, const struct cut *cut);
 

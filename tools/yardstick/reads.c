@@ -5,9 +5,9 @@
  *   shardload-yardstick-reads HOST PORT DATABASE COLLECTION FIRST COUNT CLIENTS SECONDS
  *
  * Each client is a thread with one socket. It sends one OP_MSG like a driver (find, filter
- * {_id: id}, limit 1, singleBatch, lsid) with a random id from FIRST to FIRST + COUNT - 1, and waits
- * for the reply. Prints {"operations", "seconds", "p50Us", "p99Us"} for all clients. Exit status 1 if
- * a connection fails or a document is missing.
+ * {_id: id}, limit 1, singleBatch, lsid) with a random id from FIRST to FIRST + COUNT - 1, and
+ * waits for the reply. Prints {"operations", "seconds", "p50Us", "p99Us"} for all clients. Exit
+ * status 1 if a connection fails or a document is missing.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -169,7 +169,8 @@ int main(int words, char **word) {
         ended = clients[i].ended > ended ? clients[i].ended : ended;
     }
     if (atomic_load(&failed)) {
-        fprintf(stderr, "shardload-yardstick-reads: a connection failed, or a document is missing\n");
+        fprintf(stderr,
+                "shardload-yardstick-reads: a connection failed, or a document is missing\n");
         return 1;
     }
     printf("{\"operations\": %" PRIu64 ", \"seconds\": %.6f, \"p50Us\": %zu, \"p99Us\": %zu}\n",

@@ -5,8 +5,8 @@
  * Threads share the dump, which is only read; `next`, an atomic counter, which gives each batch to
  * one thread; `failed`, which is set once and never cleared, and ends all threads; and a barrier.
  * The barrier holds all threads until all connections are open: each thread passes it exactly once,
- * connected or not, and so does the main thread, which then reads the clock. The clock is read again
- * after all threads have been joined.
+ * connected or not, and so does the main thread, which then reads the clock. The clock is read
+ * again after all threads have been joined.
  */
 #include "sender.h"
 
@@ -47,7 +47,6 @@ struct connection {
     uint8_t *reply;
     size_t reply_room;
 };
-
 
 static void put_int32(uint8_t *at, size_t value) {
     for (int i = 0; i < 4; i++)
@@ -128,7 +127,6 @@ static bool send_batch(struct connection *connection, const struct batch *batch,
     return write_pieces(connection->socket, connection->pieces, count);
 }
 
-
 static bool refused(const char *what, const bson_t *reply) {
     char *text = bson_as_relaxed_extended_json(reply, NULL);
     fprintf(stderr, "shardload-yardstick: %s: %.2000s\n", what, text != NULL ? text : "");
@@ -195,7 +193,6 @@ static void *run_connection(void *argument) {
     connection_clear(&connection);
     return NULL;
 }
-
 
 static bool run_threads(struct sending *sending, pthread_t *threads, double *seconds) {
     unsigned count = sending->target->threads, started = 0;
