@@ -154,6 +154,37 @@ failed:
     return error.message;
 }
 
+/* Bytes on standard input, which a thread writes into a pipe. */
+typedef struct piped {
+    const char *bytes;
+    size_t length;
+    int end; /* the pipe's write end */
+    pthread_t writer;
+} piped;
+
+/* Writes pieces of odd sizes, on which nothing may depend. */
+static inline void *write_pipe(void *context) {
+    const piped *input = context;
+    for (size_t at = 0; at < input->length;) {
+        size_t piece = at < 3000 ? 7 : 50001;
+        piece = piece < input->length - at ? piece : input->length - at;
+        if (write(input->end, input->bytes + at, piece) != (ssize_t)piece)
+            break;
+        at += piece;
+    }
+    close(input->end);
+    return NULL;
+}
+
+static inline void begin_pipe(piped *input, const char *bytes, size_t length) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    close(ends[0]);
+    *input = (piped){.bytes = bytes, .length = length, .end = ends[1]};
+    assert_int_equal(pthread_create(&input->writer, NULL, write_pipe, input), 0);
+}
+
 static inline int make_folder(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;

@@ -264,76 +264,51 @@ static void the_head_is_that_of_the_first_entry(void **state) {
     sl_source_set_destroy(set);
 }
 
-typedef struct feed {
-    int pipe;
-    const char *bytes;
-    size_t length;
-} feed;
-
-static void *write_feed(void *context) {
-    feed *fed = context;
-    for (size_t at = 0; at < fed->length;) { /* pieces of odd sizes, on which nothing may depend */
-        size_t piece = at < 3000 ? 7 : 50001;
-        piece = piece < fed->length - at ? piece : fed->length - at;
-        if (write(fed->pipe, fed->bytes + at, piece) != (ssize_t)piece)
-            break;
-        at += piece;
+/* Reads the archive from standard input, with or without reading its head first. */
+static void check_piped_archive(const char *path, const parts *expected, bool head_first) {
+    const char *dash = "-";
+    piped input;
+    size_t length, at = 0;
+    char *bytes = read_file(path, &length);
+    begin_pipe(&input, bytes, length);
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_error error;
+    sl_source_block block;
+    char head[1000];
+    bool whole;
+    assert_true(sl_source_set_create(&dash, 1, NULL, &set, &error));
+    if (head_first) {
+        assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
+        assert_memory_equal(head, expected->all, sizeof head);
     }
-    close(fed->pipe);
-    return NULL;
+    assert_true(sl_reader_create(set, &reader, &error));
+    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
+        assert_int_equal(block.offset, at);
+        assert_memory_equal(block.text.bytes, expected->all + at, block.text.length);
+        at += block.text.length;
+    }
+    assert_int_equal(at, expected->all_length);
+    assert_true(block.last);
+    pthread_join(input.writer, NULL);
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    free(bytes);
 }
 
-/* Reads every kind of archive from standard input, with and without reading its head first. */
 static void archives_are_read_from_a_pipe(void **state) {
     (void)state;
     parts made;
     make_parts(&made);
-    int input = dup(STDIN_FILENO);
+    int stdin_before = dup(STDIN_FILENO);
     for (size_t i = 0; i < KINDS; i++) {
-        for (int head_first = 0; head_first < 2; head_first++) {
-            const char *path = path_of(kinds[i].name);
-            feed fed;
-            make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
-            char *bytes = read_file(path, &fed.length);
-            fed.bytes = bytes;
-            int ends[2];
-            assert_int_equal(pipe(ends), 0);
-            dup2(ends[0], STDIN_FILENO);
-            close(ends[0]);
-            fed.pipe = ends[1];
-            pthread_t writer;
-            pthread_create(&writer, NULL, write_feed, &fed);
-
-            const char *dash = "-";
-            sl_source_set *set;
-            sl_reader *reader;
-            sl_error error;
-            sl_source_block block;
-            char head[1000];
-            size_t length, at = 0;
-            bool whole;
-            assert_true(sl_source_set_create(&dash, 1, NULL, &set, &error));
-            if (head_first) {
-                assert_true(
-                    sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
-                assert_memory_equal(head, made.all, sizeof head);
-            }
-            assert_true(sl_reader_create(set, &reader, &error));
-            while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-                assert_int_equal(block.offset, at);
-                assert_memory_equal(block.text.bytes, made.all + at, block.text.length);
-                at += block.text.length;
-            }
-            assert_int_equal(at, made.all_length);
-            assert_true(block.last);
-            pthread_join(writer, NULL);
-            sl_reader_destroy(reader);
-            sl_source_set_destroy(set);
-            free(bytes);
-        }
+        const char *path = path_of(kinds[i].name);
+        make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
+        check_piped_archive(path, &made, false);
+        check_piped_archive(path, &made, true);
     }
-    dup2(input, STDIN_FILENO);
-    close(input);
+    dup2(stdin_before, STDIN_FILENO);
+    close(stdin_before);
     free_parts(&made);
 }
 

@@ -1,40 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Capacity models from files and the command line: values reach the inputs, errors name their
  * position, and the built-in models are valid. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "capacity_computing.h"
 
-#include <cmocka.h>
-
-#include <math.h>
 #include <string.h>
 
-#include <shardload/capacity.h>
 #include <shardload/embedded.h>
 
 static bool parse(const char *text, sl_capacity_model *model, sl_error *error) {
     return sl_capacity_parse(text, strlen(text), "m.yaml", model, error);
-}
-
-static void set(sl_capacity_model *model, const char *assignment) {
-    sl_error error = {0};
-    if (!sl_capacity_set(model, assignment, &error))
-        fail_msg("%s", error.message);
-}
-
-static sl_capacity_result compute(const sl_capacity_model *model) {
-    sl_error error = {0};
-    sl_capacity_result result;
-    if (!sl_capacity_compute(model, &result, &error))
-        fail_msg("%s", error.message);
-    return result;
-}
-
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g, not %.12g", value, expected);
 }
 
 static void yaml(void **state) {

@@ -199,34 +199,11 @@ static void check_blocks(const char *path, const char *text, size_t length) {
     sl_source_set_destroy(set);
 }
 
-typedef struct piped {
-    const char *text;
-    size_t length;
-    int end;
-} piped;
-
-static void *write_pipe(void *context) {
-    piped *pipe = context;
-    for (size_t done = 0; done < pipe->length;) {
-        ssize_t wrote = write(pipe->end, pipe->text + done, pipe->length - done);
-        if (wrote < 0)
-            break;
-        done += (size_t)wrote;
-    }
-    close(pipe->end);
-    return NULL;
-}
-
 static void check_piped_blocks(const char *text, size_t length) {
-    int ends[2];
-    pthread_t writer;
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
-    close(ends[0]);
-    piped all = {text, length, ends[1]};
-    pthread_create(&writer, NULL, write_pipe, &all);
+    piped input;
+    begin_pipe(&input, text, length);
     check_blocks("-", text, length);
-    pthread_join(writer, NULL);
+    pthread_join(input.writer, NULL);
 }
 
 static void a_line_end_near_a_boundary_ends_the_correct_block(void **state) {

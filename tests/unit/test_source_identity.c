@@ -189,52 +189,59 @@ static void run(scenario *function) {
     }
 }
 
-static void before_it_is_opened(const kind *made, const change *what, const char *path) {
-    sl_source_set *set = set_of(made, path);
+typedef struct reading {
+    sl_source_set *set;
     sl_reader *reader;
-    sl_error error = {0};
+    sl_error error;
     sl_source_block block;
-    assert_true(sl_reader_create(set, &reader, &error));
+} reading;
+
+static reading begin_reading(const kind *made, const char *path) {
+    reading r = {.set = set_of(made, path)};
+    assert_true(sl_reader_create(r.set, &r.reader, &r.error));
+    return r;
+}
+
+static sl_read_result read_next(reading *r) {
+    return sl_reader_next(r->reader, &r->block, &r->error);
+}
+
+static void end_reading(reading *r) {
+    sl_reader_destroy(r->reader);
+    sl_source_set_destroy(r->set);
+}
+
+static void before_it_is_opened(const kind *made, const change *what, const char *path) {
+    reading r = begin_reading(made, path);
     what->make(path);
-    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
-    assert_detected(&error, made, what);
-    assert_true(sl_source_set_has_changed(set));
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
+    assert_int_equal(read_next(&r), SL_READ_FAILED);
+    assert_detected(&r.error, made, what);
+    assert_true(sl_source_set_has_changed(r.set));
+    end_reading(&r);
 }
 
 static void between_two_blocks(const kind *made, const change *what, const char *path) {
-    sl_source_set *set = set_of(made, path);
-    sl_reader *reader;
-    sl_error error = {0};
-    sl_source_block block;
-    assert_true(sl_reader_create(set, &reader, &error));
-    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_BLOCK);
+    reading r = begin_reading(made, path);
+    assert_int_equal(read_next(&r), SL_READ_BLOCK);
     what->make(path);
-    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
-    assert_detected(&error, made, what);
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
+    assert_int_equal(read_next(&r), SL_READ_FAILED);
+    assert_detected(&r.error, made, what);
+    end_reading(&r);
 }
 
 static void after_the_last_block(const kind *made, const change *what, const char *path) {
-    sl_source_set *set = set_of(made, path);
-    sl_reader *reader;
-    sl_error error = {0};
-    sl_source_block block;
-    assert_true(sl_reader_create(set, &reader, &error));
-    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK)
+    reading r = begin_reading(made, path);
+    while (read_next(&r) == SL_READ_BLOCK)
         ;
-    assert_int_equal(error.code, 0);
-    assert_true(sl_source_set_unchanged(set, &error));
-    assert_false(sl_source_set_has_changed(set));
+    assert_int_equal(r.error.code, 0);
+    assert_true(sl_source_set_unchanged(r.set, &r.error));
+    assert_false(sl_source_set_has_changed(r.set));
     what->make(path);
-    assert_false(sl_source_set_unchanged(set, &error));
-    assert_detected(&error, made, what);
-    sl_source_set_skip(set, 0); /* a skipped source may change */
-    assert_true(sl_source_set_unchanged(set, &error));
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
+    assert_false(sl_source_set_unchanged(r.set, &r.error));
+    assert_detected(&r.error, made, what);
+    sl_source_set_skip(r.set, 0); /* a skipped source may change */
+    assert_true(sl_source_set_unchanged(r.set, &r.error));
+    end_reading(&r);
 }
 
 /* The files of a folder are listed long before they are opened. */
@@ -263,24 +270,20 @@ static void in_a_folder(const kind *made, const change *what, const char *path) 
     rmdir(parent);
 }
 
-static void a_change_before_the_first_open_is_detected(void **state) {
-    (void)state;
-    run(before_it_is_opened);
-}
+static const struct scenario_row {
+    const char *name;
+    scenario *function;
+} scenarios[] = {
+    {"a change before the first open is detected", before_it_is_opened},
+    {"a change between two blocks is detected", between_two_blocks},
+    {"a change after the last block is detected", after_the_last_block},
+    {"a change after a folder was listed is detected", in_a_folder},
+};
+#define SCENARIOS (sizeof scenarios / sizeof scenarios[0])
 
-static void a_change_between_two_blocks_is_detected(void **state) {
-    (void)state;
-    run(between_two_blocks);
-}
-
-static void a_change_after_the_last_block_is_detected(void **state) {
-    (void)state;
-    run(after_the_last_block);
-}
-
-static void a_change_after_a_folder_was_listed_is_detected(void **state) {
-    (void)state;
-    run(in_a_folder);
+static void run_scenario(void **state) {
+    const struct scenario_row *row = *state;
+    run(row->function);
 }
 
 /* The file is replaced while one reader has it open and another has not opened it yet. */
@@ -338,13 +341,13 @@ static void completed_blocks_are_read_only_to_be_compared(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_before_the_first_open_is_detected),
-        cmocka_unit_test(a_change_between_two_blocks_is_detected),
-        cmocka_unit_test(a_change_after_the_last_block_is_detected),
-        cmocka_unit_test(a_change_after_a_folder_was_listed_is_detected),
+    struct CMUnitTest tests[SCENARIOS + 2] = {
         cmocka_unit_test(no_reader_reads_another_file),
         cmocka_unit_test(completed_blocks_are_read_only_to_be_compared),
     };
+    for (size_t i = 0; i < SCENARIOS; i++)
+        tests[2 + i] = (struct CMUnitTest){.name = scenarios[i].name,
+                                           .test_func = run_scenario,
+                                           .initial_state = (void *)(uintptr_t)&scenarios[i]};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
