@@ -222,7 +222,7 @@ static const struct option_row *find_option(const char *argument, const char **v
     return NULL;
 }
 
-// Checks what no single option can tell.
+// Checks combinations of options.
 static void check_together(const struct options *options, unsigned *problems) {
     if (options->output == NULL) {
         usage_problem(problems, "no OUTPUT given");
@@ -233,7 +233,7 @@ static void check_together(const struct options *options, unsigned *problems) {
         strcmp(options->output, options->answers) == 0) {
         usage_problem(problems, "--answers and OUTPUT are both '%s'", options->answers);
     }
-    // A bad record is never the first of a file, where it would spoil the guess at the dialect.
+    // A bad record is never the first of a file, by which a loader recognises the dialect.
     if (options->bad > 0 &&
         (options->bad > options->rows / 2 || options->files > options->rows / 2)) {
         usage_problem(problems,
