@@ -105,7 +105,7 @@ static void all_errors_are_reported_at_once(void **state) {
     assert_int_equal(error.code, SL_EXIT_USAGE);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!strstr(error.message, parts[i]))
-            fail_msg("not told: %s\nin: %s", parts[i], error.message);
+            fail_msg("\"%s\" is not in: %s", parts[i], error.message);
     }
 }
 

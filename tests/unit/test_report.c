@@ -24,7 +24,7 @@ static void ticks_are_round(void **state) {
     (void)state;
     static const struct {
         double maximum;
-        unsigned wanted;
+        unsigned steps;
         sl_unit unit;
         double step;
         unsigned count;
@@ -43,7 +43,7 @@ static void ticks_are_round(void **state) {
         {2.5e9, 5, SL_UNIT_BYTES, 5e8, 5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        sl_ticks ticks = sl_ticks_for(cases[i].maximum, cases[i].wanted, cases[i].unit);
+        sl_ticks ticks = sl_ticks_for(cases[i].maximum, cases[i].steps, cases[i].unit);
         assert_true(fabs(ticks.step - cases[i].step) < 1e-9 * cases[i].step);
         assert_int_equal(ticks.count, cases[i].count);
     }

@@ -104,7 +104,7 @@ class Skip(Exception):
 
 
 class Result:
-    """What a row has found: its lines in order, what must be said about them, how it ended."""
+    """The result of a row: its lines, notes, and final state."""
 
     def __init__(self, name, summary):
         self.name = name
