@@ -223,9 +223,9 @@ static inline void check_text(const sl_format *format, const plans *made, const 
     uint64_t best = 0;
     for (size_t i = 0; i < SETS_MAX && made->of[i]; i++) {
         choose_instructions(instructions(i));
-        uint64_t outcome = check_splits(format, made->of[i], name, text, whole);
-        require(i == 0 || outcome == best, "all instruction sets give the same result");
-        best = outcome;
+        uint64_t hash = check_splits(format, made->of[i], name, text, whole);
+        require(i == 0 || hash == best, "all instruction sets give the same result");
+        best = hash;
     }
     choose_instructions("");
 }
