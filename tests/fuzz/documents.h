@@ -1,53 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fuzz targets share that read BSON from a server or from a disk: documents out of the
- * input, and checks of what was made of them.
+/* Turns the input of a fuzz target into BSON documents, for code that reads BSON from a server or a
+ * disk.
  *
- * The input is read as BSON documents that follow each other. Chance rarely keeps the lengths
- * within a document right, so they are corrected on the way: types, names and values are taken as
- * they are, and each nested document ends at its zero byte. A document that is valid already stays
- * as it is. With `raw` nothing is corrected but the length of the outermost document, which is what
- * the driver checks; what is inside may then be broken in any way. */
+ * The input is a sequence of BSON documents. Mutated documents rarely have correct lengths, so the
+ * lengths are recomputed: types, names and values are copied, and each nested document ends at its
+ * zero byte. A valid document stays unchanged. With `raw` only the length of the outermost document
+ * is corrected, because the driver checks it; its contents may then be invalid. */
 #ifndef TESTS_FUZZ_DOCUMENTS_H
 #define TESTS_FUZZ_DOCUMENTS_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <bson/bson.h>
 
-#include <shardload/error.h>
-
-static inline void require(bool condition, const char *what) {
-    if (!condition) {
-        fprintf(stderr, "not so: %s\n", what);
-        abort();
-    }
-}
+#include "check.h"
 
 typedef struct input {
     const uint8_t *at, *end;
     bool raw;
 } input;
 
-/* A document of the input, in memory of exactly its size. Not to be copied: `bson` points into
- * itself. */
-typedef struct given {
+/* A document of the input, in an allocation of exactly its size. Must not be copied: a static
+ * bson_t contains pointers to itself. */
+typedef struct input_document {
     bson_t bson;
     uint8_t *bytes;
-} given;
+} input_document;
 
 static inline uint8_t take_byte(input *in) {
     return in->at < in->end ? *in->at++ : 0;
 }
 
-/* Copies up to `length` bytes of the input, and zeros behind them. */
+/* Copies the next `length` bytes of the input; zeros where the input is too short. */
 static inline void take_bytes(input *in, void *out, size_t length) {
-    size_t there = (size_t)(in->end - in->at) < length ? (size_t)(in->end - in->at) : length;
+    size_t left = (size_t)(in->end - in->at), copied = left < length ? left : length;
     memset(out, 0, length);
-    if (there > 0)
-        memcpy(out, in->at, there);
-    in->at += there;
+    if (copied > 0)
+        memcpy(out, in->at, copied);
+    in->at += copied;
 }
 
 static inline uint32_t take_u32(input *in) {
@@ -62,44 +50,44 @@ static inline void put_u32(uint8_t *to, size_t value) {
         to[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* ---- lengths corrected ---- */
+/* ---- documents with corrected lengths ---- */
 
-/* A growing document, and where the documents begin that are open in it. */
-typedef struct mending {
+/* A growing buffer with a document, and the offsets of its nested documents that are not closed. */
+typedef struct builder {
     uint8_t *bytes;
     size_t used, room;
     size_t *open;
     size_t depth, depth_room;
-} mending;
+} builder;
 
-static inline uint8_t *add_bytes(mending *m, size_t length) {
+static inline uint8_t *add_bytes(builder *m, size_t length) {
     if (!m->bytes || m->room - m->used < length) {
         m->room = (m->room + length + 8) * 2;
         m->bytes = realloc(m->bytes, m->room);
-        require(m->bytes != NULL, "there is memory");
+        require(m->bytes != NULL, "allocation succeeds");
     }
     m->used += length;
     return m->bytes + m->used - length;
 }
 
-static inline void open_document(mending *m) {
+static inline void open_document(builder *m) {
     if (m->depth == m->depth_room) {
         m->depth_room = m->depth_room * 2 + 16;
         m->open = realloc(m->open, m->depth_room * sizeof *m->open);
-        require(m->open != NULL, "there is memory");
+        require(m->open != NULL, "allocation succeeds");
     }
     m->open[m->depth++] = m->used;
     memset(add_bytes(m, 4), 0, 4);
 }
 
-static inline void close_document(mending *m) {
+static inline void close_document(builder *m) {
     *add_bytes(m, 1) = 0;
     size_t start = m->open[--m->depth];
     put_u32(m->bytes + start, m->used - start);
 }
 
-/* Up to the next zero byte, which is added where the input ends before it. */
-static inline void add_name(mending *m, input *in) {
+/* Copies the input up to the next zero byte. A zero byte is added if the input ends before it. */
+static inline void add_name(builder *m, input *in) {
     const uint8_t *zero = memchr(in->at, 0, (size_t)(in->end - in->at));
     size_t length = (size_t)((zero ? zero : in->end) - in->at);
     uint8_t *out = add_bytes(m, length + 1);
@@ -109,22 +97,23 @@ static inline void add_name(mending *m, input *in) {
     in->at += length + (zero != NULL);
 }
 
-/* Bytes with a length in front; `zero` when the last of them must be zero, and counts. */
-static inline void add_counted(mending *m, input *in, bool zero) {
+/* Copies a value that starts with its length: a string, whose length includes its zero byte, or
+ * binary, which has a subtype byte after the length. */
+static inline void add_counted(builder *m, input *in, bool is_string) {
     size_t length = take_u32(in), left = (size_t)(in->end - in->at);
-    size_t front = zero ? 4 : 5; /* binary has its subtype behind the length */
-    if (zero)
+    size_t head = is_string ? 4 : 5;
+    if (is_string)
         length = length > 0 && length <= left ? length : 1;
     else if (length + 1 > left)
         length = left > 0 ? left - 1 : 0;
-    uint8_t *out = add_bytes(m, front + length);
+    uint8_t *out = add_bytes(m, head + length);
     put_u32(out, length);
-    take_bytes(in, out + 4, front - 4 + length);
-    if (zero)
+    take_bytes(in, out + 4, head - 4 + length);
+    if (is_string)
         out[3 + length] = 0;
 }
 
-static inline void add_value(mending *m, input *in, uint8_t type) {
+static inline void add_value(builder *m, input *in, uint8_t type) {
     static const uint8_t fixed[256] = {
         [0x01] = 8, [0x07] = 12, [0x09] = 8, [0x10] = 4, [0x11] = 8, [0x12] = 8, [0x13] = 16};
     switch (type) {
@@ -143,11 +132,10 @@ static inline void add_value(mending *m, input *in, uint8_t type) {
         add_name(m, in);
         add_name(m, in);
         break;
-    case 0x0C: { /* a pointer to a document: name and id */
+    case 0x0C: /* DBPointer: namespace and ObjectId */
         add_counted(m, in, true);
         take_bytes(in, add_bytes(m, 12), 12);
         break;
-    }
     default:
         if (fixed[type] > 0)
             take_bytes(in, add_bytes(m, fixed[type]), fixed[type]);
@@ -161,7 +149,7 @@ static inline uint8_t known_type(uint8_t type) {
     return memchr(types, type, sizeof types) ? type : types[type % sizeof types];
 }
 
-static inline void mend_document(input *in, mending *m) {
+static inline void repair_document(input *in, builder *m) {
     take_u32(in);
     open_document(m);
     while (m->depth > 0) {
@@ -185,36 +173,36 @@ static inline void mend_document(input *in, mending *m) {
 
 /* ---- documents ---- */
 
-/* The next document of the input; an empty one when nothing is left. Clear it. */
-static inline void give(input *in, given *out) {
+/* Takes the next document of the input, an empty one at its end. To be cleared. */
+static inline void take_document(input *in, input_document *out) {
     size_t left = (size_t)(in->end - in->at), length = 5;
     if (in->raw && left >= 5) {
         input ahead = *in;
-        size_t wanted = take_u32(&ahead);
-        length = wanted >= 5 && wanted <= left ? wanted : left;
+        size_t declared = take_u32(&ahead);
+        length = declared >= 5 && declared <= left ? declared : left;
         out->bytes = malloc(length);
-        require(out->bytes != NULL, "there is memory");
+        require(out->bytes != NULL, "allocation succeeds");
         memcpy(out->bytes, in->at, length);
         put_u32(out->bytes, length);
         out->bytes[length - 1] = 0;
         in->at += length;
     } else {
-        mending m = {0};
-        mend_document(in, &m);
+        builder m = {0};
+        repair_document(in, &m);
         length = m.used;
         out->bytes = malloc(length);
-        require(out->bytes != NULL, "there is memory");
+        require(out->bytes != NULL, "allocation succeeds");
         memcpy(out->bytes, m.bytes, length);
         free(m.bytes);
     }
-    require(bson_init_static(&out->bson, out->bytes, length), "a document can be given");
+    require(bson_init_static(&out->bson, out->bytes, length), "the driver accepts a document");
 }
 
-static inline void clear(given *document) {
+static inline void clear_document(input_document *document) {
     free(document->bytes);
 }
 
-/* The flags in front of the documents: bit 0 is `raw`, the others are the target's. */
+/* Returns the flags, the first byte of the input. Bit 0 is `raw`; the target defines the others. */
 static inline uint8_t begin(input *in, const uint8_t *data, size_t size) {
     *in = (input){.at = data, .end = data + size};
     uint8_t flags = take_byte(in);
@@ -222,22 +210,14 @@ static inline uint8_t begin(input *in, const uint8_t *data, size_t size) {
     return flags;
 }
 
-/* ---- checks ---- */
-
-static inline void check_error(const sl_error *error) {
-    require(error->code != SL_EXIT_OK && error->message[0], "a failure has a reason");
-    require(memchr(error->message, '\0', sizeof error->message) != NULL, "a reason ends");
-}
-
-#define CHECK_TEXT(text) require(memchr((text), '\0', sizeof(text)) != NULL, #text " ends")
-
-/* Not by bson_validate, which also refuses names that are no UTF-8. */
-static inline void check_own(const bson_t *made) {
-    input in = {.at = bson_get_data(made), .end = bson_get_data(made) + made->len};
-    mending m = {0};
-    mend_document(&in, &m);
-    require(m.used == made->len && memcmp(m.bytes, bson_get_data(made), m.used) == 0,
-            "a document that was made is valid");
+/* Checks a document that the code under test has built. bson_validate would also refuse names that
+ * are not UTF-8, so the lengths are recomputed: those of a valid document do not change. */
+static inline void check_built(const bson_t *document) {
+    input in = {.at = bson_get_data(document), .end = bson_get_data(document) + document->len};
+    builder m = {0};
+    repair_document(&in, &m);
+    require(m.used == document->len && memcmp(m.bytes, bson_get_data(document), m.used) == 0,
+            "a built document is valid BSON");
     free(m.bytes);
 }
 

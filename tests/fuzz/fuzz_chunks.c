@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the chunk map as the config servers give it: the shards, the collection's entry, its
- * chunks, and then documents that are to be routed. A map that is accepted has an owner for every
- * id, the one that a search from the first chunk to the last finds too; the ids of a range can be
- * given to any shard by splits and moves of chunks that exist; and each shard's address becomes a
- * URI or is refused. */
+/* Fuzzes the chunk map. The input holds the config servers' documents (shards, the collection's
+ * entry, its chunks), then documents to be routed. An accepted map has an owner for every id, which
+ * is the one that a linear search of the chunks finds. The ids of a range can be assigned to any
+ * shard by splitting and moving chunks. Each shard's address becomes a URI or is refused. */
 #include <stdint.h>
 
 #include "../../src/cluster/internal.h"
@@ -20,7 +19,7 @@ static void check_addresses(const sl_topology *topology) {
         !(like = mongoc_uri_new("mongodb://u:p@h/?authSource=a&ssl=true&compressors=zlib")))
         abort();
     for (size_t i = 0; i < topology->count && i < SHARDS_MAX; i++) {
-        require(topology->shards[i].name && topology->shards[i].host, "a shard has both names");
+        require(topology->shards[i].name && topology->shards[i].host, "a shard has name and host");
         mongoc_uri_t *uri = sl_shard_uri(&topology->shards[i], like);
         require(!uri || mongoc_uri_get_hosts(uri), "an address has a host");
         mongoc_uri_destroy(uri);
@@ -45,7 +44,7 @@ static void check_plan(const sl_shard_map *map, const sl_topology *topology, int
         check_error(&error);
     for (size_t i = 0; i < steps.count; i++)
         require(!steps.items[i].move || steps.items[i].shard == range.shard,
-                "chunks are moved to the shard of the range");
+                "chunks move to the shard of the range");
     free(steps.items);
 }
 
@@ -60,7 +59,7 @@ static void check_by_id(const sl_shard_map *map, const sl_topology *topology, in
             take_bytes(in, &id, sizeof id);
         uint32_t shard = sl_shard_map_owner(map, id);
         require(shard < topology->count, "an owner exists");
-        require(shard == owner_by_search(map, id), "the owner is the chunk's");
+        require(shard == owner_by_search(map, id), "the owner is that of the id's chunk");
         check_plan(map, topology, before, id, i);
         before = id;
     }
@@ -68,19 +67,19 @@ static void check_by_id(const sl_shard_map *map, const sl_topology *topology, in
 
 static void check_by_key(const sl_shard_map *map, const sl_topology *topology, input *in) {
     static const size_t documents = 4;
-    in->raw = false; /* documents to be routed are the loader's own */
+    in->raw = false; /* the loader routes only valid documents, its own */
     sl_owner_cache cache = {0};
     for (size_t i = 0; i < documents; i++) {
         sl_owner_cache fresh = {0};
         uint32_t shard = 0, again = 0;
-        given document;
-        give(in, &document);
+        input_document document;
+        take_document(in, &document);
         bool known = sl_shard_map_owner_of(map, document.bytes, &cache, &shard);
         require(known == sl_shard_map_owner_of(map, document.bytes, &fresh, &again) &&
                     shard == again,
-                "what was asked before makes no difference");
+                "the cache does not change the owner");
         require(!known || shard < topology->count, "an owner exists");
-        clear(&document);
+        clear_document(&document);
     }
 }
 
@@ -93,17 +92,18 @@ static void check_map(const sl_shard_map *map, const sl_topology *topology, inpu
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in;
-    given shards, collection, chunks;
+    input_document shards, collection, chunks;
     begin(&in, data, size);
-    give(&in, &shards);
-    give(&in, &collection);
-    give(&in, &chunks);
+    take_document(&in, &shards);
+    take_document(&in, &collection);
+    take_document(&in, &chunks);
     sl_error error = {0};
     sl_topology *topology = calloc(1, sizeof *topology);
     sl_sharding sharding = {0};
     sl_shard_map *map = NULL;
-    require(topology && sl_topology_add_shards(topology, &shards.bson, &error), "there is memory");
-    require(topology->count <= bson_count_keys(&shards.bson), "a document is one shard");
+    require(topology && sl_topology_add_shards(topology, &shards.bson, &error),
+            "allocation succeeds");
+    require(topology->count <= bson_count_keys(&shards.bson), "a document is at most one shard");
     check_addresses(topology);
     bson_copy_to(&collection.bson, &sharding.document);
     sl_sharding_judge(&sharding);
@@ -112,13 +112,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_map(map, topology, &in);
         else
             check_error(&error);
-        require(map != NULL || error.code != SL_EXIT_OK, "there is a map or a reason");
+        require(map != NULL || error.code != SL_EXIT_OK, "the result is a map or an error");
     }
     sl_shard_map_destroy(map);
     sl_sharding_clear(&sharding);
     sl_topology_destroy(topology);
-    clear(&chunks);
-    clear(&collection);
-    clear(&shards);
+    clear_document(&chunks);
+    clear_document(&collection);
+    clear_document(&shards);
     return 0;
 }

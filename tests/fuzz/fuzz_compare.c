@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the comparison of a load's documents with those that a server returns: any documents, in
- * any order, against a run of generated ones. Each expected document is missing, different or
- * found; each returned one is equal, different or extra; and every difference has words. */
+/* Fuzzes the comparison of a load's documents with those that a server returns: arbitrary
+ * documents, in any order, against a generated sequence. Each expected document is reported as
+ * missing or different, or is found; each returned document is equal, or reported as different or
+ * extra; and every difference has a description. */
 #include <stdint.h>
 
 #include "../../src/load/compare.h"
@@ -14,31 +15,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct seen {
     size_t missing, different, extra;
-    const uint8_t *last; /* of the expected documents that were reported */
+    const uint8_t *last; /* the expected document that was reported last */
 } seen;
 
 static void on_finding(void *context, sl_finding finding, const uint8_t *expected,
                        const bson_t *found) {
     seen *all = context;
     char words[400];
-    require(expected || finding == SL_EXTRA, "only what is extra was not expected");
-    require((found == NULL) == (finding == SL_MISSING), "only what is missing was not found");
+    require(expected || finding == SL_EXTRA, "only an extra document was not expected");
+    require((found == NULL) == (finding == SL_MISSING), "only a missing document was not found");
     if (expected) {
         require(!all->last || expected > all->last, "each document is reported once, in order");
         all->last = expected;
     }
     if (finding == SL_DIFFERENT) {
         sl_difference(expected, found, words, sizeof words);
-        require(words[0] && memchr(words, '\0', sizeof words), "a difference has words");
-        sl_difference(expected, found, words, 5); /* hardly any room */
-        require(memchr(words, '\0', 5) != NULL, "words end where there is no room");
+        require(words[0], "a difference has a description");
+        CHECK_TEXT(words);
+        sl_difference(expected, found, words, 5);
+        require(memchr(words, '\0', 5) != NULL, "a truncated description is NUL-terminated");
     }
     all->missing += finding == SL_MISSING;
     all->different += finding == SL_DIFFERENT;
     all->extra += finding == SL_EXTRA;
 }
 
-/* Documents with ascending ids, one behind the other. Returns how many. */
+/* Appends documents with ascending ids. Returns their number. */
 static size_t make_expected(input *in, bson_t *all) {
     int64_t id = (int64_t)(int8_t)take_byte(in);
     size_t count = take_byte(in) % (EXPECTED_MAX + 1);
@@ -58,11 +60,11 @@ static size_t make_expected(input *in, bson_t *all) {
     return count;
 }
 
-/* The documents of an array without what is between them. */
-static uint8_t *lay_out(const bson_t *all, const uint8_t **end) {
+/* Concatenates the documents of an array. */
+static uint8_t *concatenate(const bson_t *all, const uint8_t **end) {
     bson_iter_t iter;
     uint8_t *bytes = malloc(all->len), *at = bytes;
-    require(bytes && bson_iter_init(&iter, all), "there is memory");
+    require(bytes && bson_iter_init(&iter, all), "allocation succeeds");
     while (bson_iter_next(&iter)) {
         const uint8_t *document;
         uint32_t length;
@@ -74,6 +76,7 @@ static uint8_t *lay_out(const bson_t *all, const uint8_t **end) {
     return bytes;
 }
 
+/* Passes a selection of the expected documents to the comparison. Returns their number. */
 static size_t find_some(input *in, const bson_t *all, sl_comparison *comparison) {
     bson_iter_t iter;
     size_t found = 0;
@@ -97,28 +100,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bson_t all = BSON_INITIALIZER;
     const uint8_t *end;
     size_t expected = make_expected(&in, &all), found = 0;
-    uint8_t *bytes = lay_out(&all, &end);
+    uint8_t *bytes = concatenate(&all, &end);
     seen seen = {0};
     sl_comparison comparison = {
         .expected = bytes, .end = end, .report = on_finding, .context = &seen};
-    if (flags & 2) /* some of what is expected */
+    if (flags & 2)
         found = find_some(&in, &all, &comparison);
     for (; in.at < in.end && found < FOUND_MAX; found++) {
-        given document;
-        give(&in, &document);
+        input_document document;
+        take_document(&in, &document);
         sl_compare_found(&comparison, &document.bson);
-        clear(&document);
+        clear_document(&document);
     }
     if (flags & 4)
-        sl_compare_clear(&comparison); /* the scan broke */
+        sl_compare_clear(&comparison); /* the scan failed */
     else
         sl_compare_end(&comparison);
-    require(comparison.held == NULL, "nothing is kept");
+    require(comparison.held == NULL, "no document stays allocated");
     require(seen.missing + seen.different <= expected, "an expected document is reported once");
     require(seen.different + seen.extra <= found, "a returned document is reported once");
-    if (!(flags &
-          4)) /* found = equal + different + extra; expected = equal + different + missing */
-        require(expected - seen.missing + seen.extra == found, "every document is accounted for");
+    if (!(flags & 4))
+        require(expected - seen.missing + seen.extra == found,
+                "expected - missing = found - extra = equal + different");
     free(bytes);
     bson_destroy(&all);
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the format delimited with any schema: the first byte chooses options, what follows up to a
- * NUL is a schema in YAML (none when it is empty), and the rest is the text. */
+/* Fuzzes the format delimited. The first byte of the input selects options; the bytes up to the
+ * next NUL are a schema in YAML (none if empty); the bytes after the NUL are the text. */
 #include "parsing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                    !(choice & 8));
     else
         require(error.code == SL_EXIT_USAGE && strncmp(error.message, "fuzz.yaml:", 10) == 0,
-                "a schema is refused with its place");
+                "an error in a schema names the file");
     destroy_plans(format, &made);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the format isd. The first byte chooses options. A line that begins with ~ becomes a record
- * with what follows as its sections and with the right length, since chance would hardly make one.
- */
+/* Fuzzes the format isd. The first byte selects options; the remaining bytes are the text. A line
+ * that starts with ~ becomes a record with the correct length: a fixed part, then the line's bytes
+ * as its sections. Mutation would hardly ever produce a correct length. */
 #include "parsing.h"
 
 #include <shardload/isd.h>
@@ -14,13 +14,13 @@
 static const char names[] = "names: {liquidPrecipitation: r, wind.speed.rate: "
                             "a name of forty-six bytes which is the longest}";
 
-/* The text with ~lines made records; the caller frees it. */
-static sl_text spell_out(const uint8_t *data, size_t size) {
+/* Replaces the ~ of lines by the fixed part of a record. The caller frees the text. */
+static sl_text expand_records(const uint8_t *data, size_t size) {
     size_t room = size + 1, used = 0;
     for (size_t i = 0; i < size; i++)
         room += data[i] == '~' ? SL_ISD_FIXED_BYTES : 0;
     char *text = malloc(room);
-    require(text != NULL, "there is memory");
+    require(text != NULL, "allocation succeeds");
     for (size_t at = 0; at < size;) {
         const uint8_t *line = memchr(data + at, '\n', size - at);
         size_t length = line ? (size_t)(line - data) - at : size - at;
@@ -34,7 +34,7 @@ static sl_text spell_out(const uint8_t *data, size_t size) {
         used += length;
         at += length;
     }
-    require(used <= room, "the text has room");
+    require(used <= room, "the text fits into its allocation");
     return (sl_text){text, used};
 }
 
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t choice = *data;
     sl_format_options options = {.keep_missing = choice & 1,
                                  .schema_text = choice & 2 ? names : NULL};
-    sl_text text = spell_out(data + 1, size - 1);
+    sl_text text = expand_records(data + 1, size - 1);
     check_text(&sl_format_isd, plans_of(&sl_format_isd, &options, &made[choice & 3]), "fuzz", text,
                !(choice & 8));
     free((char *)text.bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the format isd-csv: tables with any header of stations, times and groups. The first byte
- * chooses options; the rest is the text. */
+/* Fuzzes the format isd-csv: tables with arbitrary headers. The first byte selects options; the
+ * remaining bytes are the text. */
 #include "parsing.h"
 
 #include <shardload/isd.h>

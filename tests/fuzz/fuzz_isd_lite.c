@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the format isd-lite. The first byte chooses options; what follows up to a NUL is the
- * source's name, which has the station in it, or a good one when it is empty; the rest is the text.
- */
+/* Fuzzes the format isd-lite. The first byte selects options; the bytes up to the next NUL are the
+ * source's name, which contains the station (a valid default name if empty); the bytes after the
+ * NUL are the text. */
 #include "parsing.h"
 
 #include <shardload/isd.h>

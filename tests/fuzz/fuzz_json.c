@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the JSON files: what is read as a document can be written, and what was written is read
- * again as the same text. */
+/* Fuzzes reading and writing of JSON: a document that was read can be written, unless writing fails
+ * with an error message; the written text can be read, and writing it again gives the same text. */
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <shardload/json.h>
+
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,8 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bson_error_t wrong = {0};
     bson_t *document = sl_json_parse((const char *)data, size, &wrong);
     if (!document) {
-        if (!wrong.message[0])
-            abort();
+        require(wrong.message[0], "a parse error has a message");
         return 0;
     }
     sl_error error = {0};
@@ -22,12 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (text) {
         bson_t *again = sl_json_parse(text, strlen(text), &wrong);
         char *same = again ? sl_json_text(again, NULL) : NULL;
-        if (!same || strcmp(text, same) != 0)
-            abort();
+        require(same && strcmp(text, same) == 0, "written JSON is read as the same document");
         free(same);
         bson_destroy(again);
-    } else if (!error.message[0]) {
-        abort();
+    } else {
+        require(error.message[0], "a failure to write has a message");
     }
     free(text);
     bson_destroy(document);

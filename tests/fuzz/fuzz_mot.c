@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the format mot: the sniff of dialects, and the delimited engine on what it found. The
- * first byte chooses options; the rest is the text. */
+/* Fuzzes the format mot: dialect detection, and parsing by the detected dialect. The first byte
+ * selects options; the remaining bytes are the text. */
 #include "parsing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the options of shardload itself: what stands before a NUL is a configuration file, and
- * what follows are the words of a command line. They end in options of which each value is one that
- * its row allows, keys in JSON among them, or in an error that says something. */
+/* Fuzzes the options of `shardload load`. The input up to the first NUL is a configuration file;
+ * then follow the arguments of the command line, separated by NULs. Parsing fails with an error
+ * message, or each option has a value that its row of the option table allows. */
 #include <fcntl.h>
 #include <sys/mman.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../../src/cli/load_options.h"
+#include "check.h"
 
 static const sl_command commands[] = {
-    {.name = "load", .bit = SL_COMMAND_LOAD, .synopsis = "[options] SOURCE...", .summary = "Load.",
-     .details = "", .takes_arguments = true},
+    {.name = "load",
+     .bit = SL_COMMAND_LOAD,
+     .synopsis = "[options] SOURCE...",
+     .summary = "Load.",
+     .details = "",
+     .takes_arguments = true},
     {0},
 };
 
 static const sl_program program = {
-    .name = "shardload", .version = "fuzz", .summary = "", .environment_prefix = "SHARDLOAD",
-    .commands = commands, .rows = sl_load_rows, .epilogue = "",
+    .name = "shardload",
+    .version = "fuzz",
+    .summary = "",
+    .environment_prefix = "SHARDLOAD",
+    .commands = commands,
+    .rows = sl_load_rows,
+    .epilogue = "",
 };
 
 #define WORDS_MAX 24
-
-static void require(bool condition, const char *what) {
-    if (!condition) {
-        fprintf(stderr, "not so: %s\n", what);
-        abort();
-    }
-}
 
 static bool is_among(const char *choices, const char *word) {
     size_t length = strlen(word);
@@ -46,12 +45,12 @@ static void check_value(const sl_options *options, const sl_option_row *row) {
         sl_option_flag(options, row->name);
     } else if (row->kind == SL_OPTION_CHOICE) {
         const char *word = sl_option_string(options, row->name);
-        require(!word || is_among(row->choices, word), "a choice is one of its words");
+        require(!word || is_among(row->choices, word), "a value is one of the choices");
     } else if (row->kind == SL_OPTION_SECONDS) {
         require(sl_option_seconds(options, row->name) >= 0, "a time is not negative");
     } else if (row->kind == SL_OPTION_LIST) {
         for (size_t i = 0; i < sl_option_list_count(options, row->name); i++)
-            require(sl_option_list_item(options, row->name, i) != NULL, "a list has its items");
+            require(sl_option_list_item(options, row->name, i) != NULL, "a list item is not NULL");
     } else if (row->kind == SL_OPTION_STRING) {
         sl_option_string(options, row->name);
     } else if (row->kind == SL_OPTION_COUNT && sl_option_is_percentage(options, row->name)) {
@@ -63,10 +62,11 @@ static void check_value(const sl_options *options, const sl_option_row *row) {
     }
 }
 
-static void ignore(void *context, const char *name, const char *value, const char *origin) {
+/* Reads the strings to their ends, so that the address sanitizer checks them. */
+static void read_option(void *context, const char *name, const char *value, const char *origin) {
     (void)context;
     require(name && origin, "an option has a name and an origin");
-    require(!value || strlen(value) < SIZE_MAX, "a value ends");
+    require(!value || strlen(value) < SIZE_MAX, "a value is NUL-terminated");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             "the file can be written");
 
     char *line = calloc(size - config + 1, 1);
-    require(line != NULL, "there is memory");
+    require(line != NULL, "allocation succeeds");
     if (cut)
         memcpy(line, cut + 1, size - config - 1);
     int count = 0;
@@ -106,12 +106,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             if (row->commands & SL_COMMAND_LOAD)
                 check_value(options, row);
         }
-        sl_options_each(options, ignore, NULL);
+        sl_options_each(options, read_option, NULL);
         sl_options_destroy(options);
         break;
     case SL_OPTIONS_FAILED:
-        require(error.code == SL_EXIT_USAGE && error.message[0], "a refusal has a reason");
-        require(memchr(error.message, '\0', sizeof error.message) != NULL, "a reason ends");
+        check_error(&error);
+        require(error.code == SL_EXIT_USAGE, "a wrong option is an error of usage");
         break;
     case SL_OPTIONS_SHOWN:
         break;

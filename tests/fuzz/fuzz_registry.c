@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes what is read from the registry of sources: the reply of a find, and an array of its
- * documents. Each source is left as it was or has a valid number; a second reading gives the same;
- * what is refused is refused with a reason. */
+/* Fuzzes the reading of the registry of sources: the reply of a find, and an array of its
+ * documents. Each entry stays new or gets a valid number; reading the reply twice gives the same
+ * entries; a refusal has an error message. */
 #include <stdint.h>
 
 #include <shardload/document_id.h>
@@ -26,8 +26,8 @@ static void reset(sl_registry_entry entries[SOURCES]) {
 static void fuzz_reply(const sl_registry *registry, input *in) {
     sl_registry_entry first[SOURCES], second[SOURCES];
     sl_error error = {0};
-    given reply;
-    give(in, &reply);
+    input_document reply;
+    take_document(in, &reply);
     reset(first);
     reset(second);
     bool ok = sl_registry_fill(registry, &reply.bson, first, SOURCES, &error);
@@ -38,29 +38,30 @@ static void fuzz_reply(const sl_registry *registry, input *in) {
         CHECK_TEXT(entry->when);
         require(entry->number <= SL_SOURCE_NUMBER_MAX, "a number is valid");
         require((entry->number == 0) == (entry->state == SL_SOURCE_NEW),
-                "what is known has a number");
+                "a source has a number unless it is new");
         require(registry->part > 0 || (entry->parts_loaded == 0 && !entry->part_loaded),
-                "without parts none is loaded");
+                "a load without parts has no loaded parts");
         require(!entry->part_loaded || entry->parts_loaded > 0, "a loaded part is counted");
     }
     require(sl_registry_fill(registry, &reply.bson, second, SOURCES, &error) == ok &&
                 memcmp(first, second, sizeof first) == 0,
-            "reading it again gives the same");
-    clear(&reply);
+            "reading the reply twice gives the same entries");
+    clear_document(&reply);
 }
 
 static void fuzz_numbers(input *in) {
     uint32_t *numbers = NULL;
     size_t count = 0;
     sl_error error = {0};
-    given documents;
-    give(in, &documents);
-    require(sl_registry_numbers_of(&documents.bson, &numbers, &count, &error), "there is memory");
-    require(count <= bson_count_keys(&documents.bson), "a document has one number");
+    input_document documents;
+    take_document(in, &documents);
+    require(sl_registry_numbers_of(&documents.bson, &numbers, &count, &error),
+            "allocation succeeds");
+    require(count <= bson_count_keys(&documents.bson), "a document has at most one number");
     for (size_t i = 0; i < count; i++)
         require(numbers[i] >= 1 && numbers[i] <= SL_SOURCE_NUMBER_MAX, "a number is valid");
     free(numbers);
-    clear(&documents);
+    clear_document(&documents);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

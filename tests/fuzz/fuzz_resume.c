@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes what a load takes over from a journal on a disk that cannot be trusted. The input is the
- * journal as it is, or a list of records that get right checksums: the documents that a load of the
- * same sources has written, those with a field exchanged, any other document, and entries of
- * blocks. Resuming ends in sums that are those of the entries taken over, each block once and
- * within its source, or in an error that gives a reason; the valid part of the journal stays. */
+/* Fuzzes the resuming of a load from a damaged journal. The input is the journal file itself, or a
+ * list of records that get correct checksums: documents as a load of the same sources writes them,
+ * such documents with changed fields, arbitrary documents, and block entries. Resuming fails with
+ * an error message, or its totals are the sums of the accepted entries, with each block counted
+ * once and within its source. The journal file is not changed. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -54,11 +54,12 @@ static void set_up(loading *l) {
     memset(l, 0, sizeof *l);
     if (!set) {
         const char *none[] = {NULL};
-        require(sl_source_set_create(none, 0, NULL, &set, &error), "there is memory");
+        require(sl_source_set_create(none, 0, NULL, &set, &error), "allocation succeeds");
         for (size_t i = 0; i < SOURCES; i++) {
             char name[16];
             snprintf(name, sizeof name, "source %zu", i);
-            require(sl_source_set_add_made_up(set, name, 1u << 20, &error), "there is memory");
+            require(sl_source_set_add_made_up(set, name, 1u << 20, &error),
+                    "a generated source can be added");
         }
     }
     l->load.config = &config;
@@ -89,9 +90,10 @@ static void take_down(loading *l) {
 static uint8_t *read_journal(size_t *length) {
     struct stat facts;
     int file = open(journal_path, O_RDONLY);
-    require(file >= 0 && fstat(file, &facts) == 0, "there is a journal");
+    require(file >= 0 && fstat(file, &facts) == 0, "the journal exists");
     uint8_t *bytes = malloc((size_t)facts.st_size + 1);
-    require(bytes && read(file, bytes, (size_t)facts.st_size) == facts.st_size, "it can be read");
+    require(bytes && read(file, bytes, (size_t)facts.st_size) == facts.st_size,
+            "the journal can be read");
     *length = (size_t)facts.st_size;
     close(file);
     return bytes;
@@ -99,28 +101,29 @@ static uint8_t *read_journal(size_t *length) {
 
 static void write_journal(const void *bytes, size_t length) {
     int file = open(journal_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    require(file >= 0 && write(file, bytes, length) == (ssize_t)length, "it can be written");
+    require(file >= 0 && write(file, bytes, length) == (ssize_t)length,
+            "the journal can be written");
     close(file);
 }
 
-/* What a load of these sources begins its journal with. */
+/* Creates the work directory, and sets `begun` to the first document of a new load's journal. */
 static void begin_journal(void) {
     loading l;
     sl_error error = {0};
     bool finished;
     const char *parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(folder, sizeof folder, "%s/fuzz_resume-XXXXXX", parent);
-    require(mkdtemp(folder) != NULL, "a folder can be made");
+    require(mkdtemp(folder) != NULL, "a folder can be created");
     snprintf(journal_path, sizeof journal_path, "%s/journal", folder);
     config.resume = false;
     set_up(&l);
-    require(sl_resume_open(&l.load, &finished, &error), "a journal can be begun");
+    require(sl_resume_open(&l.load, &finished, &error), "a journal can be created");
     take_down(&l);
     config.resume = true;
     size_t length;
     uint8_t *bytes = read_journal(&length);
     begun = bson_new_from_data(bytes + HEAD_BYTES, length - HEAD_BYTES);
-    require(begun != NULL, "a journal begins with a document");
+    require(begun != NULL, "a journal starts with a document");
     free(bytes);
 }
 
@@ -132,7 +135,7 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
-static void append_record(mending *m, uint32_t type, const void *payload, size_t length) {
+static void append_record(builder *m, uint32_t type, const void *payload, size_t length) {
     uint8_t *head = add_bytes(m, HEAD_BYTES + length);
     put_u32(head, length);
     put_u32(head + 4, type);
@@ -140,11 +143,11 @@ static void append_record(mending *m, uint32_t type, const void *payload, size_t
     put_u32(head + 8, crc32_z(crc32(0, head, 8), head + HEAD_BYTES, length));
 }
 
-static void append_document(mending *m, const bson_t *document) {
+static void append_document(builder *m, const bson_t *document) {
     append_record(m, 1, bson_get_data(document), document->len);
 }
 
-static void append_target(mending *m) {
+static void append_target(builder *m) {
     bson_t document = BSON_INITIALIZER, numbers;
     BSON_APPEND_UTF8(&document, "target", target_uuid);
     BSON_APPEND_ARRAY_BEGIN(&document, "numbers", &numbers);
@@ -155,12 +158,12 @@ static void append_target(mending *m) {
     bson_destroy(&document);
 }
 
-/* The journal's first document with the fields of another in place of its own. */
-static void append_changed(mending *m, input *in) {
+/* The journal's first document, with the fields of the next input document replacing its own. */
+static void append_changed(builder *m, input *in) {
     bson_t document;
     bson_iter_t iter;
-    given fields;
-    give(in, &fields);
+    input_document fields;
+    take_document(in, &fields);
     bson_copy_to(&fields.bson, &document);
     for (bool more = bson_iter_init(&iter, begun); more && bson_iter_next(&iter);) {
         if (!bson_has_field(&fields.bson, bson_iter_key(&iter)))
@@ -168,11 +171,11 @@ static void append_changed(mending *m, input *in) {
     }
     append_document(m, &document);
     bson_destroy(&document);
-    clear(&fields);
+    clear_document(&fields);
 }
 
-/* A block of the few numbers that follow; mostly one that the sources have. */
-static void append_block(mending *m, input *in) {
+/* A block entry with values from the next input bytes; mostly a block that the sources have. */
+static void append_block(builder *m, input *in) {
     sl_journal_entry entry = {.source = take_byte(in) % (SOURCES + 1), .sequence = take_byte(in)};
     entry.offset = entry.sequence << SL_BLOCK_BITS | take_byte(in);
     entry.text_bytes = take_byte(in);
@@ -185,20 +188,20 @@ static void append_block(mending *m, input *in) {
     append_record(m, 2, &entry, sizeof entry);
 }
 
-static void append_any_entry(mending *m, input *in) {
+static void append_any_entry(builder *m, input *in) {
     sl_journal_entry entry;
     take_bytes(in, &entry, sizeof entry);
     append_record(m, 2, &entry, sizeof entry);
 }
 
-static void append_any_document(mending *m, input *in) {
-    given document;
-    give(in, &document);
+static void append_any_document(builder *m, input *in) {
+    input_document document;
+    take_document(in, &document);
     append_document(m, &document.bson);
-    clear(&document);
+    clear_document(&document);
 }
 
-static void compose(mending *m, input *in) {
+static void compose(builder *m, input *in) {
     for (unsigned i = 0; in->at < in->end && i < RECORDS_MAX; i++) {
         switch (take_byte(in) % 6) {
         case 0:
@@ -223,12 +226,12 @@ static void compose(mending *m, input *in) {
     }
 }
 
-/* ---- what comes of it ---- */
+/* ---- resuming ---- */
 
 static uint64_t blocks_done(const loading *l) {
     uint64_t blocks = 0;
     for (size_t i = 0; i < SOURCES; i++) {
-        require(!l->sources[i].skipped || !l->sources[i].done, "a source left out has no blocks");
+        require(!l->sources[i].skipped || !l->sources[i].done, "a skipped source has no blocks");
         for (size_t word = 0; word < l->sources[i].done_words; word++)
             blocks += (uint64_t)__builtin_popcountll(l->sources[i].done[word]);
     }
@@ -240,8 +243,9 @@ static void check_carried(loading *l) {
     uint64_t sources = 0;
     for (size_t i = 0; i < SOURCES; i++)
         sources += atomic_load(&l->sources[i].accepted);
-    require(blocks_done(l) == carried->blocks, "a block is done once");
-    require(sources == carried->inserted + carried->already_there, "sources add up");
+    require(blocks_done(l) == carried->blocks, "each block is counted once");
+    require(sources == carried->inserted + carried->already_there,
+            "the sources' documents are inserted or already stored");
     sl_source_block block = {.source = 0, .sequence = 1, .offset = SL_BLOCK_BYTES};
     sl_error error = {0};
     if (carried->blocks > 0 && !sl_resume_block_fits(&l->load, &block, &error))
@@ -265,7 +269,7 @@ static void resume(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in;
-    mending m = {0};
+    builder m = {0};
     if (!begun) {
         sl_log_set_level(SL_LOG_ERROR);
         begin_journal();
@@ -278,14 +282,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         compose(&m, &in);
     }
-    if (flags & 4 && m.used > 0) /* torn in the last record, or damaged in it */
+    if (flags & 4 && m.used > 0) /* damage a byte of the last record */
         m.bytes[m.used - 1 - m.used % HEAD_BYTES % m.used] ^= 1;
     write_journal(m.bytes, m.used);
     resume();
     size_t length;
     uint8_t *left = read_journal(&length);
     require(length == m.used && (length == 0 || memcmp(left, m.bytes, length) == 0),
-            "what resuming reads it does not change");
+            "resuming does not change the journal");
     free(left);
     free(m.bytes);
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the local router behind its message reader: up to three commands, each on a connection of
- * its own, and the replies of the servers to what the router sends for them. Every command gets
- * one valid reply, with `ok` in it; what is sent to a server is a valid message for a database
- * without any field that a server must not see; and a command sends a limited number of them. */
+/* Fuzzes the commands of the local router; fuzz_wire.c fuzzes its message reader. The input holds
+ * up to three commands, each for a new connection, and the servers' replies. Every command gets one
+ * valid reply. Each message to a server is valid, names a database, and has no session fields. A
+ * command sends at most SENT_MAX messages. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -14,11 +14,11 @@
 #define COMMANDS 3u
 #define SETS 3u
 #define SENT_MAX 500u
-#define REPLY_MAX 60000u /* fits into a socket */
+#define REPLY_MAX 60000u /* bytes; less than a socket's buffer, so that writes do not block */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- the servers, in place of backend.c ---- */
+/* ---- the servers: replaces backend.c ---- */
 
 static input *replies;
 static unsigned sent;
@@ -46,7 +46,7 @@ enum stream_status backend_run(int fd, int watch_fd, const bson_t *command, stru
 
 int backend_connect(struct node_set *set, int watch_fd, int patience_ms, bson_t *hello, char *why) {
     (void)watch_fd, (void)patience_ms;
-    require(set->name[0] && !hello, "a known set is connected to");
+    require(set->name[0] && !hello, "connections are to a replica set with a name");
     snprintf(why, MAX_REASON, "none");
     return open("/dev/null", O_RDWR);
 }
@@ -55,12 +55,12 @@ static void check_sent(const struct wire_message *message) {
     static const char *const withheld[] = {"lsid", "txnNumber", "$clusterTime", "apiVersion"};
     bson_iter_t iter;
     require(bson_iter_init_find(&iter, &message->body, "$db") && BSON_ITER_HOLDS_UTF8(&iter),
-            "what is sent is for a database");
+            "a message names its database");
     for (size_t i = 0; i < sizeof withheld / sizeof withheld[0]; i++) {
         bool first = bson_iter_init(&iter, &message->body) && bson_iter_next(&iter) &&
                      BSON_ITER_IS_KEY(&iter, withheld[i]);
         require(first || !bson_has_field(&message->body, withheld[i]),
-                "no session is sent to a server");
+                "a message has no session fields");
     }
 }
 
@@ -69,34 +69,34 @@ enum stream_status backend_exchange(int fd, int watch_fd, const struct iovec *pa
     struct buffer whole = {0};
     struct wire_message message;
     (void)fd, (void)watch_fd;
-    require(++sent <= SENT_MAX, "a command ends");
+    require(++sent <= SENT_MAX, "a command sends a limited number of messages");
     for (int i = 0; i < count; i++) {
-        require(buffer_reserve(&whole, whole.length + parts[i].iov_len), "there is memory");
+        require(buffer_reserve(&whole, whole.length + parts[i].iov_len), "allocation succeeds");
         if (parts[i].iov_len > 0)
             memcpy(whole.data + whole.length, parts[i].iov_base, parts[i].iov_len);
         whole.length += parts[i].iov_len;
     }
-    require(wire_parse_message(whole.data, whole.length, &message), "what is sent is a message");
+    require(wire_parse_message(whole.data, whole.length, &message), "a sent message is valid");
     check_sent(&message);
     buffer_destroy(&whole);
 
-    given document;
+    input_document document;
     if (replies->at == replies->end)
         return STREAM_BROKEN;
-    give(replies, &document);
+    take_document(replies, &document);
     bool built =
         document.bson.len < REPLY_MAX && wire_build_reply(reply, 1, OP_MSG, &document.bson);
-    clear(&document);
+    clear_document(&document);
     return built ? STREAM_OK : STREAM_BROKEN;
 }
 
-/* ---- a client ---- */
+/* ---- the client ---- */
 
-static void check_reply(const uint8_t *bytes, size_t length, const char *name) {
+static void check_reply(const uint8_t *bytes, size_t length) {
     struct wire_message message;
-    require(wire_parse_message(bytes, length, &message), name);
-    if (!replies->raw) /* else what a server or the client sent is broken inside */
-        check_own(&message.body);
+    require(wire_parse_message(bytes, length, &message), "a command has a reply");
+    if (!replies->raw) /* a raw document may be invalid, and the router copies it into the reply */
+        check_built(&message.body);
 }
 
 static size_t read_reply(int fd, uint8_t *bytes, size_t room) {
@@ -110,28 +110,28 @@ static void run(struct router *router, const bson_t *command, uint64_t number) {
     static uint8_t bytes[1 << 20];
     int ends[2];
     struct buffer message = {0};
-    require(wire_build_reply(&message, 0, OP_MSG, command), "there is memory");
+    require(wire_build_reply(&message, 0, OP_MSG, command), "allocation succeeds");
     require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 &&
                 fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0,
-            "a socket can be made");
+            "a socket pair can be created");
     require(write(ends[1], message.data, message.length) == (ssize_t)message.length &&
                 shutdown(ends[1], SHUT_WR) == 0,
-            "a command fits into it");
+            "a command fits into the socket's buffer");
     sent = 0;
     session_serve(router, ends[0], number, "fuzz");
     close(ends[0]);
     size_t length = read_reply(ends[1], bytes, sizeof bytes);
     struct wire_message reply;
     if (wire_parse_message(message.data, message.length, &reply))
-        check_reply(bytes, length, "a command has a reply");
+        check_reply(bytes, length);
     else
-        require(length == 0, "what is no message has no reply");
+        require(length == 0, "an invalid message has no reply");
     close(ends[1]);
     buffer_destroy(&message);
 }
 
-/* Most inputs say nothing of a database. */
-static void complete(const given *from, bson_t *out) {
+/* Copies a command, and adds a database if it names none. */
+static void copy_with_database(const input_document *from, bson_t *out) {
     bson_copy_to(&from->bson, out);
     if (!bson_empty(out) && !bson_has_field(out, "$db"))
         BSON_APPEND_UTF8(out, "$db", "d");
@@ -148,17 +148,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in;
     uint8_t flags = begin(&in, data, size);
     struct router router = {.topology = &topology, .cursors = cursors_create(4)};
-    require(router.cursors != NULL, "there is memory");
+    require(router.cursors != NULL, "allocation succeeds");
     replies = &in;
     for (uint64_t i = 0; i < 1 + (flags >> 1) % COMMANDS; i++) {
-        given command;
+        input_document command;
         bson_t body;
-        give(&in, &command);
-        complete(&command, &body);
+        take_document(&in, &command);
+        copy_with_database(&command, &body);
         if (body.len < REPLY_MAX)
             run(&router, &body, i);
         bson_destroy(&body);
-        clear(&command);
+        clear_document(&command);
     }
     cursors_destroy(router.cursors);
     return 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the schema reader: any text is either a schema whose every part can be used, or an error
- * that says where. */
+/* Fuzzes the schema reader: a text gives a valid schema or an error that names the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the source floor: the bytes are a file (gzip, another compression, zip, tar or plain
- * text), and then a pipe. Whatever they are, blocks follow each other without a gap, in order, each
- * a row of whole lines; exactly one is the last; the head is how the text begins; and a pipe gives
- * the same text as the file. What does not unpack ends in words. */
+/* Fuzzes src/source: the input is read as a file (plain text, compressed, or an archive), then from
+ * a pipe. Blocks are in order, without gaps, and end at line ends; exactly one is the last; the
+ * head is the start of the text; and the pipe gives the same text as the file. A source that cannot
+ * be read ends in an error message. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <shardload/log.h>
 #include <shardload/source.h>
 
-#define PIPE_BYTES 32768u             /* fit into a pipe */
-#define TEXT_MAX ((uint64_t)3 << 19)  /* what is unpacked of a bomb */
+#include "check.h"
+
+#define PIPE_BYTES 32768u /* an input of this size fits into the buffer of a pipe */
 #define INPUT_MAX ((size_t)6 << 20)
-#define LONG_TEXT_MAX ((uint64_t)12 << 20) /* ... that does not fit into a pipe */
+/* Bytes of unpacked text that are read, of an input up to PIPE_BYTES and of a longer one. */
+#define TEXT_MAX ((uint64_t)3 << 19)
+#define LONG_TEXT_MAX ((uint64_t)12 << 20)
 #define HEAD_BYTES 4096u
 
 typedef struct outcome {
@@ -28,18 +28,6 @@ typedef struct outcome {
     sl_source_kind kind;
 } outcome;
 
-static void require(bool condition, const char *what) {
-    if (!condition) {
-        fprintf(stderr, "not so: %s\n", what);
-        abort();
-    }
-}
-
-static void check_error(const sl_error *error) {
-    require(error->code != SL_EXIT_OK && error->message[0], "a refusal has a reason");
-    require(memchr(error->message, '\0', sizeof error->message) != NULL, "a reason ends");
-}
-
 static uint64_t text_max;
 
 static void read_blocks(sl_source_set *set, const char *head, size_t head_length, outcome *o) {
@@ -48,8 +36,8 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
     sl_error error = {0};
     sl_read_result result = SL_READ_BLOCK;
     uint64_t sequence = 0;
-    bool last = false, cut = false; /* in a line: the text, or an archive's entry, ends there */
-    require(sl_reader_create(set, &reader, &error), "there is memory");
+    bool last = false, cut = false; /* cut: the previous block ended without a line break */
+    require(sl_reader_create(set, &reader, &error), "allocation succeeds");
     while (o->length < text_max &&
            (result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
         const sl_text text = block.text;
@@ -57,13 +45,14 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
         last = block.last;
         if (text.length == 0)
             continue;
-        require(block.offset == o->length, "blocks follow each other");
-        require(!cut || block.member_start, "a block is of whole lines");
-        cut = text.bytes[text.length - 1] != '\n' && /* of a bomb the line was cut */
+        require(block.offset == o->length, "blocks have no gaps");
+        require(!cut || block.member_start, "a block ends at a line end or an entry's end");
+        cut = text.bytes[text.length - 1] != '\n' && /* a longer line is split between blocks */
               text.length <= SL_RECORD_BYTES_MAX;
         for (size_t i = 0; i < text.length; i++) {
             if (block.offset + i < head_length)
-                require(text.bytes[i] == head[block.offset + i], "the head is the beginning");
+                require(text.bytes[i] == head[block.offset + i],
+                        "the head is the start of the text");
             o->hash = (o->hash ^ (uint8_t)text.bytes[i]) * 1099511628211u;
         }
         o->length += text.length;
@@ -71,7 +60,7 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
     if (result == SL_READ_FAILED)
         check_error(&error);
     o->whole = result == SL_READ_END;
-    require(!o->whole || last, "there is a last block");
+    require(!o->whole || last, "a complete source has a last block");
     sl_reader_destroy(reader);
 }
 
@@ -89,13 +78,13 @@ static outcome read_source(const char *path) {
     }
     if (sl_source_head(set, 0, head, sizeof head, &length, &whole, &name, &error)) {
         require(name && length <= sizeof head && (whole || length == sizeof head),
-                "a head is told");
+                "a head has a name and a length");
         o.readable = true;
         o.kind = sl_source_set_at(set, 0)->kind;
         if (o.kind != SL_SOURCE_PIPE)
             require(sl_source_fingerprint(set, 0, first, &error) &&
                         sl_source_fingerprint(set, 0, second, &error) && strcmp(first, second) == 0,
-                    "a file stays the same");
+                    "the fingerprint of a file does not change");
         read_blocks(set, head, length, &o);
     } else {
         check_error(&error);
@@ -104,14 +93,13 @@ static outcome read_source(const char *path) {
     return o;
 }
 
-/* What a pipe is filled with, and from which end. */
 typedef struct filling {
     const uint8_t *data;
     size_t size;
-    int end;
+    int end; /* the pipe's write end, which fill_pipe closes */
 } filling;
 
-/* In pieces of many sizes: blocks must not depend on them. A reader that stops early is fine. */
+/* Writes pieces of many sizes, on which blocks must not depend. The reader may stop early. */
 static void *fill_pipe(void *context) {
     const filling *f = context;
     size_t piece = 1;
@@ -128,7 +116,7 @@ static outcome read_pipe(const uint8_t *data, size_t size) {
     char path[64];
     int ends[2];
     pthread_t thread;
-    require(pipe(ends) == 0, "a pipe can be made");
+    require(pipe(ends) == 0, "a pipe can be created");
     filling f = {data, size, ends[1]};
     bool fits = size <= PIPE_BYTES;
     if (fits)
@@ -154,17 +142,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (file < 0) {
         sl_log_set_level(SL_LOG_ERROR);
         signal(SIGPIPE, SIG_IGN);
-        require((file = memfd_create("source", 0)) >= 0, "a file can be made");
+        require((file = memfd_create("source", 0)) >= 0, "a file can be created");
     }
     require(ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size,
             "the file can be written");
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     outcome from_file = read_source(path);
     require(from_file.kind != SL_SOURCE_PLAIN || !from_file.readable || from_file.length == size,
-            "plain text is read whole");
+            "plain text is read completely");
 
     outcome from_pipe = read_pipe(data, size);
-    /* The table at the end of a zip file is not seen in a pipe, be it whole or damaged. */
+    /* A zip file from a pipe is read without the directory at its end, so it may differ. */
     if (from_file.readable && from_file.kind != SL_SOURCE_ARCHIVE) {
         require(from_pipe.readable, "a pipe is read like a file");
         require(from_file.whole == from_pipe.whole && from_file.hash == from_pipe.hash,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes what servers say of themselves: the replies of $collStats and serverStatus, and the text
- * of a refusal that is put into other words. There is one row for each document, in the order of
- * their shards, and every text ends. */
+/* Fuzzes the replies of $collStats and serverStatus, and the error text of a missing privilege,
+ * which is rephrased. There is one row per document, ordered by shard, and every text is
+ * NUL-terminated. */
 #include <stdint.h>
 
 #include "../../src/cluster/internal.h"
@@ -25,39 +25,42 @@ static void fuzz_rows(input *in) {
     sl_shard_statistics *rows = NULL;
     size_t count = 0;
     sl_error error = {0};
-    given reply;
-    give(in, &reply);
-    require(sl_statistics_of(&reply.bson, "lone", &rows, &count, &error), "there is memory");
-    require(count == documents_in(&reply.bson), "each document is a row");
+    input_document reply;
+    take_document(in, &reply);
+    require(sl_statistics_of(&reply.bson, "lone", &rows, &count, &error), "allocation succeeds");
+    require(count == documents_in(&reply.bson), "there is a row per document");
     for (size_t i = 0; i < count; i++) {
         CHECK_TEXT(rows[i].shard);
-        require(i == 0 || strcmp(rows[i - 1].shard, rows[i].shard) <= 0, "rows are in order");
+        require(i == 0 || strcmp(rows[i - 1].shard, rows[i].shard) <= 0,
+                "rows are ordered by shard");
         require(rows[i].documents <= INT64_MAX && rows[i].data_bytes <= INT64_MAX &&
                     rows[i].storage_bytes <= INT64_MAX && rows[i].index_bytes <= INT64_MAX,
-                "nothing is below zero");
+                "no figure is negative");
     }
     free(rows);
-    clear(&reply);
+    clear_document(&reply);
 }
 
 static void fuzz_engine(input *in) {
     sl_storage_engine engine = {.cache_bytes = 0};
-    given status;
-    give(in, &status);
+    input_document status;
+    take_document(in, &status);
     sl_storage_engine_of(&status.bson, &engine);
     CHECK_TEXT(engine.name);
-    clear(&status);
+    clear_document(&status);
 }
 
 static void fuzz_refusal(const input *in) {
     char words[300] = "";
     size_t length = (size_t)(in->end - in->at);
     char *message = malloc(length + 1);
-    require(message != NULL, "there is memory");
+    require(message != NULL, "allocation succeeds");
     memcpy(message, in->at, length);
     message[length] = '\0';
-    if (sl_privilege_in_words(message, words, sizeof words))
-        require(words[0] && memchr(words, '\0', sizeof words), "a refusal has words");
+    if (sl_privilege_in_words(message, words, sizeof words)) {
+        require(words[0], "a rephrased error is not empty");
+        CHECK_TEXT(words);
+    }
     free(message);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Feeds arbitrary bytes to the local router's message reader. Beyond not crashing, a message that
- * is accepted must be whole: its parts lie inside the bytes, and forwarding it gives a message that
- * is accepted again, with the same command and the same documents.
- */
+ * Fuzzes the local router's message reader. The parts of an accepted message lie inside the input,
+ * and the message that is forwarded for it is accepted again, with the same command and
+ * documents. */
 
 #include "../../tools/router/stream.c"
 #include "../../tools/router/wire.c"
@@ -41,14 +40,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct wire_header header;
     struct wire_message message;
     struct wire_query query;
-    /* In a block of exactly this size, so that a sanitizer sees every step beyond it. */
+    /* An allocation of exactly this size, so that the address sanitizer detects reads beyond it. */
     uint8_t *bytes = malloc(size > 0 ? size : 1);
     if (!bytes) {
         return 0;
     }
     memcpy(bytes, data, size);
     if (size >= WIRE_HEADER_SIZE) {
-        /* The length field is rarely right by chance: put it right, to get beyond it. */
+        /* Mutation rarely produces a correct length field, so it is corrected. */
         put_u32(bytes, (uint32_t)size);
     }
     wire_parse_header(bytes, size, &header);

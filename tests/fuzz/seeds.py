@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the fuzzers begin with: a few small inputs for each target, all made up here.
+"""Writes the seeds of the fuzz targets: a few small generated inputs for each target.
 
     python3 seeds.py [--long] FOLDER        FOLDER/fuzz_mot/0, FOLDER/fuzz_mot/1 ...
 
-With --long, inputs of up to several MiB, beyond a block of a source, for the targets that take such.
-
-What once broke something belongs here too, beside the unit test that keeps it.
+With --long, writes inputs of up to several MiB, larger than a block of a source, for the targets that
+have them. An input that made a target fail belongs here, too, beside a unit test for the error.
 """
 import bz2
 import gzip
@@ -97,23 +96,23 @@ def mot(options, *lines):
     return bytes([options]) + latin("\n".join(lines) + "\n")
 
 
-def many(rows):
-    """A few KiB of rows that pack well but not to nothing."""
+def mot_rows(rows):
+    """Rows with a header; they differ, so that they compress well but not extremely."""
     return latin("\n".join([MOT_HEADER] + [MOT_ROW.format(n * 7919) for n in range(rows)]))
 
 
-def zipped(*members, method=zipfile.ZIP_DEFLATED):
+def zipped(*entries, method=zipfile.ZIP_DEFLATED):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
-        for name, data in members:
+        for name, data in entries:
             archive.writestr(zipfile.ZipInfo(name), data, method)
     return out.getvalue()
 
 
-def tarred(*members, mode="w"):
+def tarred(*entries):
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode=mode) as archive:
-        for name, data in members:
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, data in entries:
             info = tarfile.TarInfo(name)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
@@ -121,13 +120,13 @@ def tarred(*members, mode="w"):
 
 
 def message(document, kind=2013):
-    """A message of the wire protocol with one section that holds `document`."""
+    """A message of the wire protocol whose only section is `document`."""
     body = struct.pack("<I", 0) + b"\0" + document
     return struct.pack("<iiii", 16 + len(body), 1, 0, kind) + body
 
 
 def journal(*records):
-    """A journal of (type, payload) records; src/load/journal.h."""
+    """A journal of (type, payload) records, in the layout of src/load/journal.h."""
     text = b""
     for kind, payload in records:
         head = struct.pack("<II", len(payload), kind)
@@ -189,18 +188,18 @@ SEEDS = {
         b"[a, b]\0--format\0mott\0--work-dri\0x",
     ],
     "fuzz_source": [
-        many(20),
-        gzip.compress(many(200), mtime=0),
-        b"".join(gzip.compress(part, mtime=0) for part in (many(3), b"", many(2))),
-        gzip.compress(many(200), mtime=0)[:-9],
-        gzip.compress(many(9), mtime=0) + b"\0\0\0",
+        mot_rows(20),
+        gzip.compress(mot_rows(200), mtime=0),
+        b"".join(gzip.compress(part, mtime=0) for part in (mot_rows(3), b"", mot_rows(2))),
+        gzip.compress(mot_rows(200), mtime=0)[:-9],
+        gzip.compress(mot_rows(9), mtime=0) + b"\0\0\0",
         gzip.compress(bytes(5 << 18), mtime=0),
-        bz2.compress(many(9)),
-        lzma.compress(many(9)),
-        zipped(("a/x.csv", many(9)), ("../../y.csv", many(2)), ("__MACOSX/z", b"no")),
-        zipped(("stored.txt", many(3)), method=zipfile.ZIP_STORED),
-        tarred(("x.txt", many(9)), ("/y.gz", gzip.compress(many(5), mtime=0))),
-        gzip.compress(tarred(("x.txt", many(4))), mtime=0),
+        bz2.compress(mot_rows(9)),
+        lzma.compress(mot_rows(9)),
+        zipped(("a/x.csv", mot_rows(9)), ("../../y.csv", mot_rows(2)), ("__MACOSX/z", b"no")),
+        zipped(("stored.txt", mot_rows(3)), method=zipfile.ZIP_STORED),
+        tarred(("x.txt", mot_rows(9)), ("/y.gz", gzip.compress(mot_rows(5), mtime=0))),
+        gzip.compress(tarred(("x.txt", mot_rows(4))), mtime=0),
         b"\n\n\nx\r\n\0" + b"y" * 3000,
     ],
     "fuzz_journal": [
@@ -214,18 +213,18 @@ SEEDS = {
 
 
 def rows(count, row):
-    """A text of so many rows, each with its number in it."""
+    """`count` lines by the template `row`, each with a different number."""
     return latin("\n".join(row.format(number * 7919) for number in range(count)) + "\n")
 
 
 def long_seeds():
-    """Texts of several blocks, with a line that is longer than one in some of them."""
-    mot_rows = rows(18000, MOT_ROW)
+    """Texts of several blocks; some of them have a line that is longer than a block."""
+    mot_lines = rows(18000, MOT_ROW)
     wide = b'"' + b"x" * (3 << 19) + b'",2\n'
     generator = random.Random(1)
     noise = bytes(generator.randrange(33, 127) for _ in range(1 << 20))
     return {
-        "fuzz_mot": [b"\0" + latin(MOT_HEADER) + b"\n" + mot_rows,
+        "fuzz_mot": [b"\0" + latin(MOT_HEADER) + b"\n" + mot_lines,
                      b"\2" + latin(MOT_HEADER.replace("|", ",")) + b"\n" +
                      rows(16000, QUOTED_ROW)],
         "fuzz_delimited": [b"\0\0name,b\n" + rows(60000, 'x{0},"a, {0}"') + wide,
@@ -234,20 +233,20 @@ def long_seeds():
         "fuzz_isd": [b"\0" + b"~ADDAA106001291\n" * 8000],
         "fuzz_isd_lite": [b"\0\0" + HOUR.encode() * 20000],
         "fuzz_isd_csv": [b"\0" + (TABLE_HEADER + TABLE_ROW * 4000).encode()],
-        "fuzz_source": [mot_rows, gzip.compress(mot_rows * 2, mtime=0), bz2.compress(mot_rows),
+        "fuzz_source": [mot_lines, gzip.compress(mot_lines * 2, mtime=0), bz2.compress(mot_lines),
                         noise + b"\n" + noise * 2, gzip.compress(noise * 3, mtime=0),
-                        zipped(("a.csv", mot_rows), ("b.csv", noise)),
-                        tarred(("a.csv", mot_rows), ("b.gz", gzip.compress(mot_rows, mtime=0)))],
+                        zipped(("a.csv", mot_lines), ("b.csv", noise)),
+                        tarred(("a.csv", mot_lines), ("b.gz", gzip.compress(mot_lines, mtime=0)))],
         **seeds_bson.LONG_SEEDS,
     }
 
 
 def main(folder, seeds):
     for target, inputs in seeds.items():
-        place = pathlib.Path(folder) / target
-        place.mkdir(parents=True, exist_ok=True)
+        target_folder = pathlib.Path(folder) / target
+        target_folder.mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(inputs):
-            (place / str(number)).write_bytes(data)
+            (target_folder / str(number)).write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fuzzers of replies begin with: documents as servers, journals and clients have them."""
+"""Seeds of the fuzz targets that read BSON: documents from servers, journals and clients."""
 import struct
 
 MIN, MAX, OID = object(), object(), object()
@@ -14,7 +14,7 @@ class Date(int):
 
 
 def element(name, value):
-    """One BSON element. Bytes are a UUID, integers are as short as the server's."""
+    """One BSON element. Bytes become a UUID; integers become int32 if they fit, else int64."""
     key = name.encode() + b"\0"
     if value is MIN or value is MAX:
         return (b"\xff" if value is MIN else b"\x7f") + key
@@ -52,8 +52,8 @@ def array(values):
     return bson({str(index): value for index, value in enumerate(values)})
 
 
-def given(flags, *documents):
-    """An input: flags, and documents that follow each other."""
+def fuzz_input(flags, *documents):
+    """An input as tests/fuzz/documents.h reads it: a byte of flags, then documents."""
     return bytes([flags]) + b"".join(array(one) if isinstance(one, list) else bson(one)
                                      for one in documents)
 
@@ -62,16 +62,17 @@ def batch(*documents, cursor=0):
     return {"cursor": {"firstBatch": list(documents), "id": cursor, "ns": "d.c"}, "ok": 1.0}
 
 
-def nested(depth, name, *around):
-    """A document of so many documents, one in the other under this name, within `around`."""
+def nested(depth, name, *outer_names):
+    """`depth` nested documents, each the field `name` of the next outer one, and around them a
+    document for each of the `outer_names`."""
     key = b"\x03" + name.encode() + b"\0"
     sizes = (5 + (depth - level) * (len(key) + 5) for level in range(depth))
-    made = (b"".join(struct.pack("<i", size) + key for size in sizes) + struct.pack("<i", 5) +
-            b"\0" * (depth + 1))
-    for name in around:
-        body = b"\x03" + name.encode() + b"\0" + made
-        made = struct.pack("<i", len(body) + 5) + body + b"\0"
-    return made
+    document = (b"".join(struct.pack("<i", size) + key for size in sizes) + struct.pack("<i", 5) +
+                b"\0" * (depth + 1))
+    for outer in outer_names:
+        body = b"\x03" + outer.encode() + b"\0" + document
+        document = struct.pack("<i", len(body) + 5) + body + b"\0"
+    return document
 
 
 # ---- the registry ----
@@ -127,13 +128,13 @@ ANSWER = [{"_id": {"m": "FORD", "y": 2015}, "n": 12, "share": 0.25, "list": [1, 
           {"_id": None, "n": 2**40, "at": Date(0)}]
 OTHER = [{"_id": {"m": "FORD", "y": 2015.0}, "n": 13, "list": [1, 2]}, {"_id": "x\x1b[2Jy"}]
 
-# ---- comparison: the id of the first document, how many, and the steps between them ----
+# ---- comparison: the first expected id, the number of documents, the steps between their ids ----
 
 EXPECTED = b"\x05\x03\x01\x02\x03"
 FOUND = [{"_id": 5, "m": 1, "s": "text", "w": {"t": 0.1}}, {"_id": 7.0, "m": 2, "x": True},
          {"_id": "other"}, {"_id": 10, "w": {"t": 0.3}, "s": "text", "m": 3}]
 
-# ---- a journal: kinds of records as in fuzz_resume.c ----
+# ---- a journal: the kinds of records that `compose` in fuzz_resume.c distinguishes ----
 
 BLOCKS = b"".join(bytes([2, source, sequence, 0, 9, 8, 1, 2]) for source, sequence in
                   [(0, 0), (0, 1), (1, 0), (0, 1)])
@@ -152,22 +153,22 @@ CHUNK = batch({"min": {"_id": MIN}, "max": {"_id": 9}, "shard": "s1"})
 STALE = {"ok": 0.0, "code": 13388, "errmsg": "stale"}
 
 SEEDS = {
-    "fuzz_registry": [given(2, batch(*REGISTERED), REGISTERED),
-                      given(0, batch({"_id": "d", "number": 0}), []),
-                      given(1, batch(*REGISTERED[:2]))],
+    "fuzz_registry": [fuzz_input(2, batch(*REGISTERED), REGISTERED),
+                      fuzz_input(0, batch({"_id": "d", "number": 0}), []),
+                      fuzz_input(1, batch(*REGISTERED[:2]))],
     "fuzz_chunks": [
-        given(0, SHARDS, collection({"_id": 1}), by_id(0, 1 << 40)) + IDS,
-        given(0, SHARDS, collection({"_id": 1}), by_id(-2.5, 7, 2**63 - 1)) + IDS,
-        given(0, SHARDS, collection({"st": 1, "ts": 1}), COMPOUND, *ROUTED),
-        given(0, SHARDS, collection({"st": "hashed"}),
+        fuzz_input(0, SHARDS, collection({"_id": 1}), by_id(0, 1 << 40)) + IDS,
+        fuzz_input(0, SHARDS, collection({"_id": 1}), by_id(-2.5, 7, 2**63 - 1)) + IDS,
+        fuzz_input(0, SHARDS, collection({"st": 1, "ts": 1}), COMPOUND, *ROUTED),
+        fuzz_input(0, SHARDS, collection({"st": "hashed"}),
               chunks({"st": MIN}, {"st": -2**62}, {"st": 2**62}, {"st": MAX}), *ROUTED),
-        given(1, SHARDS, collection({"_id": 1}, dropped=True), by_id()),
+        fuzz_input(1, SHARDS, collection({"_id": 1}, dropped=True), by_id()),
     ],
-    "fuzz_statistics": [given(0, ROWS, STATUS) + REFUSED,
-                        given(1, batch({"documents": "x"}), {}) + b"requires authentication"],
-    "fuzz_explain": [given(0, PLAN), given(0, SPLIT), given(1, {"shards": {}}),
+    "fuzz_statistics": [fuzz_input(0, ROWS, STATUS) + REFUSED,
+                        fuzz_input(1, batch({"documents": "x"}), {}) + b"requires authentication"],
+    "fuzz_explain": [fuzz_input(0, PLAN), fuzz_input(0, SPLIT), fuzz_input(1, {"shards": {}}),
                      b"\0" + nested(9, "inputStage", "winningPlan")],
-    "fuzz_answer": [given(0, ANSWER, ANSWER), given(0, ANSWER, OTHER), given(1, OTHER, [])],
+    "fuzz_answer": [fuzz_input(0, ANSWER, ANSWER), fuzz_input(0, ANSWER, OTHER), fuzz_input(1, OTHER, [])],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)),
                      b"\2" + EXPECTED + b"\1\0\1" + bson(FOUND[1]), b"\4" + EXPECTED],
     "fuzz_resume": [b"\0\0\1" + BLOCKS, b"\4\0\1" + BLOCKS,
@@ -175,59 +176,59 @@ SEEDS = {
                     b"\0\0\1" + BLOCKS + b"\4" + bson({"finished": Date(1), "rejects": 2}),
                     b"\0\0\4" + bson({"target": "x", "numbers": [1, 2]}) + b"\5" + bytes(160)],
     "fuzz_router": [
-        given(0, {"insert": "c", "documents": [{"_id": 1}], "lsid": {"id": UUID}, "txnNumber": 1},
+        fuzz_input(0, {"insert": "c", "documents": [{"_id": 1}], "lsid": {"id": UUID}, "txnNumber": 1},
               OK),
-        given(0, {"count": "c", "query": {"a": 1}, "limit": -3}, batch({"_id": None, "n": 3})),
-        given(0, {"distinct": "c", "key": "a.b"}, batch({"values": [1, 2]})),
-        given(0, {"distinct": "c", "key": "[a"}, OK), given(0, {"distinct": "c", "key": "}"}, OK),
-        given(0, {"explain": {"find": "c", "filter": {"a": 1}, "limit": 5}}, FOUND_COLLECTION,
+        fuzz_input(0, {"count": "c", "query": {"a": 1}, "limit": -3}, batch({"_id": None, "n": 3})),
+        fuzz_input(0, {"distinct": "c", "key": "a.b"}, batch({"values": [1, 2]})),
+        fuzz_input(0, {"distinct": "c", "key": "[a"}, OK), fuzz_input(0, {"distinct": "c", "key": "}"}, OK),
+        fuzz_input(0, {"explain": {"find": "c", "filter": {"a": 1}, "limit": 5}}, FOUND_COLLECTION,
               OWNERS, PLAN),
-        given(0, {"findAndModify": "c", "query": {"_id": 1}, "update": {}}, FOUND_COLLECTION,
+        fuzz_input(0, {"findAndModify": "c", "query": {"_id": 1}, "update": {}}, FOUND_COLLECTION,
               OWNERS, {"shards": {"s0": {}}, "ok": 1.0}, STALE, OK, FOUND_COLLECTION, OWNERS,
               {"shards": {"s1": {}}, "ok": 1.0}, {"value": None, "ok": 1.0}),
-        given(0, {"split": "d.c", "middle": {"_id": 5}, "$db": "admin"}, FOUND_COLLECTION, OWNERS,
+        fuzz_input(0, {"split": "d.c", "middle": {"_id": 5}, "$db": "admin"}, FOUND_COLLECTION, OWNERS,
               CHUNK, OK),
-        given(0, {"split": "d.c", "find": {"_id": 5}}, FOUND_COLLECTION, OWNERS, CHUNK,
+        fuzz_input(0, {"split": "d.c", "find": {"_id": 5}}, FOUND_COLLECTION, OWNERS, CHUNK,
               {"splitKeys": [{"_id": 3}], "ok": 1.0}, OK),
-        given(0, {"moveChunk": "d.c", "bounds": [{"_id": MIN}, {"_id": 9}], "to": "s0"},
+        fuzz_input(0, {"moveChunk": "d.c", "bounds": [{"_id": MIN}, {"_id": 9}], "to": "s0"},
               FOUND_COLLECTION, OWNERS, CHUNK, OK),
-        given(0, {"moveRange": "d.c", "min": {"_id": 3}, "toShard": "s1"}, FOUND_COLLECTION,
+        fuzz_input(0, {"moveRange": "d.c", "min": {"_id": 3}, "toShard": "s1"}, FOUND_COLLECTION,
               OWNERS, OK),
-        given(0, {"shardCollection": "d.c", "key": {"_id": "hashed"}}, FOUND_DATABASE, OK),
-        given(0, {"createIndexes": "c", "indexes": []}, FOUND_COLLECTION, OWNERS, OK, STALE),
-        given(0, {"listIndexes": "c"}, FOUND_COLLECTION, OWNERS, OK),
-        given(0, {"collStats": "c", "scale": 1024}, FOUND_COLLECTION, OWNERS,
+        fuzz_input(0, {"shardCollection": "d.c", "key": {"_id": "hashed"}}, FOUND_DATABASE, OK),
+        fuzz_input(0, {"createIndexes": "c", "indexes": []}, FOUND_COLLECTION, OWNERS, OK, STALE),
+        fuzz_input(0, {"listIndexes": "c"}, FOUND_COLLECTION, OWNERS, OK),
+        fuzz_input(0, {"collStats": "c", "scale": 1024}, FOUND_COLLECTION, OWNERS,
               {"count": 5, "size": 2**40, "nindexes": 2, "ok": 1.0}, {"count": 2, "ok": 1.0}),
-        given(0, {"dbStats": 1}, {"objects": 5, "dataSize": 9, "ok": 1.0}, OK),
-        given(0, {"listDatabases": 1}, {"databases": [{"name": "admin", "sizeOnDisk": 3}],
+        fuzz_input(0, {"dbStats": 1}, {"objects": 5, "dataSize": 9, "ok": 1.0}, OK),
+        fuzz_input(0, {"listDatabases": 1}, {"databases": [{"name": "admin", "sizeOnDisk": 3}],
                                         "ok": 1.0},
               {"databases": [{"name": "d", "sizeOnDisk": 3}], "ok": 1.0}, OK),
-        given(0, {"drop": "c"}, FOUND_DATABASE, OK),
-        given(0, {"dropDatabase": 1}, FOUND_DATABASE, OK),
-        given(0, {"renameCollection": "d.c", "to": "d.e"}, FOUND_DATABASE, OK),
-        given(0, {"balancerStatus": 1}, {"mode": "full", "ok": 1.0}),
-        given(0, {"listCommands": 1}), given(0, {"hello": 1, "helloOk": True}),
-        given(4, {"find": "c", "readConcern": {"level": "majority", "afterClusterTime": 1}},
+        fuzz_input(0, {"drop": "c"}, FOUND_DATABASE, OK),
+        fuzz_input(0, {"dropDatabase": 1}, FOUND_DATABASE, OK),
+        fuzz_input(0, {"renameCollection": "d.c", "to": "d.e"}, FOUND_DATABASE, OK),
+        fuzz_input(0, {"balancerStatus": 1}, {"mode": "full", "ok": 1.0}),
+        fuzz_input(0, {"listCommands": 1}), fuzz_input(0, {"hello": 1, "helloOk": True}),
+        fuzz_input(4, {"find": "c", "readConcern": {"level": "majority", "afterClusterTime": 1}},
               batch({"_id": 1}, cursor=7), {"getMore": 2**40, "collection": "c"}, OK,
               {"killCursors": "c", "cursors": [7]}, OK),
     ],
 }
 
-# ---- for runs with long inputs ----
+# ---- long inputs ----
 
-DEEP = 100000  # deeper than any stack
+DEEP = 100000  # recursion this deep overflows the stack
 
 LONG_SEEDS = {
-    "fuzz_registry": [given(0, batch(*({"_id": f"f{n}", "number": n + 1, "state": "loaded"}
+    "fuzz_registry": [fuzz_input(0, batch(*({"_id": f"f{n}", "number": n + 1, "state": "loaded"}
                                        for n in range(20000))))],
-    "fuzz_chunks": [given(0, SHARDS, collection({"_id": 1}),
+    "fuzz_chunks": [fuzz_input(0, SHARDS, collection({"_id": 1}),
                           by_id(*(n << 20 for n in range(20000)))) + IDS],
-    "fuzz_statistics": [given(0, batch(*({"shard": f"s{n}", "documents": n, "data": 9}
+    "fuzz_statistics": [fuzz_input(0, batch(*({"shard": f"s{n}", "documents": n, "data": 9}
                                          for n in range(400))), STATUS)],
-    "fuzz_explain": [given(0, {"shards": {f"s{n}": PLAN for n in range(2000)}}),
+    "fuzz_explain": [fuzz_input(0, {"shards": {f"s{n}": PLAN for n in range(2000)}}),
                      b"\0" + nested(DEEP, "inputStage", "winningPlan"),
                      b"\0" + nested(DEEP, "a")],
-    "fuzz_answer": [given(0, ANSWER * 1000, ANSWER * 999 + OTHER),
+    "fuzz_answer": [fuzz_input(0, ANSWER * 1000, ANSWER * 999 + OTHER),
                     b"\0" + nested(DEEP, "a", "0") * 2, b"\0" + nested(DEEP, "", "0") * 2],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)) * 400,
                      b"\0" + EXPECTED + bson({"_id": 7, "t": "x" * (3 << 20)})],

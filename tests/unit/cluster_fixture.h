@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the cluster floor share: a connection and a database of its own for each test,
- * and small things to do with it.
+/* Shared by the tests of src/cluster against servers: each test gets a connection and its own
+ * database, which is dropped at the end.
  *
- * Each test runs against the kind of deployment named beside it; the servers are given by the
- * environment variables below, and a missing one skips its tests. */
+ * ON() and ON_EACH() name the deployments that a test runs against. The environment variables below
+ * hold their connection strings; tests whose variable is not set are skipped. */
 #ifndef SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
 #define SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
 
@@ -32,25 +32,25 @@ typedef struct fixture {
 #define REPLICA "SHARDLOAD_TEST_REPLICA_URI"
 #define SHARDED "SHARDLOAD_TEST_URI"
 
-/* Fails the test with the error's text. */
+/* Fails the test with the error's message if the call fails. */
 #define ok(f, call)                                                                                \
     do {                                                                                           \
         if (!(call))                                                                               \
             fail_msg("%s: %s", #call, (f)->error.message);                                         \
     } while (0)
 
-/* The call must fail, and its error must hold each of the words. */
+/* The call must fail, and its error message must contain each of the texts. */
 #define refused(f, call, ...)                                                                      \
     do {                                                                                           \
         assert_false(call);                                                                        \
-        assert_words(&(f)->error, (const char *const[]){__VA_ARGS__, NULL});                       \
+        assert_error(&(f)->error, (const char *const[]){__VA_ARGS__, NULL});                       \
     } while (0)
 
-static inline void assert_words(const sl_error *error, const char *const *words) {
+static inline void assert_error(const sl_error *error, const char *const *texts) {
     assert_int_equal(error->code, SL_EXIT_CLUSTER);
-    for (; *words; words++) {
-        if (!strstr(error->message, *words))
-            fail_msg("\"%s\" is not in: %s", *words, error->message);
+    for (; *texts; texts++) {
+        if (!strstr(error->message, *texts))
+            fail_msg("\"%s\" is not in: %s", *texts, error->message);
     }
 }
 
@@ -127,7 +127,7 @@ static inline uint64_t documents_on(fixture *f, const char *shard) {
     return documents;
 }
 
-/* A test and the variable that names the server it needs. */
+/* A test, and the environment variable of the deployment that it needs. */
 #define ON(deployment, test)                                                                       \
     {                                                                                              \
 #deployment " " #test, test, setup, teardown, (char[]) {                                   \
@@ -140,7 +140,7 @@ static inline void skipped(void **state) {
     (void)state;
 }
 
-/* Gives each test whose server is missing a line that says so. */
+/* Replaces each test whose variable is not set by one that is reported as skipped. */
 static inline void skip_without_server(struct CMUnitTest *tests, size_t count) {
     static char names[100][160];
     if (count > sizeof names / sizeof names[0])

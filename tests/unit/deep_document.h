@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of what a hostile server or disk may hold: documents that are nested deeper than a
- * stack is high. */
+/* For tests against hostile input: a document so deeply nested that recursion overflows the
+ * stack. */
 #ifndef DEEP_DOCUMENT_H
 #define DEEP_DOCUMENT_H
 
@@ -9,14 +9,14 @@
 
 #define DEEP_LEVELS 400000u
 
-/* {NAME: {NAME: ... {}}}, DEEP_LEVELS documents in one. Destroy it. */
+/* {NAME: {NAME: ... {}}}, with DEEP_LEVELS levels. The caller destroys it. */
 static inline bson_t *deep_document(const char *name) {
-    const uint32_t front = 4 + 1 + (uint32_t)strlen(name) + 1; /* length, type, name */
-    const uint32_t total = DEEP_LEVELS * (front + 1) + 5;
+    const uint32_t head = 4 + 1 + (uint32_t)strlen(name) + 1; /* length, type, name */
+    const uint32_t total = DEEP_LEVELS * (head + 1) + 5;
     uint8_t *bytes = calloc(1, total), *at = bytes;
     assert_non_null(bytes);
-    for (uint32_t level = 0; level <= DEEP_LEVELS; level++, at += front) {
-        uint32_t length = BSON_UINT32_TO_LE((DEEP_LEVELS - level) * (front + 1) + 5);
+    for (uint32_t level = 0; level <= DEEP_LEVELS; level++, at += head) {
+        uint32_t length = BSON_UINT32_TO_LE((DEEP_LEVELS - level) * (head + 1) + 5);
         memcpy(at, &length, sizeof length);
         if (level < DEEP_LEVELS) {
             at[4] = BSON_TYPE_DOCUMENT;

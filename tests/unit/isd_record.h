@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of ISD: makes records, and tells what stands at a path of their documents. */
+/* For tests of ISD: builds records, and reads values of their documents by path. */
 #ifndef ISD_RECORD_H
 #define ISD_RECORD_H
 
-#define BATCH_BYTES (1 << 20) /* a longest record may become a large document */
+#define BATCH_BYTES (1 << 20) /* room for the document of the longest record */
 #include "parse_text.h"
 
 #include <shardload/isd.h>
 
-/* Byte 5 to 105 of a record that has a value in every column. */
+/* Bytes 5 to 105 of a record with a value in every column. */
 #define FIXED_PART                                                                                 \
     "010010"                                                                                       \
     "99999"                                                                                        \
@@ -46,7 +46,7 @@ typedef struct record {
     size_t length;
 } record;
 
-/* A record with these sections and a line feed, its length as it must be. */
+/* A record with these sections, the correct length, and a line feed. */
 static record record_of(const char *sections) {
     record r;
     int length =
@@ -56,7 +56,7 @@ static record record_of(const char *sections) {
     return r;
 }
 
-/* The same with `text` at `position` (from 1, as in the format document). */
+/* The same, with `text` at `position` (counted from 1, as in the format document). */
 static inline record record_with(size_t position, const char *text, const char *sections) {
     record r = record_of(sections);
     assert_true(position - 1 + strlen(text) < r.length);
@@ -72,7 +72,7 @@ static inline parsed parse_bytes(const sl_format_options *options, const char *b
 static inline parsed parse_record(record r) {
     parsed p = parse_bytes(&(sl_format_options){0}, r.bytes, r.length);
     if (!p.format)
-        fail_msg("not taken for ISD: %s", p.error.message);
+        fail_msg("not recognised as ISD: %s", p.error.message);
     return p;
 }
 
@@ -80,8 +80,8 @@ static inline parsed parse_sections(const char *sections) {
     return parse_record(record_of(sections));
 }
 
-/* "int 5", "double 6.1", "text N", "date 571752000000", "document", "array [2]", "nothing". Lives
- * until the fourth call from here. */
+/* The value at `path` in document `index`, as text: "int 5", "double 6.1", "text N",
+ * "date 571752000000", "document", "array [2]", "nothing". Valid until the fourth next call. */
 static const char *at(const parsed *p, size_t index, const char *path) {
     static char rooms[4][12000];
     static unsigned turn;
@@ -129,7 +129,7 @@ static const char *at(const parsed *p, size_t index, const char *path) {
             fail_msg("%s is %s instead of %s", path, at((p), 0, path), expected);                  \
     } while (0)
 
-/* The ids of the groups that were understood, with blanks between them. */
+/* The ids of the parsed groups, separated by blanks. */
 static inline const char *sections_of(const parsed *p, size_t index) {
     static char out[12000];
     char path[24];

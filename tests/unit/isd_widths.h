@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The widths of ISD's groups as the publisher's format document has them (edition of 12 January
- * 2018): the bytes of each field in its order, and the scale where it is not 1. A second copy of
- * these facts beside schemas/isd-groups.tsv, so that a width that is changed there is noticed
- * without sample data. */
+/* The field widths of ISD's groups, from the publisher's format document (edition of 12 January
+ * 2018): the bytes of each field in order, and its scale if that is not 1. A second copy of
+ * these facts beside schemas/isd-groups.tsv, so that the tests detect a wrong width there without
+ * sample data. */
 #ifndef ISD_WIDTHS_H
 #define ISD_WIDTHS_H
 
 static const struct isd_widths {
-    const char *first, *last; /* ids */
-    const char *fields;       /* "2 4/10 1 1" */
+    const char *first, *last; /* ids of the groups with these fields */
+    const char *fields;       /* "2 4/10": two bytes; four bytes, to be divided by 10 */
 } isd_widths[] = {
     {"AA1", "AA4", "2 4/10 1 1"},
     {"AB1", "AB1", "5/10 1 1"},

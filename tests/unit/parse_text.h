@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of formats: parses a text with a format and keeps documents, rejects and counts. */
+/* For tests of formats: parses a text and keeps the documents, rejects and counts. */
 #ifndef PARSE_TEXT_H
 #define PARSE_TEXT_H
 
@@ -28,29 +28,29 @@ typedef struct kept_reject {
 } kept_reject;
 
 typedef struct parsed {
-    const sl_format *format; /* NULL when no format took the text */
-    sl_error error;          /* then why */
+    const sl_format *format; /* NULL when no format recognised the text */
+    sl_error error;          /* why the first format did not recognise it */
     char described[600];
     char kind[64];
     char header[300];
-    uint8_t *bytes; /* of all documents */
+    uint8_t *bytes; /* all documents, concatenated */
     size_t length;
     uint32_t documents;
     kept_reject rejects[KEPT_REJECTS];
     size_t reject_count;
     sl_parse_counts counts;
     bool stopped;
-    bool misread; /* by rejects[reject_count], which is not counted */
-    uint32_t stop_after; /* documents; 0 never stops */
+    bool misread;        /* rejects[reject_count] ended the parsing; it is not counted */
+    uint32_t stop_after; /* documents; 0: never */
     char json[4096];
 } parsed;
 
-/* A small batch buffer, so that it fills up all the time. */
+/* A small batch, which becomes full often. */
 #ifndef BATCH_BYTES
 #define BATCH_BYTES 4096
 #endif
 
-/* What the text is called, for formats that look at names. */
+/* The source's name, from which some formats read the station. */
 static const char *source_name = "text";
 
 static bool keep_documents(sl_sink *sink, size_t need) {
@@ -71,7 +71,7 @@ static bool keep_documents(sl_sink *sink, size_t need) {
 static void keep_reject(sl_sink *sink, const sl_reject *reject) {
     parsed *p = sink->context;
     assert_true(p->reject_count < KEPT_REJECTS);
-    assert_false(p->misread); /* nothing comes behind that */
+    assert_false(p->misread); /* a misread record is the last one */
     kept_reject *kept = &p->rejects[p->reject_count];
     p->misread = reject->misread;
     p->reject_count += !reject->misread;
@@ -83,7 +83,7 @@ static void keep_reject(sl_sink *sink, const sl_reject *reject) {
              reject->record.bytes);
 }
 
-/* Parses text[from..to) as a block of its own, in memory of exactly its size and the slack. */
+/* Parses text[from..to) as one block, in an allocation of exactly its size and SL_SLACK. */
 static void parse_block(parsed *p, const sl_plan *plan, const sl_dialect *dialect, sl_text text,
                         size_t from, size_t to) {
     char *copy = malloc(to - from + SL_SLACK);
@@ -91,7 +91,7 @@ static void parse_block(parsed *p, const sl_plan *plan, const sl_dialect *dialec
     assert_non_null(copy);
     assert_non_null(batch);
     memcpy(copy, text.bytes + from, to - from);
-    for (size_t i = 0; i < SL_SLACK; i++) /* what is behind the text must not matter */
+    for (size_t i = 0; i < SL_SLACK; i++) /* these bytes must not affect the result */
         copy[to - from + i] = "\"|,\n\\\xFF"[(i + to) % 6];
     sl_sink sink = {.cursor = batch,
                     .limit = batch + BATCH_BYTES,
@@ -109,8 +109,8 @@ static void parse_block(parsed *p, const sl_plan *plan, const sl_dialect *dialec
     free(copy);
 }
 
-/* Parses `text` with the first format that takes it, or with the one called `name`. Blocks are cut
- * behind the line end that follows each `step` bytes; 0 makes one block. */
+/* Parses `text` with the first format that recognises it, or with the format `name`. A block ends
+ * at the first line end after `step` bytes; with 0 the text is one block. */
 static parsed parse_in_blocks(const char *name, const sl_format_options *options, sl_text text,
                               size_t step, uint32_t stop_after) {
     parsed p = {.stop_after = stop_after};
@@ -168,12 +168,12 @@ static inline parsed parse_with_schema(const char *schema, const char *text) {
         "delimited", &(sl_format_options){.schema_text = schema, .schema_name = "test.yaml"}, text);
 }
 
-static inline void forget(parsed *p) {
+static inline void free_parsed(parsed *p) {
     free(p->bytes);
     p->bytes = NULL;
 }
 
-/* Document number `index` as libbson reads it; fails the test when it does not. */
+/* Reads document `index` with libbson; fails the test if that is impossible. */
 static void document_at(const parsed *p, size_t index, bson_t *document) {
     size_t at = 0;
     for (size_t i = 0; at < p->length; i++) {
@@ -185,10 +185,10 @@ static void document_at(const parsed *p, size_t index, bson_t *document) {
             return;
         at += (size_t)length;
     }
-    fail_msg("there is no document %zu", index);
+    fail_msg("document %zu does not exist", index);
 }
 
-/* The document without its _id, as relaxed Extended JSON. Lives until the next call. */
+/* The document without its _id, as relaxed Extended JSON. Valid until the next call. */
 static inline const char *json_at(parsed *p, size_t index) {
     bson_t whole, document = BSON_INITIALIZER;
     document_at(p, index, &whole);
@@ -210,7 +210,7 @@ static inline int64_t id_at(const parsed *p, size_t index) {
     return bson_iter_int64(&iter);
 }
 
-/* The element `key` of a document; fails the test when it is missing. */
+/* The element `key` of a document; fails the test if it is missing. */
 static inline bson_iter_t element_at(const parsed *p, size_t index, const char *key) {
     static bson_t document; /* the iterator points into it */
     document_at(p, index, &document);
@@ -238,7 +238,7 @@ static inline bool has_key(const parsed *p, size_t index, const char *key) {
             fail_msg("\"%s\" is not in: %s", part, text);                                          \
     } while (0)
 
-/* One reject, in this column ("" for the whole record), whose reason contains `part`. */
+/* Exactly one reject, in this column ("" for none), whose reason contains `part`. */
 #define assert_one_reject(p, where, part)                                                          \
     do {                                                                                           \
         assert_int_equal((p)->reject_count, 1);                                                    \

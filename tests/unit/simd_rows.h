@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of what exists once for each instruction set: all that this processor has, in turn. */
+/* For tests of code that exists per instruction set: repeats the tests for each set of this
+ * processor. */
 #ifndef SIMD_ROWS_H
 #define SIMD_ROWS_H
 
@@ -9,8 +10,8 @@
 
 #include <shardload/simd.h>
 
-/* The next one behind `simd` (NULL: the first), which plans made from now on will use; NULL when
- * there are no more, and the choice is then as it was. */
+/* Makes new plans use the instruction set after `simd` (NULL: the first), and returns it. After the
+ * last one, returns NULL and restores the default. */
 static inline const sl_simd *next_simd(const sl_simd *simd) {
     size_t i = 0;
     while (simd && sl_simds[i++] != simd)
@@ -28,7 +29,7 @@ static inline int use_simd(void **state) {
     return setenv("SHARDLOAD_SIMD", sl_simd_name(*state), 1);
 }
 
-/* Runs all tests once with each; what they make plans for then uses it. */
+/* Runs all tests once per instruction set, which the plans that they create use. */
 static inline int run_with_each_simd(const struct CMUnitTest *tests, size_t count) {
     static struct CMUnitTest rows[200];
     static char names[200][128];

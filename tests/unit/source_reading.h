@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of sources share: a folder of their own, texts whose lines say where they are, and
- * readers that check what they get. Include after cmocka.h. */
+/* Shared by the tests of sources: a temporary folder, texts whose lines contain their offsets, and
+ * readers that check blocks. Include it after cmocka.h. */
 #ifndef TESTS_SOURCE_READING_H
 #define TESTS_SOURCE_READING_H
 
@@ -35,7 +35,7 @@ static inline void write_file(const char *path, const char *bytes, size_t length
     }
 }
 
-/* Lines of many lengths, some of them empty, a few longer than a block; each says its offset. */
+/* Lines of many lengths, some empty, a few longer than a block; each starts with its offset. */
 static inline char *make_text(size_t size, bool final_newline, size_t *length) {
     char *text = malloc(size + (size_t)4 * SL_BLOCK_BYTES);
     size_t used = 0;
@@ -67,7 +67,7 @@ typedef struct gathered {
     unsigned char *seen;
     size_t length;
     unsigned lasts;
-    uint64_t sequences; /* sum, to see that none is missing or double */
+    uint64_t sequences; /* sum of the blocks' numbers, to detect missing and repeated blocks */
     uint64_t blocks;
     bool failed;
 } gathered;
@@ -90,11 +90,11 @@ static inline void *gather(void *context) {
                     memcpy(all->copy + block.offset, block.text.bytes, block.text.length);
                 for (size_t i = 0; !all->failed && i < block.text.length; i++)
                     all->seen[block.offset + i]++;
-                /* A line belongs to the MiB that it begins in: its id is made from both. */
+                /* All lines of a block start in the same MiB, from which their ids are computed. */
                 for (size_t i = 1; i < block.text.length; i++)
-                    all->failed |= block.text.bytes[i - 1] == '\n' &&
-                                   (block.offset + i) >> SL_BLOCK_BITS !=
-                                       block.offset >> SL_BLOCK_BITS;
+                    all->failed |=
+                        block.text.bytes[i - 1] == '\n' &&
+                        (block.offset + i) >> SL_BLOCK_BITS != block.offset >> SL_BLOCK_BITS;
             }
             all->lasts += block.last;
             all->sequences += block.sequence;
@@ -108,6 +108,7 @@ static inline void *gather(void *context) {
     return NULL;
 }
 
+/* Reads a source with several threads; fails the test unless each byte of the text is read once. */
 static inline void check_reading(const char *path, const char *text, size_t length,
                                  unsigned threads) {
     gathered all = {.length = length, .copy = calloc(1, length), .seen = calloc(1, length)};
@@ -130,7 +131,7 @@ static inline void check_reading(const char *path, const char *text, size_t leng
     free(all.seen);
 }
 
-/* Reads all; the error that ends it, or "" when it ends well. */
+/* Reads a source to its end. Returns the error message, or "" without an error. */
 static inline const char *reading_error(const char *path) {
     static sl_error error;
     sl_source_set *set;
@@ -151,6 +152,37 @@ failed:
     assert_int_equal(error.code, SL_EXIT_SOURCE);
     assert_non_null(strstr(error.message, path));
     return error.message;
+}
+
+/* Bytes on standard input, which a thread writes into a pipe. */
+typedef struct piped {
+    const char *bytes;
+    size_t length;
+    int end; /* the pipe's write end */
+    pthread_t writer;
+} piped;
+
+/* Writes pieces of odd sizes, on which nothing may depend. */
+static inline void *write_pipe(void *context) {
+    const piped *input = context;
+    for (size_t at = 0; at < input->length;) {
+        size_t piece = at < 3000 ? 7 : 50001;
+        piece = piece < input->length - at ? piece : input->length - at;
+        if (write(input->end, input->bytes + at, piece) != (ssize_t)piece)
+            break;
+        at += piece;
+    }
+    close(input->end);
+    return NULL;
+}
+
+static inline void begin_pipe(piped *input, const char *bytes, size_t length) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    close(ends[0]);
+    *input = (piped){.bytes = bytes, .length = length, .end = ends[1]};
+    assert_int_equal(pthread_create(&input->writer, NULL, write_pipe, input), 0);
 }
 
 static inline int make_folder(void **state) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller of threads and batches against servers that are made up: each has a rate for any
- * settings, answers in batches as a real one does, and is noisy. No clock and no thread is involved;
- * what passes here passes always. */
+/* The controller of threads and batch sizes against simulated servers. A server's rate is a
+ * function of the settings, with noise; it answers batches. The simulation uses no clock and no
+ * threads, so that the results are the same in every run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,18 +21,16 @@ typedef double (*rate_function)(double seconds, unsigned threads, uint32_t batch
 
 typedef struct world {
     rate_function rate;
-    double noise;          /* standard deviation of a batch's time, and of the slow wander */
+    double noise; /* standard deviation of the logarithm of a batch's time, and of `drift` */
     double seconds;
     double answered;
     uint64_t documents, batches, retries;
-    double done[WORKERS_MOST]; /* when the worker's batch is answered; 0: it has none */
-    uint32_t sent[WORKERS_MOST];
-    double wander, random_left;
+    double done[WORKERS_MOST];   /* time at which the worker's batch is answered; 0: it has none */
+    uint32_t sent[WORKERS_MOST]; /* documents in that batch */
+    double drift;                /* slow change of the rate, as a logarithm */
     uint64_t random;
-    double left;           /* seconds to the end that are told; below 0: not known */
-    double ends;           /* > 0: the load ends then, and that is told */
-    double ideal;          /* documents that the best settings would have brought */
-    unsigned changes;
+    double ends;      /* time at which the load ends, known to the controller; 0: unknown */
+    unsigned changes; /* of the settings */
     sl_adapt adapt;
 } world;
 
@@ -53,25 +51,28 @@ static void world_init(world *w, rate_function rate, double noise, uint64_t seed
     w->rate = rate;
     w->noise = noise;
     w->random = seed * 7919 + 17;
-    w->left = -1;
-    sl_adapt_init(&w->adapt, &(sl_adapt_limits){.start = {4, 10000}, .threads = true,
-                                                .batches = true, .threads_most = 16,
+
+    sl_adapt_init(&w->adapt, &(sl_adapt_limits){.start = {4, 10000},
+                                                .threads = true,
+                                                .batches = true,
+                                                .threads_most = 16,
                                                 .batch_most = 100000});
 }
 
-/* One batch of one worker takes as long as its share of the rate says. */
+/* Starts a batch of a worker, which takes as long as its share of the rate implies. */
 static void send(world *w, unsigned worker, double from) {
     sl_adapt_settings now = sl_adapt_now(&w->adapt);
-    double rate = w->rate(from, now.threads, now.batch_documents) * exp(w->wander);
+    double rate = w->rate(from, now.threads, now.batch_documents) * exp(w->drift);
     double takes = now.threads * (double)now.batch_documents / rate;
     w->sent[worker] = now.batch_documents;
     w->done[worker] = from + takes * exp(w->noise * normal(w));
 }
 
+/* Advances the time by TICK; `still`: the server answers nothing. */
 static void tick(world *w, bool still) {
     w->seconds += TICK;
-    /* A wander that forgets half of itself in about two seconds. */
-    w->wander = 0.98 * w->wander + 0.2 * w->noise * normal(w);
+    /* A random drift with a half-life of about two seconds. */
+    w->drift = 0.98 * w->drift + 0.2 * w->noise * normal(w);
     for (unsigned i = 0; i < WORKERS_MOST; i++) {
         if (still && w->done[i] > 0)
             w->done[i] += TICK;
@@ -87,10 +88,12 @@ static void tick(world *w, bool still) {
         if (!still && w->done[i] == 0 && i < sl_adapt_now(&w->adapt).threads)
             send(w, i, w->seconds);
     }
-    sl_adapt_figures figures = {.seconds = w->seconds, .answered = w->answered,
-                                .documents = w->documents, .batches = w->batches,
+    sl_adapt_figures figures = {.seconds = w->seconds,
+                                .answered = w->answered,
+                                .documents = w->documents,
+                                .batches = w->batches,
                                 .retries = w->retries,
-                                .seconds_left = w->ends > 0 ? w->ends - w->seconds : w->left};
+                                .seconds_left = w->ends > 0 ? w->ends - w->seconds : -1};
     w->changes += sl_adapt_tick(&w->adapt, &figures);
 }
 
@@ -101,7 +104,7 @@ static void run(world *w, double seconds) {
 
 /* ---- servers ---- */
 
-/* The median of what this machine's figures say of one mongod. */
+/* Similar to the measured rates of one mongod: almost independent of the settings. */
 static double flat(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds;
     double by_threads = threads == 1 ? 0.63 : threads == 2 ? 0.94 : threads == 4 ? 1 : 0.96;
@@ -109,7 +112,7 @@ static double flat(double seconds, unsigned threads, uint32_t batch) {
     return 850000 * by_threads * by_batch;
 }
 
-/* So far away that each batch waits 0.2 s whatever it holds; the server itself takes 400,000/s. */
+/* A distant server: each batch takes 0.2 s more; the server takes at most 400,000 documents/s. */
 static double far(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds;
     double one = batch / (0.2 + batch / 400000.0);
@@ -117,13 +120,14 @@ static double far(double seconds, unsigned threads, uint32_t batch) {
     return all < 400000 ? all : 400000;
 }
 
-/* Too many at once get into each other's way. */
+/* More than two threads slow each other down. */
 static double crowded(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds, (void)batch;
     return threads <= 1 ? 100000 : threads == 2 ? 160000 : 160000 / sqrt(threads / 2.0);
 }
 
-/* Wants few, large batches under way: neither fewer threads nor larger batches alone are a gain. */
+/* Two threads with large batches are fastest; changing only one of the two settings gains
+ * nothing. */
 static double few_and_large(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds;
     if (threads == 2 && batch == 50000)
@@ -131,19 +135,19 @@ static double few_and_large(double seconds, unsigned threads, uint32_t batch) {
     return threads == 4 && batch == 10000 ? 850000 : 800000;
 }
 
-/* Nothing is as good as what a load begins with. */
-static double as_begun(double seconds, unsigned threads, uint32_t batch) {
+/* The settings that a load starts with are the best. */
+static double start_is_best(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds;
     return threads == 4 && batch == 10000 ? 500000 : 400000;
 }
 
-/* Hates large batches. */
+/* The smaller the batches, the faster. */
 static double small_batches(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds, (void)threads;
     return batch <= 2000 ? 200000 : batch <= 5000 ? 170000 : 120000;
 }
 
-/* After two minutes the network gets slow. */
+/* After two minutes the network becomes slow. */
 static double changing(double seconds, unsigned threads, uint32_t batch) {
     return seconds < 120 ? flat(seconds, threads, batch) : far(seconds, threads, batch);
 }
@@ -159,7 +163,8 @@ static double best_of(rate_function rate, double seconds) {
     return best;
 }
 
-static double found(const world *w) {
+/* The rate with the settings that the controller considers best. */
+static double rate_found(const world *w) {
     sl_adapt_settings best = sl_adapt_best(&w->adapt);
     return w->rate(w->seconds, best.threads, best.batch_documents);
 }
@@ -168,69 +173,70 @@ static double found(const world *w) {
 
 #define SEEDS 60
 
-/* How many of the seeds end within a tenth of the best; the mean share of the documents that the
- * best settings would have brought in the same time goes to `*brought`. */
-static unsigned good_ends(rate_function rate, double noise, double seconds, double *brought) {
+/* Returns for how many seeds the final rate is at least 90 % of the best one. `*share`: the
+ * documents loaded, as a share of those that the best settings would have loaded, mean of all
+ * seeds. */
+static unsigned good_ends(rate_function rate, double noise, double seconds, double *share) {
     unsigned good = 0;
-    *brought = 0;
+    *share = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         world w;
         world_init(&w, rate, noise, seed);
         w.ends = seconds;
         run(&w, seconds);
-        good += found(&w) >= 0.9 * best_of(rate, seconds);
-        *brought += (double)w.documents / (best_of(rate, seconds) * seconds) / SEEDS;
+        good += rate_found(&w) >= 0.9 * best_of(rate, seconds);
+        *share += (double)w.documents / (best_of(rate, seconds) * seconds) / SEEDS;
     }
     return good;
 }
 
-static void stays_where_it_is_best(void **state) {
+static void keeps_settings_that_are_best(void **state) {
     (void)state;
-    double brought;
-    assert_int_equal(good_ends(flat, 0.05, 30, &brought), SEEDS);
-    assert_true(brought > 0.95);
-    assert_int_equal(good_ends(flat, 0.05, 120, &brought), SEEDS);
-    assert_true(brought > 0.95);
+    double share;
+    assert_int_equal(good_ends(flat, 0.05, 30, &share), SEEDS);
+    assert_true(share > 0.95);
+    assert_int_equal(good_ends(flat, 0.05, 120, &share), SEEDS);
+    assert_true(share > 0.95);
 }
 
-static void stays_near_in_much_noise(void **state) {
+static void stays_near_the_best_settings_despite_noise(void **state) {
     (void)state;
-    double brought;
-    assert_true(good_ends(flat, 0.2, 120, &brought) >= SEEDS - 2);
+    double share;
+    assert_true(good_ends(flat, 0.2, 120, &share) >= SEEDS - 2);
 }
 
 static void finds_many_threads_for_a_distant_server(void **state) {
     (void)state;
-    double brought;
-    assert_true(good_ends(far, 0.05, 40, &brought) >= SEEDS - 1);
-    assert_true(brought > 0.75);
-    assert_true(good_ends(far, 0.1, 120, &brought) >= SEEDS - 1);
-    assert_true(brought > 0.9);
+    double share;
+    assert_true(good_ends(far, 0.05, 40, &share) >= SEEDS - 1);
+    assert_true(share > 0.75);
+    assert_true(good_ends(far, 0.1, 120, &share) >= SEEDS - 1);
+    assert_true(share > 0.9);
 }
 
 static void finds_fewer_threads(void **state) {
     (void)state;
-    double brought;
-    assert_true(good_ends(crowded, 0.05, 120, &brought) >= SEEDS - 1);
-    print_message("fewer threads: %.3f of what the best would have brought\n", brought);
-    assert_true(brought > 0.8);
+    double share;
+    assert_true(good_ends(crowded, 0.05, 120, &share) >= SEEDS - 1);
+    print_message("fewer threads: %.3f of the documents of the best settings\n", share);
+    assert_true(share > 0.8);
 }
 
 static void finds_smaller_batches(void **state) {
     (void)state;
-    double brought;
-    assert_true(good_ends(small_batches, 0.05, 120, &brought) >= SEEDS - 1);
-    print_message("smaller batches: %.3f of what the best would have brought\n", brought);
-    assert_true(brought > 0.8);
+    double share;
+    assert_true(good_ends(small_batches, 0.05, 120, &share) >= SEEDS - 1);
+    print_message("smaller batches: %.3f of the documents of the best settings\n", share);
+    assert_true(share > 0.8);
 }
 
 static void changes_both_where_neither_alone_is_a_gain(void **state) {
     (void)state;
-    double brought;
-    assert_true(good_ends(few_and_large, 0.03, 120, &brought) >= SEEDS - 1);
+    double share;
+    assert_true(good_ends(few_and_large, 0.03, 120, &share) >= SEEDS - 1);
 }
 
-static void settles_and_then_leaves_it(void **state) {
+static void stops_changing_settings_once_settled(void **state) {
     (void)state;
     world w;
     world_init(&w, flat, 0.03, 5);
@@ -240,7 +246,7 @@ static void settles_and_then_leaves_it(void **state) {
     unsigned before = w.changes;
     run(&w, 30);
     assert_int_equal(w.changes, before);
-    run(&w, 3600); /* searches again now and then: at most every quarter of an hour in the end */
+    run(&w, 3600); /* searches again, at intervals that grow to a quarter of an hour */
     assert_true(w.changes - before < 150);
     assert_true(w.adapt.step_count <= SL_ADAPT_STEPS);
 }
@@ -251,8 +257,8 @@ static void follows_a_change_in_the_middle(void **state) {
         world w;
         world_init(&w, changing, 0.05, seed);
         run(&w, 240);
-        assert_true(found(&w) >= 0.85 * best_of(far, 240));
-        double settled = sl_adapt_settled_at(&w.adapt); /* on these settings, not on those before */
+        assert_true(rate_found(&w) >= 0.85 * best_of(far, 240));
+        double settled = sl_adapt_settled_at(&w.adapt); /* after the change, if at all */
         assert_true(settled < 0 || settled > 120);
     }
 }
@@ -267,12 +273,13 @@ static void a_short_load_keeps_its_settings(void **state) {
     assert_true(sl_adapt_settled_at(&w.adapt) < 0);
 }
 
-/* What the end of a load says must have been measured. */
-static void says_nothing_of_trials_that_were_not_made(void **state) {
+/* "Only fewer threads or smaller batches are left to try" must be true only after the other
+ * trials. */
+static void reports_only_trials_that_were_run(void **state) {
     (void)state;
     world w;
-    world_init(&w, as_begun, 0.03, 4);
-    w.ends = 35; /* fewer threads, smaller batches want longer */
+    world_init(&w, start_is_best, 0.03, 4);
+    w.ends = 35; /* too short for trials of fewer threads and smaller batches */
     while (w.changes == 0 && w.seconds < 20)
         run(&w, 0.05);
     assert_true(sl_adapt_now(&w.adapt).threads > sl_adapt_best(&w.adapt).threads);
@@ -282,8 +289,8 @@ static void says_nothing_of_trials_that_were_not_made(void **state) {
     assert_true(sl_adapt_settled_at(&w.adapt) < 0);
 }
 
-/* A disk that hangs for a second in every two leaves no short window undisturbed. */
-static void goes_on_where_standstills_are_usual(void **state) {
+/* A disk that stalls every other second disturbs every short measuring window. */
+static void continues_despite_frequent_stalls(void **state) {
     (void)state;
     world w;
     world_init(&w, far, 0.03, 8);
@@ -293,8 +300,8 @@ static void goes_on_where_standstills_are_usual(void **state) {
     assert_true(sl_adapt_best(&w.adapt).threads > 4);
 }
 
-/* While a primary is elected nothing is acknowledged, and then batches come again: whatever setting
- * was on trial then is neither to blame nor to praise. */
+/* During the election of a primary no batch is acknowledged. A measuring window with an election in
+ * it must not count for or against the settings under trial. */
 static void nothing_is_learned_from_an_election(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -309,17 +316,17 @@ static void nothing_is_learned_from_an_election(void **state) {
                 tick(&w, true); /* four seconds of silence */
             w.retries += 4;
             tick(&w, false);
-            /* No window that holds the silence was taken. */
+            /* No window with the silence in it was evaluated. */
             assert_int_equal(w.adapt.step_count, steps);
             sl_adapt_settings now = sl_adapt_now(&w.adapt), best = sl_adapt_best(&w.adapt);
             assert_int_equal(now.threads, best.threads);
             assert_int_equal(now.batch_documents, best.batch_documents);
         }
-        assert_true(found(&w) >= 0.9 * best_of(flat, w.seconds));
+        assert_true(rate_found(&w) >= 0.9 * best_of(flat, w.seconds));
     }
 }
 
-static void keeps_to_its_limits(void **state) {
+static void respects_its_limits(void **state) {
     (void)state;
     static const sl_adapt_limits all[] = {
         {{1, 10000}, true, true, 6, 100000},
@@ -345,12 +352,13 @@ static void keeps_to_its_limits(void **state) {
     }
 }
 
-/* Batches that end by bytes are the same batches, whatever number of documents is allowed. */
-static void larger_batches_are_not_tried_without_room(void **state) {
+/* Where the limit in bytes ends batches, a larger limit in documents does not change them. */
+static void larger_batches_are_not_tried_beyond_the_byte_limit(void **state) {
     (void)state;
     sl_adapt adapt;
-    sl_adapt_init(&adapt, &(sl_adapt_limits){.start = {4, 10000}, .batches = true,
-                                             .threads_most = 4, .batch_most = 100000});
+    sl_adapt_init(
+        &adapt, &(sl_adapt_limits){
+                    .start = {4, 10000}, .batches = true, .threads_most = 4, .batch_most = 100000});
     sl_adapt_figures figures = {.seconds_left = -1, .batch_room = 9000};
     for (int i = 0; i < 4000; i++) {
         figures.seconds += TICK;
@@ -364,20 +372,20 @@ static void larger_batches_are_not_tried_without_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stays_where_it_is_best),
-        cmocka_unit_test(stays_near_in_much_noise),
+        cmocka_unit_test(keeps_settings_that_are_best),
+        cmocka_unit_test(stays_near_the_best_settings_despite_noise),
         cmocka_unit_test(finds_many_threads_for_a_distant_server),
         cmocka_unit_test(finds_fewer_threads),
         cmocka_unit_test(finds_smaller_batches),
         cmocka_unit_test(changes_both_where_neither_alone_is_a_gain),
-        cmocka_unit_test(settles_and_then_leaves_it),
+        cmocka_unit_test(stops_changing_settings_once_settled),
         cmocka_unit_test(follows_a_change_in_the_middle),
         cmocka_unit_test(a_short_load_keeps_its_settings),
-        cmocka_unit_test(says_nothing_of_trials_that_were_not_made),
-        cmocka_unit_test(goes_on_where_standstills_are_usual),
+        cmocka_unit_test(reports_only_trials_that_were_run),
+        cmocka_unit_test(continues_despite_frequent_stalls),
         cmocka_unit_test(nothing_is_learned_from_an_election),
-        cmocka_unit_test(keeps_to_its_limits),
-        cmocka_unit_test(larger_batches_are_not_tried_without_room),
+        cmocka_unit_test(respects_its_limits),
+        cmocka_unit_test(larger_batches_are_not_tried_beyond_the_byte_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers: which ones pass, and whether the words about a wrong one say what is wrong. And the
- * statistics of timings, and the verdict about two sets of them. */
+/* The comparison of answers with expected answers, and the descriptions of differences; statistics
+ * of timings; tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,12 +29,11 @@ static bson_t *json(const char *text) {
     return array;
 }
 
-static bool compare(const char *expected, const char *got, sl_differences *differences) {
-    bson_t *wanted = json(expected);
-    bson_t *actual = json(got);
-    bool equal = sl_answer_compare(wanted, actual, differences);
-    bson_destroy(wanted);
-    bson_destroy(actual);
+static bool compare(const char *expected, const char *actual, sl_differences *differences) {
+    bson_t *left = json(expected), *right = json(actual);
+    bool equal = sl_answer_compare(left, right, differences);
+    bson_destroy(left);
+    bson_destroy(right);
     return equal;
 }
 
@@ -42,7 +41,7 @@ static void equal_answers(void **state) {
     (void)state;
     static const struct {
         const char *expected;
-        const char *got;
+        const char *actual;
     } pairs[] = {
         {"[]", "[]"},
         {"[{\"_id\": 1, \"n\": 2}]", "[{\"n\": 2, \"_id\": 1}]"},
@@ -61,8 +60,8 @@ static void equal_answers(void **state) {
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         sl_differences differences;
-        if (!compare(pairs[i].expected, pairs[i].got, &differences))
-            fail_msg("%s against %s: %s", pairs[i].expected, pairs[i].got, differences.text[0]);
+        if (!compare(pairs[i].expected, pairs[i].actual, &differences))
+            fail_msg("%s against %s: %s", pairs[i].expected, pairs[i].actual, differences.text[0]);
         assert_int_equal(differences.count, 0);
     }
 }
@@ -71,11 +70,11 @@ static void wrong_answers(void **state) {
     (void)state;
     static const struct {
         const char *expected;
-        const char *got;
-        const char *words;
+        const char *actual;
+        const char *difference;
     } pairs[] = {
         {"[{\"n\": 5}]", "[{\"n\": 6}]", "row 1, n: expected 5, got 6"},
-        /* Counts are exact, however large. */
+        /* Integers are compared exactly, however large. */
         {"[{\"n\": 10000000001}]", "[{\"n\": 10000000002}]",
          "row 1, n: expected 10000000001, got 10000000002"},
         {"[{\"n\": 1.5}]", "[{\"n\": 1.50001}]", "row 1, n: expected 1.5, got 1.50001"},
@@ -92,20 +91,20 @@ static void wrong_answers(void **state) {
         {"[{\"_id\": {\"make\": \"A\"}}]", "[{\"_id\": {\"make\": \"B\"}}]",
          "row 1, _id.make: expected \"A\", got \"B\""},
         {"[{\"a\": [1, 2]}]", "[{\"a\": [2, 1]}]", "row 1, a.0: expected 1, got 2"},
-        /* The order of rows counts. */
+        /* The order of rows matters. */
         {"[{\"_id\": 1}, {\"_id\": 2}]", "[{\"_id\": 2}, {\"_id\": 1}]",
          "row 1, _id: expected 1, got 2"},
         {"[{\"_id\": 1}, {\"_id\": 2}, {\"_id\": 3}]", "[{\"_id\": 1}]",
          "expected 2 more rows, the first of them row 2: {\"_id\": 2}"},
         {"[]", "[{\"_id\": 7}]", "got 1 row too many, the first of them row 1: {\"_id\": 7}"},
-        /* What comes from a server may not reach the terminal as it is. */
+        /* Control characters from a server must not reach the terminal. */
         {"[{\"k\": \"a\"}]", "[{\"k\": \"\\u001b[2J\"}]",
          "row 1, k: expected \"a\", got \"\\u001b[2J\""},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         sl_differences differences;
-        assert_false(compare(pairs[i].expected, pairs[i].got, &differences));
-        assert_string_equal(differences.text[0], pairs[i].words);
+        assert_false(compare(pairs[i].expected, pairs[i].actual, &differences));
+        assert_string_equal(differences.text[0], pairs[i].difference);
     }
 }
 
@@ -128,15 +127,15 @@ static void sample(void **state) {
     assert_near(figures.maximum, 9, 0);
     assert_near(figures.median, 4.5, 1e-12);
     assert_near(figures.mean, 5, 1e-12);
-    assert_near(figures.deviation, 2.1380899352993950, 1e-12); /* of a sample: n - 1 */
+    assert_near(figures.deviation, 2.1380899352993950, 1e-12); /* divided by n - 1 */
     double one[] = {3};
     figures = sl_sample_of(one, 1);
     assert_near(figures.median, 3, 0);
     assert_near(figures.deviation, 0, 0);
 }
 
-/* Ways of asking that wrap their answer must agree with those that do not. */
-static void ways_that_agree(void **state) {
+/* Queries that wrap the answer in a field agree with queries that do not. */
+static void wrapped_answers_agree(void **state) {
     (void)state;
     sl_differences differences;
     bson_t *plain = json("[{\"min\": 1, \"sum\": 3.5}]");
@@ -188,16 +187,15 @@ static void documents_as_a_table(void **state) {
     free(text);
 }
 
-/* A server may answer with anything: documents nested deeper than the stack is high, and rows that
- * are no documents. */
+/* Prints hostile rows: a deeply nested document, and a row that is not a document. */
 static void print_rows(const bson_t *row) {
     bson_t rows = BSON_INITIALIZER;
-    FILE *nowhere = fopen("/dev/null", "w");
-    assert_non_null(nowhere);
+    FILE *null_stream = fopen("/dev/null", "w");
+    assert_non_null(null_stream);
     BSON_APPEND_DOCUMENT(&rows, "0", row);
     BSON_APPEND_INT32(&rows, "1", 7);
-    assert_true(sl_table_print_documents(&rows, 20, nowhere, 0));
-    fclose(nowhere);
+    assert_true(sl_table_print_documents(&rows, 20, null_stream, 0));
+    fclose(null_stream);
     bson_destroy(&rows);
 }
 
@@ -205,7 +203,8 @@ static void compare_deep(bson_t *row) {
     bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
     sl_differences differences;
     BSON_APPEND_DOCUMENT(&one, "0", row);
-    ((uint8_t *)(uintptr_t)bson_get_data(row))[row->len / 2 - 8] ^= 1; /* a name, far down */
+    ((uint8_t *)(uintptr_t)bson_get_data(row))[row->len / 2 - 8] ^=
+        1; /* changes a deeply nested field name */
     BSON_APPEND_DOCUMENT(&other, "0", row);
     assert_true(sl_answer_compare(&one, &one, &differences));
     assert_false(sl_answer_compare(&one, &other, &differences));
@@ -235,7 +234,7 @@ int main(void) {
         cmocka_unit_test(wrong_answers),
         cmocka_unit_test(only_the_first_differences_are_kept),
         cmocka_unit_test(sample),
-        cmocka_unit_test(ways_that_agree),
+        cmocka_unit_test(wrapped_answers_agree),
         cmocka_unit_test(figures),
         cmocka_unit_test(documents_as_a_table),
         cmocka_unit_test(deep_answers),

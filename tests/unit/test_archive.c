@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed files and archives give the same lines at the same offsets as a plain file would,
- * members stay apart and keep their names, and what is not data is passed over. */
+/* Compressed files and archives give the same lines at the same offsets as a plain file. Blocks do
+ * not span entries, and have the entries' names; entries that are not data are skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "archive_making.h"
 
-static void compressed_text_is_text(void **state) {
+static void compressed_files_are_read_as_text(void **state) {
     (void)state;
     for (int newline = 0; newline < 2; newline++) {
         size_t length, packed_length;
@@ -29,12 +29,12 @@ static void compressed_text_is_text(void **state) {
     }
 }
 
-/* Parallel compressors and people with `cat` put several streams into one file. */
-static void streams_that_follow_each_other_are_one(void **state) {
+/* Parallel compressors and `cat` write several streams into one file. */
+static void concatenated_streams_are_one_text(void **state) {
     (void)state;
     for (size_t i = 0; i < COMPRESSIONS; i++) {
         if (compressions[i].add == archive_write_add_filter_compress)
-            continue; /* has no end by which to tell */
+            continue; /* the format does not mark the end of a stream */
         size_t length;
         char *packed = pack("first\nrest of", 13, compressions[i].add, &length);
         const char *path = path_of("twice");
@@ -47,13 +47,13 @@ static void streams_that_follow_each_other_are_one(void **state) {
     }
 }
 
-static void text_that_looks_packed_is_text(void **state) {
+static void text_that_starts_like_a_compressed_file_is_text(void **state) {
     (void)state;
     write_file(path_of("bz.txt"), "BZhang|1\n", 9, false);
     check_reading(path_of("bz.txt"), "BZhang|1\n", 9, 1);
     write_file(path_of("lz.txt"), "LZIP|1\n", 7, false);
     check_reading(path_of("lz.txt"), "LZIP|1\n", 7, 1);
-    char text[1024]; /* a line about tar, where a tar has its magic */
+    char text[1024]; /* "ustar" at the offset of tar's magic number */
     memset(text, '0', sizeof text);
     memcpy(text + 257, "ustar", 5);
     text[sizeof text - 1] = '\n';
@@ -61,43 +61,43 @@ static void text_that_looks_packed_is_text(void **state) {
     check_reading(path_of("ustar.txt"), text, sizeof text, 1);
 }
 
-/* Four members: plain, gzip, xz, and one without a final newline. */
+/* Four entries: plain, gzip, xz, and one without a final newline. */
 #define PARTS 4
 
 typedef struct parts {
     char *texts[PARTS];
     size_t lengths[PARTS];
-    member members[PARTS];
-    char *whole; /* with the newline that the last one lacks */
-    size_t whole_length;
+    entry_spec entries[PARTS];
+    char *all; /* the concatenated texts, each ending with a line feed */
+    size_t all_length;
 } parts;
 
 static void make_parts(parts *made) {
     static const char *const names[PARTS] = {"2014/010010-99999-2014", "2014/010014-99999-2014.gz",
                                              "2014/010015-99999-2014.xz", "2014/last.csv"};
     static const size_t sizes[PARTS] = {(size_t)1 << 20, 3000, (size_t)2 << 20, 700000};
-    *made = (parts){.whole = malloc((size_t)32 << 20)};
+    *made = (parts){.all = malloc((size_t)32 << 20)};
     for (size_t i = 0; i < PARTS; i++) {
         made->texts[i] = make_text(sizes[i], i != 1 && i != 3, &made->lengths[i]);
-        made->members[i] = (member){.name = names[i]};
-        size_t *length = &made->members[i].length;
+        made->entries[i] = (entry_spec){.name = names[i]};
+        size_t *length = &made->entries[i].length;
         add_filter *filter = i == 1   ? archive_write_add_filter_gzip
                              : i == 2 ? archive_write_add_filter_xz
                                       : archive_write_add_filter_none;
-        made->members[i].bytes = pack(made->texts[i], made->lengths[i], filter, length);
-        memcpy(made->whole + made->whole_length, made->texts[i], made->lengths[i]);
-        made->whole_length += made->lengths[i];
+        made->entries[i].bytes = pack(made->texts[i], made->lengths[i], filter, length);
+        memcpy(made->all + made->all_length, made->texts[i], made->lengths[i]);
+        made->all_length += made->lengths[i];
         if (made->texts[i][made->lengths[i] - 1] != '\n')
-            made->whole[made->whole_length++] = '\n';
+            made->all[made->all_length++] = '\n';
     }
 }
 
 static void free_parts(parts *made) {
     for (size_t i = 0; i < PARTS; i++) {
         free(made->texts[i]);
-        free((char *)(uintptr_t)made->members[i].bytes);
+        free((char *)(uintptr_t)made->entries[i].bytes);
     }
-    free(made->whole);
+    free(made->all);
 }
 
 static const struct kind {
@@ -115,26 +115,26 @@ static const struct kind {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static void an_archive_is_its_members_one_behind_the_other(void **state) {
+static void an_archive_is_the_concatenation_of_its_entries(void **state) {
     (void)state;
     parts made;
     make_parts(&made);
     for (size_t i = 0; i < KINDS; i++) {
         const char *path = path_of(kinds[i].name);
-        make_archive(path, kinds[i].format, kinds[i].filter, made.members, PARTS);
-        check_reading(path, made.whole, made.whole_length, 1);
-        check_reading(path, made.whole, made.whole_length, 4);
+        make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
+        check_reading(path, made.all, made.all_length, 1);
+        check_reading(path, made.all, made.all_length, 4);
     }
     free_parts(&made);
 }
 
-static void a_block_is_of_one_member(void **state) {
+static void a_block_is_of_one_entry(void **state) {
     (void)state;
     parts made;
     make_parts(&made);
     for (size_t i = 0; i < KINDS; i++) {
         const char *path = path_of(kinds[i].name);
-        make_archive(path, kinds[i].format, kinds[i].filter, made.members, PARTS);
+        make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
         sl_source_set *set;
         sl_reader *reader;
         sl_error error;
@@ -149,8 +149,8 @@ static void a_block_is_of_one_member(void **state) {
                 used = 0;
                 count++;
             }
-            assert_string_equal(block.member, made.members[count - 1].name);
-            size_t own = made.lengths[count - 1] - used; /* without a newline that was added */
+            assert_string_equal(block.member, made.entries[count - 1].name);
+            size_t own = made.lengths[count - 1] - used; /* without an added line feed */
             own = own < block.text.length ? own : block.text.length;
             assert_memory_equal(block.text.bytes, made.texts[count - 1] + used, own);
             used += block.text.length;
@@ -171,8 +171,8 @@ static void a_block_is_of_one_member(void **state) {
     free_parts(&made);
 }
 
-/* What is in the archive and is not data. */
-static const member clutter[] = {
+/* Three data files, and entries that are not data. */
+static const entry_spec clutter[] = {
     {.name = "set", .type = AE_IFDIR},
     {.name = "._set", .bytes = "no\n", .length = 3},
     {.name = "__MACOSX/set/one.csv", .bytes = "no\n", .length = 3},
@@ -188,11 +188,11 @@ static const member clutter[] = {
 };
 #define CLUTTER (sizeof clutter / sizeof clutter[0])
 
-static void what_is_not_data_is_passed_over(void **state) {
+static void entries_that_are_not_data_are_skipped(void **state) {
     (void)state;
     make_archive(path_of("clutter.tar"), "gnutar", NULL, clutter, CLUTTER);
     check_reading(path_of("clutter.tar"), "one\ntwo\nthree\n", 14, 2);
-    member for_zip[CLUTTER]; /* it knows no hard links */
+    entry_spec for_zip[CLUTTER]; /* zip has no hard links */
     size_t count = 0;
     for (size_t i = 0; i < CLUTTER; i++) {
         if (!clutter[i].link)
@@ -202,7 +202,7 @@ static void what_is_not_data_is_passed_over(void **state) {
     check_reading(path_of("clutter.zip"), "one\ntwo\nthree\n", 14, 2);
 }
 
-/* All of the first source's text, and the names of its members. */
+/* The text of the first source, and the names of its entries, each followed by a blank. */
 static void read_all(const char *path, const char *include, char *text, char *names) {
     sl_source_set *set;
     sl_reader *reader;
@@ -220,14 +220,14 @@ static void read_all(const char *path, const char *include, char *text, char *na
     sl_source_set_destroy(set);
 }
 
-/* One stored member with a name that is marked as UTF-8. */
+/* A zip file with one stored entry, whose name is marked as UTF-8. */
 static const char utf8_zip[] = "PK\3\4\x14\0\0\x08\0\0\0\0\0\0\x9F\xA8\x17\xF8\4\0\0\0\4\0\0\0"
                                "\6\0\0\0\xC3\xA4.csvone\n"
                                "PK\1\2\x14\0\x14\0\0\x08\0\0\0\0\0\0\x9F\xA8\x17\xF8\4\0\0\0"
                                "\4\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xC3\xA4.csv"
                                "PK\5\6\0\0\0\0\1\0\1\0\x34\0\0\0\x28\0\0\0\0\0";
 
-static void include_picks_members_of_named_archives(void **state) {
+static void include_selects_entries_of_named_archives(void **state) {
     (void)state;
     char text[100], names[200];
     mkdir(path_of("years"), 0700);
@@ -236,10 +236,10 @@ static void include_picks_members_of_named_archives(void **state) {
     read_all(path, "*.csv", text, names);
     assert_string_equal(text, "one\nthree\n");
     assert_string_equal(names, "./set/one.csv set/h\xC3\xA4m\\x1b.csv "); /* safe to print */
-    /* An archive that the pattern itself has picked out of a folder is taken whole. */
+    /* Of an archive that the pattern has selected in a folder, all entries are read. */
     read_all(path_of("years"), "clutter.*", text, names);
     assert_string_equal(text, "one\ntwo\nthree\n");
-    /* A zip file says that its names are UTF-8; that must not depend on the locale. */
+    /* Names that a zip file marks as UTF-8 are read as UTF-8 in any locale. */
     path = path_of("names.zip");
     write_file(path, utf8_zip, sizeof utf8_zip - 1, false);
     read_all(path, "*.csv", text, names);
@@ -247,7 +247,7 @@ static void include_picks_members_of_named_archives(void **state) {
     assert_string_equal(names, "\xC3\xA4.csv ");
 }
 
-static void the_head_is_that_of_the_first_member(void **state) {
+static void the_head_is_that_of_the_first_entry(void **state) {
     (void)state;
     const char *path = path_of("head.tar");
     make_archive(path, "gnutar", NULL, clutter, CLUTTER);
@@ -264,89 +264,65 @@ static void the_head_is_that_of_the_first_member(void **state) {
     sl_source_set_destroy(set);
 }
 
-typedef struct feed {
-    int pipe;
-    const char *bytes;
-    size_t length;
-} feed;
-
-static void *write_feed(void *context) {
-    feed *fed = context;
-    for (size_t at = 0; at < fed->length;) { /* in odd pieces, as a pipe may deliver them */
-        size_t piece = at < 3000 ? 7 : 50001;
-        piece = piece < fed->length - at ? piece : fed->length - at;
-        if (write(fed->pipe, fed->bytes + at, piece) != (ssize_t)piece)
-            break;
-        at += piece;
+/* Reads the archive from standard input, with or without reading its head first. */
+static void check_piped_archive(const char *path, const parts *expected, bool head_first) {
+    const char *dash = "-";
+    piped input;
+    size_t length, at = 0;
+    char *bytes = read_file(path, &length);
+    begin_pipe(&input, bytes, length);
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_error error;
+    sl_source_block block;
+    char head[1000];
+    bool whole;
+    assert_true(sl_source_set_create(&dash, 1, NULL, &set, &error));
+    if (head_first) {
+        assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
+        assert_memory_equal(head, expected->all, sizeof head);
     }
-    close(fed->pipe);
-    return NULL;
+    assert_true(sl_reader_create(set, &reader, &error));
+    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
+        assert_int_equal(block.offset, at);
+        assert_memory_equal(block.text.bytes, expected->all + at, block.text.length);
+        at += block.text.length;
+    }
+    assert_int_equal(at, expected->all_length);
+    assert_true(block.last);
+    pthread_join(input.writer, NULL);
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    free(bytes);
 }
 
-/* Standard input may carry whatever a file may hold; a look at its head loses nothing. */
-static void a_pipe_carries_archives_too(void **state) {
+static void archives_are_read_from_a_pipe(void **state) {
     (void)state;
     parts made;
     make_parts(&made);
-    int input = dup(STDIN_FILENO);
+    int stdin_before = dup(STDIN_FILENO);
     for (size_t i = 0; i < KINDS; i++) {
-        for (int looked = 0; looked < 2; looked++) {
-            const char *path = path_of(kinds[i].name);
-            feed fed;
-            make_archive(path, kinds[i].format, kinds[i].filter, made.members, PARTS);
-            char *bytes = read_file(path, &fed.length);
-            fed.bytes = bytes;
-            int ends[2];
-            assert_int_equal(pipe(ends), 0);
-            dup2(ends[0], STDIN_FILENO);
-            close(ends[0]);
-            fed.pipe = ends[1];
-            pthread_t writer;
-            pthread_create(&writer, NULL, write_feed, &fed);
-
-            const char *dash = "-";
-            sl_source_set *set;
-            sl_reader *reader;
-            sl_error error;
-            sl_source_block block;
-            char head[1000];
-            size_t length, at = 0;
-            bool whole;
-            assert_true(sl_source_set_create(&dash, 1, NULL, &set, &error));
-            if (looked) {
-                assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
-                assert_memory_equal(head, made.whole, sizeof head);
-            }
-            assert_true(sl_reader_create(set, &reader, &error));
-            while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-                assert_int_equal(block.offset, at);
-                assert_memory_equal(block.text.bytes, made.whole + at, block.text.length);
-                at += block.text.length;
-            }
-            assert_int_equal(at, made.whole_length);
-            assert_true(block.last);
-            pthread_join(writer, NULL);
-            sl_reader_destroy(reader);
-            sl_source_set_destroy(set);
-            free(bytes);
-        }
+        const char *path = path_of(kinds[i].name);
+        make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
+        check_piped_archive(path, &made, false);
+        check_piped_archive(path, &made, true);
     }
-    dup2(input, STDIN_FILENO);
-    close(input);
+    dup2(stdin_before, STDIN_FILENO);
+    close(stdin_before);
     free_parts(&made);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compressed_text_is_text),
-        cmocka_unit_test(streams_that_follow_each_other_are_one),
-        cmocka_unit_test(text_that_looks_packed_is_text),
-        cmocka_unit_test(an_archive_is_its_members_one_behind_the_other),
-        cmocka_unit_test(a_block_is_of_one_member),
-        cmocka_unit_test(what_is_not_data_is_passed_over),
-        cmocka_unit_test(include_picks_members_of_named_archives),
-        cmocka_unit_test(the_head_is_that_of_the_first_member),
-        cmocka_unit_test(a_pipe_carries_archives_too),
+        cmocka_unit_test(compressed_files_are_read_as_text),
+        cmocka_unit_test(concatenated_streams_are_one_text),
+        cmocka_unit_test(text_that_starts_like_a_compressed_file_is_text),
+        cmocka_unit_test(an_archive_is_the_concatenation_of_its_entries),
+        cmocka_unit_test(a_block_is_of_one_entry),
+        cmocka_unit_test(entries_that_are_not_data_are_skipped),
+        cmocka_unit_test(include_selects_entries_of_named_archives),
+        cmocka_unit_test(the_head_is_that_of_the_first_entry),
+        cmocka_unit_test(archives_are_read_from_a_pipe),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives and compressed files that cannot be read: nothing is lost in silence, and the message
- * says which file, which member, where, and what to do. */
+/* Damaged archives and compressed files: reading them gives the complete text or an error, and the
+ * error message names the file, the entry, the position, and what the user can do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,26 +10,26 @@
 
 #include "archive_making.h"
 
-#define MEMBERS 6
+#define ENTRIES 6
 
 typedef struct container {
     const char *name;
     char *bytes;
     size_t length;
-    size_t data_end; /* a cut before this loses something that matters */
+    size_t data_end; /* a file truncated before this offset lacks data */
     bool checked;    /* every byte of text is covered by a checksum */
 } container;
 
 #define CONTAINERS (COMPRESSIONS + 7)
 
 static container containers[CONTAINERS];
-static char *text; /* what all of them hold */
+static char *text; /* the uncompressed content of each container */
 static size_t text_length;
 
-static void keep(container *made, const char *name, const char *path, bool checked) {
-    *made = (container){.name = name, .checked = checked};
-    made->bytes = read_file(path, &made->length);
-    made->data_end = made->length;
+static void read_container(container *out, const char *name, const char *path, bool checked) {
+    *out = (container){.name = name, .checked = checked};
+    out->bytes = read_file(path, &out->length);
+    out->data_end = out->length;
 }
 
 static int make_containers(void **state) {
@@ -49,35 +49,35 @@ static int make_containers(void **state) {
     if (make_folder(state) != 0)
         return -1;
     text = make_text(300000, true, &text_length);
-    unsigned seed = 1; /* letters that do not pack well, so that most bytes stand for text */
+    unsigned seed = 1; /* random letters, so that most bytes of a compressed file encode text */
     for (size_t i = 0; i < text_length; i++) {
         seed = seed * 1103515245 + 12345;
         if (text[i] == 'x')
             text[i] = (char)('A' + (seed >> 16) % 58);
     }
-    member members[MEMBERS];
-    member gzipped[MEMBERS];
+    entry_spec entries[ENTRIES];
+    entry_spec gzipped[ENTRIES];
     size_t at = 0;
-    for (size_t i = 0; i < MEMBERS; i++) {
-        size_t end = i + 1 == MEMBERS ? text_length : (i + 1) * text_length / MEMBERS;
+    for (size_t i = 0; i < ENTRIES; i++) {
+        size_t end = i + 1 == ENTRIES ? text_length : (i + 1) * text_length / ENTRIES;
         while (text[end - 1] != '\n')
             end++;
-        static char names[MEMBERS][16];
+        static char names[ENTRIES][16];
         snprintf(names[i], sizeof names[i], "part-%zu.csv", i);
-        members[i] = gzipped[i] =
-            (member){.name = names[i], .bytes = text + at, .length = end - at};
-        gzipped[i].bytes = pack(text + at, end - at, archive_write_add_filter_gzip,
-                                &gzipped[i].length);
+        entries[i] = gzipped[i] =
+            (entry_spec){.name = names[i], .bytes = text + at, .length = end - at};
+        gzipped[i].bytes =
+            pack(text + at, end - at, archive_write_add_filter_gzip, &gzipped[i].length);
         at = end;
     }
     size_t count = 0;
     for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++) {
         const char *path = path_of(archives[i].name);
         make_archive(path, archives[i].format, archives[i].filter,
-                     archives[i].gzip ? gzipped : members, MEMBERS);
+                     archives[i].gzip ? gzipped : entries, ENTRIES);
         container *made = &containers[count++];
-        keep(made, archives[i].name, path, archives[i].checked);
-        /* What fills a tar up behind its mark of the end may be cut off. */
+        read_container(made, archives[i].name, path, archives[i].checked);
+        /* The zeros at the end of a tar file may be missing. */
         while (!archives[i].filter && made->bytes[made->data_end - 1] == 0)
             made->data_end--;
         if (archives[i].filter == archive_write_add_filter_compress)
@@ -88,10 +88,10 @@ static int make_containers(void **state) {
         char *packed = pack(text, text_length, compressions[i].add, &length);
         write_file(path_of(compressions[i].name), packed, length, false);
         free(packed);
-        keep(&containers[count++], compressions[i].name, path_of(compressions[i].name),
-             compressions[i].checked);
+        read_container(&containers[count++], compressions[i].name, path_of(compressions[i].name),
+                       compressions[i].checked);
     }
-    for (size_t i = 0; i < MEMBERS; i++)
+    for (size_t i = 0; i < ENTRIES; i++)
         free((char *)(uintptr_t)gzipped[i].bytes);
     return 0;
 }
@@ -103,8 +103,9 @@ static int free_containers(void **state) {
     return remove_folder(state);
 }
 
-/* Reads what it can; true when all of it is right. The error is set when it ends early. */
-static bool reads_right(const char *path, sl_error *error) {
+/* Does reading give exactly the text? If not, `error` is the error that ended the reading, if
+ * any. */
+static bool reads_correctly(const char *path, sl_error *error) {
     sl_source_set *set;
     sl_reader *reader;
     sl_source_block block;
@@ -125,43 +126,44 @@ static bool reads_right(const char *path, sl_error *error) {
     return result == SL_READ_END && right && end == text_length;
 }
 
-/* .Z has neither an end nor a checksum; zcat cannot tell either. */
-static bool cut_shows(const container *one) {
+/* A truncated .Z file cannot be detected: the format has neither an end mark nor a checksum. */
+static bool truncation_is_detectable(const container *one) {
     return strcmp(one->name, "Z") != 0;
 }
 
-static void a_cut_file_never_ends_well(void **state) {
+static void a_truncated_file_is_an_error(void **state) {
     (void)state;
     for (size_t i = 0; i < CONTAINERS; i++) {
         const container *one = &containers[i];
         const char *path = path_of(one->name);
         write_file(path, one->bytes, one->length, false);
         assert_string_equal(reading_error(path), "");
-        if (!cut_shows(one))
+        if (!truncation_is_detectable(one))
             continue;
-        unsigned cuts_told = 0;
+        unsigned detected = 0;
         for (size_t step = 1; step <= 60; step++) {
             size_t length = 600 + (one->data_end - 601) * step / 60;
             write_file(path, one->bytes, length, false);
             sl_error error;
-            bool right = reads_right(path, &error); /* but for a zip file's table at the end */
+            bool right = reads_correctly(path, &error);
             if (!right && !strstr(error.message, "truncated"))
-                fail_msg("%s cut to %zu of %zu bytes: \"%s\"", one->name, length, one->length,
+                fail_msg("%s truncated to %zu of %zu bytes: \"%s\"", one->name, length, one->length,
                          error.message);
-            cuts_told += !right;
+            detected += !right;
         }
-        assert_true(cuts_told >= 59);
+        assert_true(detected >= 59); /* a zip file may lack part of the directory at its end */
     }
 }
 
-/* A download that stops between two members looks like a shorter archive. */
-static void a_cut_between_members_shows(void **state) {
+/* A tar file that is truncated between two entries differs from a shorter archive only by the
+ * missing end mark. */
+static void a_tar_file_without_its_end_mark_is_truncated(void **state) {
     (void)state;
-    member one = {.name = "one.csv", .bytes = "one\n", .length = 4};
+    entry_spec one = {.name = "one.csv", .bytes = "one\n", .length = 4};
     const char *path = path_of("between.tar");
     make_archive(path, "gnutar", NULL, &one, 1);
     assert_string_equal(reading_error(path), "");
-    assert_int_equal(truncate(path, 2048), 0); /* header, data, and the mark of the end */
+    assert_int_equal(truncate(path, 2048), 0); /* header, data, and the end mark */
     assert_string_equal(reading_error(path), "");
     assert_int_equal(truncate(path, 1024), 0);
     assert_non_null(strstr(reading_error(path), "truncated"));
@@ -169,31 +171,31 @@ static void a_cut_between_members_shows(void **state) {
     assert_non_null(strstr(reading_error(path), "truncated"));
 }
 
-static void a_damaged_byte_is_told_or_harmless(void **state) {
+static void a_changed_byte_is_an_error_or_harmless(void **state) {
     (void)state;
     for (size_t i = 0; i < CONTAINERS; i++) {
         const container *one = &containers[i];
         if (!one->checked)
             continue;
         const char *path = path_of(one->name);
-        unsigned told = 0;
+        unsigned errors = 0;
         for (size_t step = 1; step <= 60; step++) {
             size_t at = one->data_end * step / 61;
             one->bytes[at] ^= 0x10;
             write_file(path, one->bytes, one->length, false);
             one->bytes[at] ^= 0x10;
             sl_error error;
-            bool right = reads_right(path, &error);
+            bool right = reads_correctly(path, &error);
             if (!right && (error.code != SL_EXIT_SOURCE || !strstr(error.message, path)))
                 fail_msg("%s with byte %zu changed: wrong text, error \"%s\"", one->name, at,
                          error.message);
-            told += !right;
+            errors += !right;
         }
-        assert_true(told > 40); /* or no byte was changed at all */
+        assert_true(errors > 40);
     }
 }
 
-static void the_member_is_named(void **state) {
+static void errors_name_the_entry(void **state) {
     (void)state;
     const container *tar = &containers[1];
     const char *path = path_of("half.tar");
@@ -204,12 +206,12 @@ static void the_member_is_named(void **state) {
     const container *zip = &containers[5];
     path = path_of("half.zip");
     write_file(path, zip->bytes, zip->length / 2, false);
-    why = reading_error(path); /* its table is looked at before any member */
+    why = reading_error(path); /* the missing directory is detected before any entry is read */
     assert_non_null(strstr(why, "half.zip: "));
     assert_non_null(strstr(why, "truncated"));
 }
 
-/* A zip file with one stored member, its method and flags as they are asked for. */
+/* A zip file with one entry, whose header declares this compression method and these flags. */
 static void write_zip(const char *path, unsigned char method, unsigned char flags) {
     static const char local[] = "PK\3\4\x15\0\0\0\0\0\0\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\5\0\0\0"
                                 "a.csvone\n";
@@ -224,7 +226,7 @@ static void write_zip(const char *path, unsigned char method, unsigned char flag
     write_file(path, bytes, sizeof bytes, false);
 }
 
-static void what_cannot_be_unpacked_gets_advice(void **state) {
+static void errors_suggest_how_to_unpack(void **state) {
     (void)state;
     const char *path = path_of("mot.zip");
     write_zip(path, 9, 0);
@@ -236,13 +238,13 @@ static void what_cannot_be_unpacked_gets_advice(void **state) {
     why = reading_error(path);
     assert_non_null(strstr(why, "mot.zip: a.csv: encrypted"));
     assert_non_null(strstr(why, "password"));
-    write_zip(path, 6, 0); /* implode, of the years before 1993 */
+    write_zip(path, 6, 0); /* Implode */
     why = reading_error(path);
     assert_non_null(strstr(why, "mot.zip: a.csv"));
     assert_non_null(strstr(why, "unpack the archive first"));
 }
 
-/* The error of looking at the head, where a load begins. */
+/* The error message of reading a source's head. */
 static const char *head_error(const char *path, const char *include) {
     static sl_error error;
     sl_source_set *set;
@@ -259,8 +261,8 @@ static const char *head_error(const char *path, const char *include) {
 
 static void an_archive_without_data_is_an_error(void **state) {
     (void)state;
-    member folder_only = {.name = "set", .type = AE_IFDIR};
-    member hidden = {.name = "set/.csv", .bytes = "1\n", .length = 2};
+    entry_spec folder_only = {.name = "set", .type = AE_IFDIR};
+    entry_spec hidden = {.name = "set/.csv", .bytes = "1\n", .length = 2};
     for (int zip = 0; zip < 2; zip++) {
         const char *format = zip ? "zip" : "gnutar";
         const char *path = path_of(zip ? "none.zip" : "none.tar");
@@ -279,11 +281,11 @@ static void an_archive_without_data_is_an_error(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cut_file_never_ends_well),
-        cmocka_unit_test(a_cut_between_members_shows),
-        cmocka_unit_test(a_damaged_byte_is_told_or_harmless),
-        cmocka_unit_test(the_member_is_named),
-        cmocka_unit_test(what_cannot_be_unpacked_gets_advice),
+        cmocka_unit_test(a_truncated_file_is_an_error),
+        cmocka_unit_test(a_tar_file_without_its_end_mark_is_truncated),
+        cmocka_unit_test(a_changed_byte_is_an_error_or_harmless),
+        cmocka_unit_test(errors_name_the_entry),
+        cmocka_unit_test(errors_suggest_how_to_unpack),
         cmocka_unit_test(an_archive_without_data_is_an_error),
     };
     return cmocka_run_group_tests(tests, make_containers, free_containers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BSON writer, read back by an independent library: a user would notice as documents that the
- * server refuses, or that say something else than the data. */
+/* The BSON writer, read back by libbson. An error here would be a document that the server refuses,
+ * or that has other values than the source. */
 #include "parse_text.h"
 
 #include <shardload/bson_writer.h>
@@ -38,8 +38,8 @@ static void every_kind_of_value(void **state) {
                 "\"o\" : {  }, \"n\" : null }");
 }
 
-/* Copies go in whole vectors: every length around their edges must come out whole, and nothing
- * beyond the slack may be touched. */
+/* Texts are copied vector by vector: each length must be copied completely, and no byte beyond the
+ * slack may be written. */
 static void texts_of_every_length(void **state) {
     (void)state;
     enum { LONGEST = 200, ROOM = LONGEST + 32 };
@@ -73,7 +73,7 @@ static void prefixes_of_every_length(void **state) {
         key[length] = '\0';
         size_t room = sl_bson_prefix_room(key);
         assert_int_equal(room % SL_BSON_PREFIX_STEP, 0);
-        uint8_t *prefix = malloc(room); /* exactly, so that a checker sees a step too far */
+        uint8_t *prefix = malloc(room); /* exactly, so that sanitizers detect writes beyond it */
         assert_non_null(prefix);
         uint32_t made = sl_bson_prefix_make(prefix, SL_BSON_INT32, key);
         assert_int_equal(made, length + 2);

@@ -1,63 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The capacity model: figures that can be worked out by hand, and the rules that must hold for any
- * input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* The capacity model: results computed by hand, and rules that hold for any input. */
+#include "capacity_computing.h"
 
-#include <cmocka.h>
-
-#include <math.h>
 #include <string.h>
 
-#include <shardload/capacity.h>
-
-static void set(sl_capacity_model *model, const char *assignment) {
-    sl_error error = {0};
-    if (!sl_capacity_set(model, assignment, &error))
-        fail_msg("%s", error.message);
-}
-
-static sl_capacity_result compute(const sl_capacity_model *model) {
-    sl_error error = {0};
-    sl_capacity_result result;
-    if (!sl_capacity_compute(model, &result, &error))
-        fail_msg("%s", error.message);
-    return result;
-}
-
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g, not %.12g", value, expected);
-}
-
-/* Every resource has a capacity, and each its own time, by hand: 3,600,000 documents of 1,000 bytes. */
+/* 3,600,000 documents of 1,000 bytes; every input has a value, and each resource takes another
+ * time. */
 static sl_capacity_model full(void) {
     sl_capacity_model model;
     sl_capacity_init(&model);
     static const char *const all[] = {
-        "documents=3.6M",        "document-bytes=1000", "index-bytes=100",   "stored-share=0.5",
-        "write-factor=3",        "replicas=3",          "replica-cost=0.5",  "imbalance=2",
-        "loaders=2",             "loader-rate=1000",    "loader-network=1M", "routed=0.5",
-        "routers=5",             "router-rate=200",     "router-network=100k", "shards=10",
-        "shard-rate=100",        "shard-byte-rate=50k", "hosts=4",           "host-rate=300",
-        "host-network=2M",       "host-disk=900k",      "host-storage=2G",   "indexes=2",
-        "index-rate=1000",       "host-price=2",        "router-price=1",    "loader-price=3",
+        "documents=3.6M",   "document-bytes=1000", "index-bytes=100",
+        "stored-share=0.5", "write-factor=3",      "replicas=3",
+        "replica-cost=0.5", "imbalance=2",         "loaders=2",
+        "loader-rate=1000", "loader-network=1M",   "routed=0.5",
+        "routers=5",        "router-rate=200",     "router-network=100k",
+        "shards=10",        "shard-rate=100",      "shard-byte-rate=50k",
+        "hosts=4",          "host-rate=300",       "host-network=2M",
+        "host-disk=900k",   "host-storage=2G",     "indexes=2",
+        "index-rate=1000",  "host-price=2",        "router-price=1",
+        "loader-price=3",
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         set(&model, all[i]);
     return model;
 }
 
-/* The same with machines that no shard is on. */
+/* The same with more hosts than shard members, so that some hosts are idle. */
 static sl_capacity_model spread(void) {
     sl_capacity_model model = full();
     set(&model, "hosts=100");
     return model;
 }
 
-/* The same with as many machines as the shards need. */
+/* The same with the number of hosts computed from shards-per-host. */
 static sl_capacity_model packed(void) {
     sl_capacity_model model = full(), usual;
     sl_capacity_init(&usual);
@@ -71,15 +47,15 @@ static void by_hand(void **state) {
     sl_capacity_model model = full();
     sl_capacity_result result = compute(&model);
     static const double hours[SL_CAPACITY_RESOURCES] = {
-        1000.0 / 2000,             /* loaders: 1,000 documents an hour-second, 2,000 a second */
-        1e6 / 2e6,                 /* their network */
-        500.0 / 1000,              /* half of all, five routers */
-        0.5e6 / 0.5e6,             /* their network */
-        2000.0 / 1000,             /* the busiest shard has twice the average */
-        2e6 / 0.5e6,               /* and so its bytes */
-        2000.0 / 1200,             /* two members that follow at half the cost */
-        3e6 / 8e6,                 /* three copies into four hosts */
-        1000 * (500 + 100) * 3 * 3 / 3.6e6, /* stored three times, written three times */
+        1000.0 / 2000, /* loaders: hours at 2,000 documents/s; 1,000/s takes one hour */
+        1e6 / 2e6,     /* loaders' network */
+        500.0 / 1000,  /* half of the documents through five routers */
+        0.5e6 / 0.5e6, /* routers' network */
+        2000.0 / 1000, /* the busiest shard gets twice the average */
+        2e6 / 0.5e6,   /* bytes of the busiest shard */
+        2000.0 / 1200, /* hosts: a primary, two secondaries at half its cost */
+        3e6 / 8e6,     /* hosts' network: three copies, four hosts */
+        1000 * (500 + 100) * 3 * 3 / 3.6e6, /* disks: three copies, write factor three */
     };
     for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
         assert_true(result.rows[i].known);
@@ -97,12 +73,13 @@ static void by_hand(void **state) {
     assert_near(result.cost.value, 19 * 5.5);
 }
 
-/* Each resource in turn is made so small that it alone decides. */
+/* Each resource in turn is made so slow that it determines the time of the load. */
 static void each_resource_can_be_the_bottleneck(void **state) {
     (void)state;
     static const char *const small[SL_CAPACITY_RESOURCES] = {
-        "loader-rate=1", "loader-network=1k",  "router-rate=1",    "router-network=1k", "shard-rate=1",
-        "shard-byte-rate=100", "host-rate=1", "host-network=1k", "host-disk=1k"};
+        "loader-rate=1",     "loader-network=1k", "router-rate=1",
+        "router-network=1k", "shard-rate=1",      "shard-byte-rate=100",
+        "host-rate=1",       "host-network=1k",   "host-disk=1k"};
     for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
         sl_capacity_model model = full();
         set(&model, small[i]);
@@ -113,11 +90,12 @@ static void each_resource_can_be_the_bottleneck(void **state) {
     }
 }
 
-/* More of an input never does the contrary of what its row says. Does it do anything? */
-static bool moves(const sl_capacity_model *model, size_t input) {
+/* A larger value of an input has no other effect than its row declares. Returns whether any time
+ * changed. */
+static bool has_effect(const sl_capacity_model *model, size_t input) {
     const sl_capacity_input_row *row = &sl_capacity_inputs[input];
     double before = NAN, time_before[SL_CAPACITY_RESOURCES + 1];
-    bool moved = false;
+    bool changed = false;
     for (double factor = 0.5; factor < 20; factor *= 1.7) {
         sl_capacity_model one = *model;
         double value = model->values[input].value * factor;
@@ -130,7 +108,7 @@ static bool moves(const sl_capacity_model *model, size_t input) {
         times[SL_CAPACITY_RESOURCES] = result.hours.value;
         for (size_t k = 0; k <= SL_CAPACITY_RESOURCES && !isnan(before); k++) {
             double more = times[k] - time_before[k], noise = 1e-12 * times[k];
-            moved = moved || fabs(more) > noise;
+            changed = changed || fabs(more) > noise;
             if (row->effect == SL_EFFECT_FASTER)
                 assert_true(more <= noise);
             else if (row->effect == SL_EFFECT_SLOWER)
@@ -141,32 +119,32 @@ static bool moves(const sl_capacity_model *model, size_t input) {
         memcpy(time_before, times, sizeof times);
         before = value;
     }
-    return moved;
+    return changed;
 }
 
 static void every_input_has_the_effect_of_its_row(void **state) {
     (void)state;
     const sl_capacity_model models[] = {full(), spread(), packed()};
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
-        bool moved = false;
+        bool effect = false;
         for (size_t k = 0; k < 3; k++) {
-            /* Where they make the number of machines, more members are more machines, too. */
+            /* In packed() more members per shard also mean more hosts. */
             if (!isnan(models[k].values[i].value) && !(k == 2 && i == SL_CAPACITY_REPLICAS))
-                moved = moves(&models[k], i) || moved;
+                effect = has_effect(&models[k], i) || effect;
         }
-        if (moved != (sl_capacity_inputs[i].effect != SL_EFFECT_NONE))
-            fail_msg("%s has no effect on any time, or one that its row denies",
+        if (effect != (sl_capacity_inputs[i].effect != SL_EFFECT_NONE))
+            fail_msg("%s: whether it has an effect on a time differs from its row",
                      sl_capacity_inputs[i].name);
     }
 }
 
-/* But for the last digit, which what does not depend on an input may owe to it. */
+/* With a tolerance for rounding errors. */
 static void assert_within(const sl_estimate *range, double value) {
     if (!(range->low <= value * (1 + 1e-12) && value <= range->high * (1 + 1e-12)))
         fail_msg("%.17g is not within %.17g to %.17g", value, range->low, range->high);
 }
 
-/* Whatever the inputs are within their ranges, the result is within its own. */
+/* For random inputs within their ranges, each result is within its range. */
 static void check_ranges(sl_capacity_model model) {
     uint64_t seed = 88172645463325252u;
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
@@ -211,7 +189,7 @@ static sl_capacity_model with(const char *const *assignments) {
     return model;
 }
 
-/* A hundred machines are there, and three members of one shard, each on one of them. */
+/* Of a hundred hosts, three have a member of the only shard. */
 static void hosts_without_a_shard_do_nothing(void **state) {
     (void)state;
     sl_capacity_model model = with((const char *const[]){
@@ -219,14 +197,14 @@ static void hosts_without_a_shard_do_nothing(void **state) {
         "hosts=100", "host-rate=1000", "host-network=2M", "host-disk=1M", "host-storage=1.8G",
         "host-price=1", "indexes=2", "index-rate=1000", NULL});
     sl_capacity_result result = compute(&model);
-    assert_near(result.rows[SL_RESOURCE_HOST].hours.value, 1); /* the primary's */
+    assert_near(result.rows[SL_RESOURCE_HOST].hours.value, 1); /* of the primary's host */
     assert_near(result.rows[SL_RESOURCE_HOST_NETWORK].hours.value, 0.5);
-    assert_near(result.rows[SL_RESOURCE_HOST_DISK].hours.value, 2); /* written twice */
+    assert_near(result.rows[SL_RESOURCE_HOST_DISK].hours.value, 2); /* default write factor: 2 */
     assert_near(result.index_hours.value, 2);
     assert_near(result.busy_hosts, 3);
     assert_near(result.host_share, 2);
-    assert_near(result.cost_per_hour, 100); /* idle ones cost as much */
-    set(&model, "hosts=2");                 /* half of which three members are too many for */
+    assert_near(result.cost_per_hour, 100); /* idle hosts cost as much as busy ones */
+    set(&model, "hosts=2");                 /* three members on two hosts */
     result = compute(&model);
     assert_near(result.rows[SL_RESOURCE_HOST].hours.value, 1);
     assert_near(result.rows[SL_RESOURCE_HOST_NETWORK].hours.value, 0.75);
@@ -237,7 +215,7 @@ static void shards_per_host_makes_the_number_of_hosts(void **state) {
     (void)state;
     sl_capacity_model model = packed();
     sl_capacity_result result = compute(&model);
-    assert_near(result.hosts.value, 8); /* thirty members, four on each */
+    assert_near(result.hosts.value, 8); /* thirty members, four per host */
     assert_int_equal(result.hosts.origin, SL_ORIGIN_COMPUTED);
     assert_near(result.rows[SL_RESOURCE_HOST_NETWORK].hours.value, 3e6 / 16e6);
     assert_near(result.cost_per_hour, 8 * 2 + 5 + 2 * 3);
@@ -248,9 +226,9 @@ static void shards_per_host_makes_the_number_of_hosts(void **state) {
     assert_near(result.hosts.high, 18);
 }
 
-static void indexes_can_be_what_is_waited_for(void **state) {
+static void indexes_can_determine_the_time(void **state) {
     (void)state;
-    sl_capacity_model model = full(); /* 4 hours, and 1.5 for the indexes */
+    sl_capacity_model model = full(); /* 4 hours, then 1.5 hours for the indexes */
     sl_capacity_result result = compute(&model);
     assert_string_equal(sl_capacity_waits_for(&result), "shards, bytes");
     set(&model, "index-rate=300");
@@ -270,7 +248,7 @@ static bool is_missing(const sl_capacity_model *model, const char *name) {
     return false;
 }
 
-static void what_is_missing_is_named(void **state) {
+static void missing_inputs_are_named(void **state) {
     (void)state;
     static const char *const prices[] = {"host-price", "router-price", "loader-price"};
     sl_capacity_model bare = with((const char *const[]){"documents=3.6M", "document-bytes=1000",
@@ -299,7 +277,7 @@ static void a_sweep_changes_one_input(void **state) {
     assert_near(results[0].busy_hosts, 3);
     assert_near(results[1].busy_hosts, 30);
     assert_near(results[2].busy_hosts, 100);
-    sweep.input = SL_CAPACITY_SHARDS_PER_HOST; /* beside hosts, which are given */
+    sweep.input = SL_CAPACITY_SHARDS_PER_HOST; /* refused, because hosts has a value */
     assert_false(sl_capacity_compute_sweep(&model, &sweep, &error));
 }
 
@@ -313,8 +291,8 @@ static void direct_needs_no_router(void **state) {
     assert_near(result.cost_per_hour, 4 * 2 + 2 * 3);
 }
 
-/* Straight, but perhaps all through routers: then these may be what is waited for. */
-static void what_may_be_routed_counts_for_the_worst(void **state) {
+/* Nothing is routed, but the upper limit is everything: only the upper time is the routers'. */
+static void a_range_of_routed_affects_only_the_upper_time(void **state) {
     (void)state;
     sl_capacity_model model = full();
     set(&model, "routed=0");
@@ -327,12 +305,12 @@ static void what_may_be_routed_counts_for_the_worst(void **state) {
     assert_near(result.load_hours.value, straight.load_hours.value);
     assert_int_equal(result.bottleneck, straight.bottleneck);
     assert_near(result.load_hours.high, 3.6e6 / 5 / 3600); /* five routers, one document/s each */
-    /* Four hosts at 2, two loaders at 3; routers at 1 at worst only. */
+    /* Four hosts at 2, two loaders at 3; five routers at 1 only in the upper cost. */
     assert_near(result.cost.value, 14 * result.hours.value);
     assert_near(result.cost.high, 19 * result.hours.high);
 }
 
-static void what_is_not_given_is_left_out(void **state) {
+static void results_without_inputs_are_unknown(void **state) {
     (void)state;
     sl_capacity_model model;
     sl_capacity_result result;
@@ -352,7 +330,7 @@ static void what_is_not_given_is_left_out(void **state) {
         assert_int_equal(result.rows[i].known, i == SL_RESOURCE_SHARD);
     assert_true(isnan(result.cost.value));
     assert_true(isnan(result.host_share));
-    set(&model, "indexes=1"); /* whose rate nobody knows */
+    set(&model, "indexes=1"); /* without index-rate */
     result = compute(&model);
     assert_true(isnan(result.index_hours.value));
     assert_near(result.hours.value, 1);
@@ -366,12 +344,12 @@ int main(void) {
         cmocka_unit_test(ranges_hold),
         cmocka_unit_test(hosts_without_a_shard_do_nothing),
         cmocka_unit_test(shards_per_host_makes_the_number_of_hosts),
-        cmocka_unit_test(indexes_can_be_what_is_waited_for),
-        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(indexes_can_determine_the_time),
+        cmocka_unit_test(missing_inputs_are_named),
         cmocka_unit_test(a_sweep_changes_one_input),
         cmocka_unit_test(direct_needs_no_router),
-        cmocka_unit_test(what_may_be_routed_counts_for_the_worst),
-        cmocka_unit_test(what_is_not_given_is_left_out),
+        cmocka_unit_test(a_range_of_routed_affects_only_the_upper_time),
+        cmocka_unit_test(results_without_inputs_are_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,40 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capacity models as text: what is in a file and on the command line reaches the inputs, what is
- * wrong is told where it stands, and the built-in models are in order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* Capacity models from files and the command line: values reach the inputs, errors name their
+ * position, and the built-in models are valid. */
+#include "capacity_computing.h"
 
-#include <cmocka.h>
-
-#include <math.h>
 #include <string.h>
 
-#include <shardload/capacity.h>
 #include <shardload/embedded.h>
 
 static bool parse(const char *text, sl_capacity_model *model, sl_error *error) {
     return sl_capacity_parse(text, strlen(text), "m.yaml", model, error);
-}
-
-static void set(sl_capacity_model *model, const char *assignment) {
-    sl_error error = {0};
-    if (!sl_capacity_set(model, assignment, &error))
-        fail_msg("%s", error.message);
-}
-
-static sl_capacity_result compute(const sl_capacity_model *model) {
-    sl_error error = {0};
-    sl_capacity_result result;
-    if (!sl_capacity_compute(model, &result, &error))
-        fail_msg("%s", error.message);
-    return result;
-}
-
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g, not %.12g", value, expected);
 }
 
 static void yaml(void **state) {
@@ -64,7 +38,7 @@ static void yaml(void **state) {
     assert_int_equal(model.values[SL_CAPACITY_SHARDS].origin, SL_ORIGIN_DEFAULT);
 }
 
-static void what_is_wrong_is_told_where_it_stands(void **state) {
+static void errors_name_their_position(void **state) {
     (void)state;
     static const struct {
         const char *text, *message;
@@ -109,15 +83,14 @@ static void assignments(void **state) {
                                         "shards=nan", "shards=1kk",  "shards=2 "};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         if (sl_capacity_set(&model, wrong[i], &error))
-            fail_msg("%s was taken", wrong[i]);
+            fail_msg("%s was accepted", wrong[i]);
         assert_int_equal(error.code, SL_EXIT_USAGE);
     }
 }
 
 #define TEN_SHARDS "values: {documents: 1G, document-bytes: 100, shards: 10, host-disk: 1M, "
 
-/* Of the two only one may be given; what the command line says takes the place of what a file says.
- */
+/* Only one of the two may be given; a value of the command line replaces the file's. */
 static void hosts_or_shards_per_host(void **state) {
     (void)state;
     sl_capacity_model model, both;
@@ -142,7 +115,7 @@ static void hosts_or_shards_per_host(void **state) {
     assert_near(compute(&model).hosts.value, 3);
 }
 
-/* Each built-in model can be read and computed, and says where each of its values comes from. */
+/* Each built-in model can be read and computed, and has a title and a description. */
 static void built_in_models(void **state) {
     (void)state;
     size_t count = 0;
@@ -158,10 +131,10 @@ static void built_in_models(void **state) {
         sl_capacity_result result = compute(&model);
         assert_true(result.hours.low <= result.hours.value &&
                     result.hours.value <= result.hours.high);
-        /* One that has a price of its hosts has the prices of all that it uses. */
+        /* A model with a cost has the prices of everything that it uses. */
         const char *missing[SL_CAPACITY_MISSING_MAX];
-        size_t left_out = sl_capacity_missing(&model, &result, missing);
-        for (size_t i = 0; i < left_out && !isnan(result.cost.value); i++) {
+        size_t count_missing = sl_capacity_missing(&model, &result, missing);
+        for (size_t i = 0; i < count_missing && !isnan(result.cost.value); i++) {
             if (strstr(missing[i], "-price"))
                 fail_msg("%s has no %s, but a cost", name, missing[i]);
         }
@@ -176,7 +149,7 @@ static void built_in_models(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml),
-        cmocka_unit_test(what_is_wrong_is_told_where_it_stands),
+        cmocka_unit_test(errors_name_their_position),
         cmocka_unit_test(assignments),
         cmocka_unit_test(hosts_or_shards_per_host),
         cmocka_unit_test(built_in_models),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of targets, the registry and statistics against real servers, of every kind of deployment.
- * If these broke, a load would go into a collection that is not what the user asked for, or two
- * sources would get one number and overwrite each other's documents. */
+/* Targets, the registry and statistics on real servers, on every kind of deployment. An error here
+ * would load into a collection with other properties than the user requested, or give two sources
+ * the same number, so that documents of one are taken for the other's. */
 #include <shardload/document_id.h>
 
 #include "cluster_fixture.h"
@@ -48,7 +48,7 @@ static void test_default_compressor_is_known(void **state) {
     fixture *f = *state;
     bool created;
     prepare(f, true);
-    f->target.compressor = "snappy"; /* the server's default, if nobody changed it */
+    f->target.compressor = "snappy"; /* the server's default */
     prepare(f, false);
     f->target.compressor = "zlib";
     refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "snappy", "zlib");
@@ -65,7 +65,7 @@ static void test_clustered_is_kept_and_compared(void **state) {
     prepare(f, true);
     f->target.drop = false;
     prepare(f, false);
-    f->target.clustered = false; /* not asked for: whatever it is */
+    f->target.clustered = false; /* not requested: any collection is accepted */
     prepare(f, false);
 }
 
@@ -82,7 +82,7 @@ static sl_registry_entry entry(const char *fingerprint, const char *name) {
     return (sl_registry_entry){.fingerprint = fingerprint, .name = name, .size = 1};
 }
 
-static void test_drop_forgets_documents_and_sources(void **state) {
+static void test_drop_removes_documents_and_sources(void **state) {
     fixture *f = *state;
     sl_registry *registry;
     sl_registry_entry entries[] = {entry("f1", "one"), entry("f2", "two")};
@@ -118,7 +118,7 @@ static void test_index_is_built_once(void **state) {
     bson_destroy(&reply);
     bson_destroy(list);
     bson_destroy(keys);
-    /* The same index made by hand under another name is the same index. */
+    /* An index with the same keys and another name counts as existing. */
     run(f, f->database,
         BCON_NEW("createIndexes", "things", "indexes", "[", "{", "key", "{", "m", BCON_INT32(1),
                  "}", "name", "by hand", "}", "]"));
@@ -184,7 +184,7 @@ static void test_sources_keep_their_numbers(void **state) {
     assert_int_equal(one.number, 1);
     assert_int_equal(strlen(one.when), strlen("2020-01-01T00:00:00Z"));
 
-    /* Loading it again takes the mark away until it is finished again. */
+    /* Loading it again resets its state until it is finished again. */
     ok(f, sl_registry_start(registry, &one, 1, &f->error));
     assert_int_equal(one.number, 1);
     ok(f, sl_registry_look_up(registry, &one, 1, &f->error));
@@ -194,7 +194,7 @@ static void test_sources_keep_their_numbers(void **state) {
     sl_registry_close(registry);
 }
 
-/* A file name is any bytes; what the registry stores is text that every client can read. */
+/* A file name may be any bytes; the registry stores UTF-8, which every client can read. */
 static void test_any_file_name_is_stored_as_text(void **state) {
     fixture *f = *state;
     sl_registry *registry;
@@ -223,11 +223,12 @@ static void same_layout(const sl_layout *a, const sl_layout *b) {
     assert_true(a->shard_names == b->shard_names);
 }
 
-/* Of several proposals the first one holds, for every loader, whatever becomes of the source. */
+/* The first proposed layout of a source is used by every loader, also when it is loaded again. */
 static void test_sources_keep_their_layout(void **state) {
     fixture *f = *state;
     sl_registry *registry;
-    sl_registry_entry two[] = {entry("f1", "one"), entry("f2", "two")}, three = entry("f3", "three");
+    sl_registry_entry two[] = {entry("f1", "one"), entry("f2", "two")},
+                      three = entry("f3", "three");
     const sl_layout first = {.shards = 2, .pieces = 2, .leading = 7, .shard_names = UINT64_MAX - 1};
     const sl_layout other = {.shards = 3, .pieces = 1, .leading = 0, .shard_names = 5};
     prepare(f, true);
@@ -251,7 +252,7 @@ static void test_sources_keep_their_layout(void **state) {
     sl_registry_close(registry);
 }
 
-static void test_numbers_run_out_with_words(void **state) {
+static void test_error_when_numbers_run_out(void **state) {
     fixture *f = *state;
     sl_registry *registry;
     sl_registry_entry one = entry("f1", "one"), two = entry("f2", "two");
@@ -263,14 +264,14 @@ static void test_numbers_run_out_with_words(void **state) {
     ok(f, sl_registry_start(registry, &one, 1, &f->error));
     assert_int_equal(one.number, SL_SOURCE_NUMBER_MAX);
     refused(f, sl_registry_start(registry, &two, 1, &f->error), "8388606", "another collection");
-    /* What was refused has used up nothing. */
+    /* The refused source has used no number. */
     uint32_t last;
     ok(f, sl_registry_last(registry, &last, &f->error));
     assert_int_equal(last, SL_SOURCE_NUMBER_MAX);
     sl_registry_close(registry);
 }
 
-/* The primary steps down between two commands: nobody above notices. */
+/* The primary steps down between two commands: the second one is retried and succeeds. */
 static void test_election_is_waited_out(void **state) {
     fixture *f = *state;
     sl_registry *registry;
@@ -294,8 +295,8 @@ static bool three_times(void *context) {
     return ++*(unsigned *)context <= 3;
 }
 
-/* A command whose time is always up, so that it is tried again for as long as there is use in it. */
-static void test_who_wants_to_stop_does_not_wait(void **state) {
+/* A command that always exceeds its time limit is retried until the callback returns false. */
+static void test_retries_end_on_request(void **state) {
     fixture *f = *state;
     unsigned asked = 0;
     insert(f, 1, 5);
@@ -305,7 +306,7 @@ static void test_who_wants_to_stop_does_not_wait(void **state) {
     assert_false(sl_cluster_command(f->connection, f->database, slow, NULL, NULL, &f->error));
     assert_int_equal(f->error.code, SL_EXIT_INTERRUPTED);
     assert_non_null(strstr(f->error.message, "time limit"));
-    assert_in_range(asked, 4, 5); /* of about a hundred until it would have given up */
+    assert_in_range(asked, 4, 5); /* without the callback: about a hundred retries */
     bson_destroy(slow);
     sl_connection_ask_before_retries(f->connection, NULL, NULL);
 }
@@ -332,7 +333,8 @@ static many *make_many(unsigned first, unsigned step) {
     return made;
 }
 
-/* Gives `seen` (MANY numbers, by fingerprint) each entry's number; one that is there must agree. */
+/* Stores each entry's number in `seen` (by fingerprint); fails if another number is stored
+ * already. */
 static void collect_numbers(const sl_registry_entry *entries, size_t count, uint32_t *seen) {
     for (size_t i = 0; i < count; i++) {
         uint32_t *number = &seen[strtoul(entries[i].fingerprint + 1, NULL, 10)];
@@ -355,8 +357,8 @@ static void assert_distinct(uint32_t *numbers) {
         assert_int_not_equal(numbers[i], numbers[i - 1]);
 }
 
-/* A folder of many files, of which some have been loaded before: those keep their numbers, and each
- * of the others gets one that nobody has. */
+/* Of many files, half have been loaded before. These keep their numbers; each of the new files gets
+ * a number that no other file has. */
 static void test_many_sources_of_which_half_are_known(void **state) {
     fixture *f = *state;
     sl_registry *registry;
@@ -415,12 +417,12 @@ static void *race(void *context) {
     return NULL;
 }
 
-/* Loaders that register sets of files at once, partly the same ones in different orders, agree on
- * them, and no number is given twice. */
+/* Several loaders register overlapping sets of files in different orders at the same time: they get
+ * the same number for the same file, and no number is given twice. */
 static void test_racing_loaders_agree_on_numbers(void **state) {
     fixture *f = *state;
     prepare(f, true);
-    /* Of these, the first and second take every source between them, and the third all of them. */
+    /* The first and the second cover all sources together, the third alone. */
     racer racers[] = {{.sources = make_many(0, 1), .count = MANY * 3 / 4},
                       {.sources = make_many(MANY - 1, MANY - 1), .count = MANY * 3 / 4},
                       {.sources = make_many(11, 3), .count = MANY}};
@@ -446,8 +448,8 @@ static void test_racing_loaders_agree_on_numbers(void **state) {
     assert_distinct(seen);
 }
 
-/* Several loaders see that two numbers are left, and each draws one: six of them are refused. Not in
- * every round do they draw at the same time. */
+/* Eight loaders request a number at the same time, and two numbers are left: six loaders are
+ * refused. Many rounds, because the requests do not collide in every round. */
 static void test_racing_loaders_do_not_pass_the_last_number(void **state) {
     fixture *f = *state;
     enum { ROUNDS = 20, RACERS = 8, LEFT = 2 };
@@ -489,18 +491,18 @@ int main(void) {
         ON_EACH(test_default_compressor_is_known),
         ON_EACH(test_clustered_is_kept_and_compared),
         ON_EACH(test_view_is_no_target),
-        ON_EACH(test_drop_forgets_documents_and_sources),
+        ON_EACH(test_drop_removes_documents_and_sources),
         ON_EACH(test_index_is_built_once),
         ON_EACH(test_counts_and_statistics),
         ON_EACH(test_sources_keep_their_numbers),
         ON_EACH(test_sources_keep_their_layout),
         ON_EACH(test_any_file_name_is_stored_as_text),
-        ON_EACH(test_numbers_run_out_with_words),
+        ON_EACH(test_error_when_numbers_run_out),
         ON_EACH(test_many_sources_of_which_half_are_known),
         ON_EACH(test_racing_loaders_agree_on_numbers),
         ON_EACH(test_racing_loaders_do_not_pass_the_last_number),
         ON(REPLICA, test_election_is_waited_out),
-        ON(STANDALONE, test_who_wants_to_stop_does_not_wait),
+        ON(STANDALONE, test_retries_end_on_request),
     };
     skip_without_server(tests, sizeof tests / sizeof tests[0]);
     return cmocka_run_group_tests_name("cluster floor", tests, NULL, NULL);

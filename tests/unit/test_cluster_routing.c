@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of computed owners against a real cluster: documents with keys of every kind go in through
- * the router, and each must then lie on the shard that the chunk map names for it. If these broke,
- * batches made for one shard would be taken apart by the router, and nobody would notice but for
- * the speed. */
+/* Computed owners, compared with a real cluster: documents with keys of every type are inserted
+ * through the router, and each must be on the shard that the chunk map computes for it. An error
+ * here would only cost speed: the router would split batches that are meant for one shard. */
 #include <math.h>
 
 #include "cluster_fixture.h"
@@ -54,7 +53,7 @@ static void append_bytes(bson_t *document, const char *key) {
                            (uint32_t)(next_random() % sizeof bytes));
 }
 
-/* Any value whose owner can be computed; sometimes none at all, which stands for null. */
+/* Appends any value whose owner can be computed, or nothing, which counts as null. */
 static void append_known(bson_t *document, const char *key) {
     static const int64_t extremes[] = {INT64_MIN,        INT64_MIN + 1, -1,       0,
                                        9007199254740993, INT64_MAX - 1, INT64_MAX};
@@ -92,13 +91,12 @@ static void append_known(bson_t *document, const char *key) {
         if (next_random() % 2)
             BSON_APPEND_NULL(document, key);
         break;
-    default: /* MaxKey, of which a key may not consist, is left to the unit test */
+    default: /* not MaxKey: a key may not consist of it (see test_shard_key.c) */
         BSON_APPEND_MINKEY(document, key);
     }
 }
 
-/* A document with the fields a, b and in.k, and `unknown` telling whether b is of a kind whose
- * owner is not computed. */
+/* A document with the fields a, b and in.k. `unknown`: b has a type whose owner is not computed. */
 static void append_document(bson_t *array, uint32_t index, bool unknown) {
     char room[16];
     const char *key;
@@ -142,7 +140,7 @@ static void insert_documents(fixture *f, uint32_t count, uint32_t unknown_from) 
 
 /* ---- chunks ---- */
 
-/* A bound for the key, anywhere. */
+/* Appends a random bound for the key. */
 static void append_bound(bson_t *bound, const bson_t *key) {
     bson_iter_t field, made;
     assert_true(bson_iter_init(&field, key));
@@ -157,27 +155,27 @@ static void append_bound(bson_t *bound, const bson_t *key) {
     }
 }
 
-/* Runs a command on the collection with a bound as its argument `what`. */
-static void run_at_bound(fixture *f, const char *command, const char *what, const bson_t *key,
+/* Runs a command on the collection with a random bound as its argument `name`. */
+static void run_at_bound(fixture *f, const char *command, const char *name, const bson_t *key,
                          const char *shard) {
     char ns[SL_NAMESPACE_ROOM];
     bson_t made = BSON_INITIALIZER, bound;
     sl_error refused;
     BSON_APPEND_UTF8(&made, command, sl_target_namespace(&f->target, ns));
-    BSON_APPEND_DOCUMENT_BEGIN(&made, what, &bound);
+    BSON_APPEND_DOCUMENT_BEGIN(&made, name, &bound);
     append_bound(&bound, key);
     bson_append_document_end(&made, &bound);
     if (shard)
         BSON_APPEND_UTF8(&made, "toShard", shard);
-    /* A split is refused where there is a bound already. */
+    /* A split at an existing bound is refused. */
     bool done = sl_connection_command(f->connection, "admin", &made, NULL, NULL, &refused);
     if (!done && shard)
         fail_msg("%s", refused.message);
     bson_destroy(&made);
 }
 
-/* Cuts chunks wherever random keys fall, and moves what is between such a key and the end of its
- * chunk to one shard or the other. */
+/* Splits chunks at random keys; then moves ranges from a random key to the end of its chunk to
+ * alternating shards. */
 static void scatter(fixture *f, const sl_topology *topology, const bson_t *key) {
     for (uint32_t i = 0; i < CUTS; i++)
         run_at_bound(f, "split", "middle", key, NULL);
@@ -185,9 +183,9 @@ static void scatter(fixture *f, const sl_topology *topology, const bson_t *key) 
         run_at_bound(f, "moveRange", "min", key, topology->shards[i % topology->count].name);
 }
 
-/* ---- where the documents really are ---- */
+/* ---- actual owners ---- */
 
-/* Asks a shard itself, past the router. */
+/* Reads the documents of a shard through a direct connection. */
 static void read_shard(fixture *f, const sl_shard *shard, bson_t *documents) {
     const char *slash = strchr(shard->host, '/');
     char uri[300];
@@ -203,8 +201,8 @@ static void read_shard(fixture *f, const sl_shard *shard, bson_t *documents) {
     bson_destroy(&everything);
 }
 
-/* Every document must be on the shard computed for it, and `unknown` of them have none computed.
- * Each shard must hold some, or the test would show little. */
+/* Every document must be on the shard that is computed for it; for `unknown` of them none can be
+ * computed. Each shard must have a share of the documents, or the test would prove little. */
 static void assert_owners(fixture *f, const sl_topology *topology, uint32_t count,
                           uint32_t unknown) {
     sl_shard_map *map;
@@ -256,7 +254,7 @@ static void check_key(fixture *f, bson_t *key, bool scattered, uint32_t unknown)
     bson_destroy(key);
 }
 
-/* As the server splits a new collection with a hashed key: all shards hold something at once. */
+/* With a hashed key the server distributes the chunks of a new collection itself. */
 static void test_hashed_field(void **state) {
     check_key(*state, BCON_NEW("b", "hashed"), false, 30);
 }
@@ -281,19 +279,19 @@ static void test_ranges_of_two_fields(void **state) {
     check_key(*state, BCON_NEW("a", BCON_INT32(1), "in.k", BCON_INT32(1)), true, 0);
 }
 
-/* The hash itself, value by value, as the server computes it. */
-static void test_hashes_are_the_servers(void **state) {
+/* Compares the hash of each value with $toHashedIndexKey. */
+static void test_hashes_equal_those_of_the_server(void **state) {
     fixture *f = *state;
     bson_t reply;
     bson_iter_t iter, row, value, hash;
     uint32_t compared = 0;
     random_state = 4711;
     insert_documents(f, DOCUMENTS, DOCUMENTS);
-    bson_t *ask =
+    bson_t *command =
         BCON_NEW("aggregate", BCON_UTF8(f->target.collection), "pipeline", "[", "{", "$project",
                  "{", "b", BCON_INT32(1), "h", "{", "$toHashedIndexKey", "$b", "}", "}", "}", "]",
                  "cursor", "{", "batchSize", BCON_INT32(DOCUMENTS), "}");
-    ok(f, sl_cluster_command(f->connection, f->database, ask, &reply, NULL, &f->error));
+    ok(f, sl_cluster_command(f->connection, f->database, command, &reply, NULL, &f->error));
     assert_true(bson_iter_init(&iter, &reply));
     assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch", &row));
     assert_true(bson_iter_recurse(&row, &iter));
@@ -301,20 +299,20 @@ static void test_hashes_are_the_servers(void **state) {
         const bson_value_t null = {.value_type = BSON_TYPE_NULL};
         sl_owner_cache cache = {0};
         assert_true(bson_iter_recurse(&iter, &hash) && bson_iter_find(&hash, "h"));
-        bool there = bson_iter_recurse(&iter, &value) && bson_iter_find(&value, "b");
-        int64_t computed = sl_value_hash(there ? bson_iter_value(&value) : &null, &cache);
+        bool has_b = bson_iter_recurse(&iter, &value) && bson_iter_find(&value, "b");
+        int64_t computed = sl_value_hash(has_b ? bson_iter_value(&value) : &null, &cache);
         if (computed != bson_iter_as_int64(&hash))
-            fail_msg("document %u: type %d", compared, there ? (int)bson_iter_type(&value) : -1);
+            fail_msg("document %u: type %d", compared, has_b ? (int)bson_iter_type(&value) : -1);
         compared++;
     }
     assert_int_equal(compared, DOCUMENTS);
     bson_destroy(&reply);
-    bson_destroy(ask);
+    bson_destroy(command);
 }
 
 int main(void) {
     struct CMUnitTest tests[] = {
-        ON(SHARDED, test_hashes_are_the_servers),
+        ON(SHARDED, test_hashes_equal_those_of_the_server),
         ON(SHARDED, test_hashed_field),
         ON(SHARDED, test_hashed_id),
         ON(SHARDED, test_hashed_field_in_many_chunks),

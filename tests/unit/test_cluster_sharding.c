@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of shard keys, ranges and the balancer against a real cluster. If these broke, a load would
- * fill one shard while the others idle, or leave the cluster with its balancer off for good. */
+/* Shard keys, ranges and the balancer on a real cluster. An error here would fill one shard while
+ * the other shards are idle, or leave the cluster's balancer off. */
 #include <sys/wait.h>
 
 #include <shardload/document_id.h>
@@ -19,7 +19,7 @@ static void test_shard_key_is_compared(void **state) {
     prepare(f, false);
     f->target.shard_key = by_double; /* the same key */
     prepare(f, false);
-    f->target.shard_key = NULL; /* not asked for: whatever it is */
+    f->target.shard_key = NULL; /* not requested: any key is accepted */
     prepare(f, false);
     f->target.shard_key = hashed;
     refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "\"_id\"",
@@ -34,14 +34,14 @@ static void test_shard_key_is_compared(void **state) {
     bson_destroy(hashed);
 }
 
-/* A collection that was filled before anybody thought of sharding. */
+/* The collection had documents before it was sharded. */
 static void test_filled_collection_is_sharded(void **state) {
     fixture *f = *state;
     bson_t *key = BCON_NEW("k", BCON_INT32(1), "_id", BCON_INT32(1));
     prepare(f, true);
     insert(f, 0, 100);
     f->target.shard_key = key;
-    /* Never silently: not where the key is the default one, and refused where it was given. */
+    /* Not sharded by the default key; an error if a key was given without --shard-existing. */
     sl_sharding_change change;
     prepare(f, false);
     ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
@@ -77,7 +77,7 @@ static void test_unsharded_map_has_one_owner(void **state) {
     sl_topology_destroy(topology);
 }
 
-/* The ranges of one source: stripes that alternate between the shards. */
+/* The ranges of one source, which alternate between two shards. */
 static void ranges_of(uint32_t source, sl_range ranges[8]) {
     for (uint32_t i = 0; i < 8; i++)
         ranges[i] = (sl_range){sl_stripe_first_id(source, i * 32),
@@ -117,13 +117,13 @@ static void test_ranges_go_to_their_shards(void **state) {
                                 &f->error));
         assert_true(steps > 0);
         assert_placed(f, topology, ranges, 8);
-        /* A second time there is nothing to do. */
+        /* Repeating it changes nothing. */
         steps = 0;
         ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, count_step, &steps,
                                 &f->error));
         assert_int_equal(steps, 0);
     }
-    /* And the documents really go there. */
+    /* Inserted documents go to the shards of their ranges. */
     uint64_t before = documents_on(f, topology->shards[1].name);
     assert_int_equal(before, 0);
     for (int i = 0; i < 8; i++)
@@ -133,7 +133,7 @@ static void test_ranges_go_to_their_shards(void **state) {
     sl_topology_destroy(topology);
 }
 
-/* A load that is resumed, perhaps with another plan, must not push documents around. */
+/* A resumed load, perhaps with other ranges, must not move stored documents. */
 static void test_filled_ranges_stay(void **state) {
     fixture *f = *state;
     sl_topology *topology;
@@ -143,7 +143,7 @@ static void test_filled_ranges_stay(void **state) {
     prepare(f, true);
     ok(f, sl_topology_read(f->connection, &topology, &f->error));
     ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
-    uint32_t first = sl_shard_map_owner(map, 0); /* where a new collection lies */
+    uint32_t first = sl_shard_map_owner(map, 0); /* the shard of a new collection */
     sl_shard_map_destroy(map);
     insert(f, sl_stripe_first_id(1, 2 * 32), 10);
     insert(f, sl_stripe_first_id(1, 4 * 32) - 1, 1);
@@ -162,7 +162,7 @@ static bool stop_after_three(void *context, size_t done, size_t all) {
     return done < 3;
 }
 
-static void test_preparing_can_be_interrupted_and_goes_on(void **state) {
+static void test_interrupted_preparing_is_continued(void **state) {
     fixture *f = *state;
     sl_topology *topology;
     sl_range ranges[8];
@@ -195,7 +195,7 @@ static void *prepare_in_thread(void *context) {
     return NULL;
 }
 
-/* Two loaders with a source each change the same chunk map at once. */
+/* Two loaders with a source each change the same chunk map at the same time. */
 static void test_two_loaders_prepare_at_once(void **state) {
     fixture *f = *state;
     sl_topology *topology;
@@ -239,7 +239,7 @@ static void switch_balancer(fixture *f, bool on) {
     run(f, "admin", BCON_NEW(on ? "balancerStart" : "balancerStop", BCON_INT32(1)));
 }
 
-static void assert_nothing_remembered(fixture *f) {
+static void assert_no_saved_state(fixture *f) {
     bson_t document;
     bool found;
     static const char *const ids[] = {"state", "lock"};
@@ -251,7 +251,7 @@ static void assert_nothing_remembered(fixture *f) {
     }
 }
 
-static void test_balancer_comes_back_as_it_was(void **state) {
+static void test_balancer_is_restored(void **state) {
     fixture *f = *state;
     sl_balancer *first, *second;
     bool was_on = balancer_is_on(f->connection);
@@ -268,18 +268,18 @@ static void test_balancer_comes_back_as_it_was(void **state) {
     assert_false(balancer_is_on(f->connection));
     ok(f, sl_balancer_restore(second, &f->error));
     assert_true(balancer_is_on(f->connection));
-    assert_nothing_remembered(f);
+    assert_no_saved_state(f);
 
     switch_balancer(f, false);
     ok(f, sl_balancer_pause(f->connection, NULL, &first, &f->error));
     assert_string_equal(sl_balancer_before(first), "off");
     ok(f, sl_balancer_restore(first, &f->error));
     assert_false(balancer_is_on(f->connection));
-    assert_nothing_remembered(f);
+    assert_no_saved_state(f);
     switch_balancer(f, was_on);
 }
 
-/* What the killed loader does, in a process of its own. */
+/* The killed loader, which runs as a separate process. */
 static int hold_balancer(void) {
     sl_connection *connection;
     sl_balancer *balancer;
@@ -289,10 +289,10 @@ static int hold_balancer(void) {
         print_message("# %s\n", error.message);
         return 1;
     }
-    _exit(0); /* as if killed: nothing is put back */
+    _exit(0); /* like a killed loader, without restoring the balancer */
 }
 
-/* A loader is killed outright; the next one puts back what that one found. */
+/* A loader is killed; the next loader restores the state before the killed one. */
 static void test_balancer_after_a_killed_loader(void **state) {
     fixture *f = *state;
     bool was_on = balancer_is_on(f->connection);
@@ -315,7 +315,7 @@ static void test_balancer_after_a_killed_loader(void **state) {
     assert_false(balancer_is_on(f->connection));
     ok(f, sl_balancer_restore(balancer, &f->error));
     assert_true(balancer_is_on(f->connection));
-    assert_nothing_remembered(f);
+    assert_no_saved_state(f);
     switch_balancer(f, was_on);
 }
 
@@ -342,8 +342,8 @@ static void *pause_and_restore(void *context) {
     return NULL;
 }
 
-/* Loaders that come and go at once: the balancer never runs while one of them is there, and runs
- * when all are gone. */
+/* Several loaders start and end at the same time: the balancer is off while any of them runs, and
+ * on after the last one. */
 static void test_balancer_with_many_loaders(void **state) {
     fixture *f = *state;
     bool was_on = balancer_is_on(f->connection);
@@ -363,7 +363,7 @@ static void test_balancer_with_many_loaders(void **state) {
         assert_false(pausers[i].ran_while_held);
     }
     assert_true(balancer_is_on(f->connection));
-    assert_nothing_remembered(f);
+    assert_no_saved_state(f);
     switch_balancer(f, was_on);
 }
 
@@ -386,9 +386,9 @@ int main(int count, char **words) {
         ON(SHARDED, test_filled_collection_is_sharded),
         ON(SHARDED, test_ranges_go_to_their_shards),
         ON(SHARDED, test_filled_ranges_stay),
-        ON(SHARDED, test_preparing_can_be_interrupted_and_goes_on),
+        ON(SHARDED, test_interrupted_preparing_is_continued),
         ON(SHARDED, test_two_loaders_prepare_at_once),
-        ON(SHARDED, test_balancer_comes_back_as_it_was),
+        ON(SHARDED, test_balancer_is_restored),
         ON(SHARDED, test_balancer_after_a_killed_loader),
         ON(SHARDED, test_balancer_with_many_loaders),
     };

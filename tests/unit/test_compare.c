@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The comparison of what a source gives with what the cluster holds. If it broke, a document that
- * was lost or changed would count as loaded, or one that is where it should be as lost. */
+/* The comparison of a source's documents with those of the cluster. An error here would report a
+ * lost or changed document as loaded, or a stored one as lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,25 +12,25 @@
 
 #include "../../src/load/compare.h"
 
-static char told[2000]; /* the findings, in order */
+static char findings[2000]; /* the reported findings, in order, like "missing 1 extra 2 " */
 
 static void on_finding(void *context, sl_finding finding, const uint8_t *expected,
                        const bson_t *found) {
     static const char *const names[] = {"missing", "different", "extra"};
-    size_t used = strlen(told);
+    size_t used = strlen(findings);
     bson_iter_t iter;
-    assert_ptr_equal(context, told);
+    assert_ptr_equal(context, findings);
     assert_int_equal(expected == NULL, finding == SL_EXTRA);
     assert_int_equal(found == NULL, finding == SL_MISSING);
     if (expected) {
-        snprintf(told + used, sizeof told - used, "%s %lld ", names[finding],
+        snprintf(findings + used, sizeof findings - used, "%s %lld ", names[finding],
                  (long long)sl_expected_id(expected));
     } else {
         assert_true(bson_iter_init_find(&iter, found, "_id"));
-        snprintf(told + used, sizeof told - used, "%s %s ", names[finding],
+        snprintf(findings + used, sizeof findings - used, "%s %s ", names[finding],
                  BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : "");
         if (!BSON_ITER_HOLDS_UTF8(&iter))
-            snprintf(told + strlen(told) - 1, sizeof told - used, "%g ",
+            snprintf(findings + strlen(findings) - 1, sizeof findings - used, "%g ",
                      bson_iter_as_double(&iter));
     }
 }
@@ -51,9 +51,9 @@ static const char *compare(const char *expected, const char *found) {
         bson_iter_document(&iter, &length, &data);
         memcpy(bytes + used, data, length);
     }
-    told[0] = '\0';
+    findings[0] = '\0';
     sl_comparison comparison = {
-        .expected = bytes, .end = bytes + used, .report = on_finding, .context = told};
+        .expected = bytes, .end = bytes + used, .report = on_finding, .context = findings};
     for (assert_true(bson_iter_init(&iter, right)); bson_iter_next(&iter);) {
         bson_t document;
         bson_iter_document(&iter, &length, &data);
@@ -64,7 +64,7 @@ static const char *compare(const char *expected, const char *found) {
     assert_null(comparison.held);
     bson_destroy(left);
     bson_destroy(right);
-    return told;
+    return findings;
 }
 
 /* Ids 1, 2, 3, as 64-bit integers. */
@@ -77,13 +77,13 @@ static void equal_documents_are_no_findings(void **state) {
     assert_string_equal(compare("[]", "[]"), "");
 }
 
-static void each_finding_is_told_by_its_id(void **state) {
+static void each_finding_is_reported_with_its_id(void **state) {
     (void)state;
     assert_string_equal(compare(THREE, "[]"), "missing 1 missing 2 missing 3 ");
     assert_string_equal(compare("[]", THREE), "extra 1 extra 2 extra 3 ");
     assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(3) "\"m\": 3}]"), "missing 2 ");
-    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 7}, "
-                                       ID(3) "\"m\": 3}, " ID(4) "\"m\": 4}]"),
+    assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 7}, " ID(
+                                           3) "\"m\": 3}, " ID(4) "\"m\": 4}]"),
                         "different 2 extra 4 ");
     /* The same value of another type, and the same fields in another order, are other bytes. */
     assert_string_equal(compare("[" ID(1) "\"m\": 1}]", "[" ID(1) "\"m\": 1.0}]"), "different 1 ");
@@ -91,7 +91,7 @@ static void each_finding_is_told_by_its_id(void **state) {
                         "different 1 ");
 }
 
-/* Shards know nothing of each other's ids: by another shard key two of them may have one. */
+/* With a shard key other than _id, two shards may store documents with the same _id. */
 static void an_id_may_come_twice(void **state) {
     (void)state;
     const char *one = "[" ID(1) "\"m\": 1}]";
@@ -104,9 +104,9 @@ static void an_id_may_come_twice(void **state) {
 
 static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
     (void)state;
-    /* 2.0 stands in the place of 2; 2.5 in no place. */
+    /* The double 2.0 equals the id 2; 2.5 equals no id. */
     assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, {\"_id\": 2.0, \"m\": 2}, "
-                                       "{\"_id\": 2.5}, " ID(3) "\"m\": 3}]"),
+                                                 "{\"_id\": 2.5}, " ID(3) "\"m\": 3}]"),
                         "extra 2.5 different 2 ");
     assert_string_equal(compare("[]", "[{\"_id\": \"x\"}, {\"_id\": 1e300}]"),
                         "extra x extra 1e+300 ");
@@ -114,25 +114,31 @@ static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
 
 #define DECIMAL(text) "{\"_id\": {\"$numberDecimal\": \"" text "\"}, \"m\": 2}"
 
-static void a_decimal_id_is_the_number_that_it_is(void **state) {
+static void decimal_ids_are_compared_by_value(void **state) {
     (void)state;
-    static const char *const same[] = {"2", "2.0", "2.000000000000000000000000000000000", "0.2E1",
-                                       "2E+0", "20E-1"};
+    static const char *const same[] = {"2",     "2.0",  "2.000000000000000000000000000000000",
+                                       "0.2E1", "2E+0", "20E-1"};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         char found[200];
         snprintf(found, sizeof found, "[" ID(1) "\"m\": 1}, " DECIMAL("%s") ", " ID(3) "\"m\": 3}]",
                  same[i]);
         assert_string_equal(compare(THREE, found), "different 2 ");
     }
-    /* None of a load's ids; the next one is found all the same. */
-    static const char *const others[] = {"2.5", "1.999999999999999999999999999999999",
-                                         "9223372036854775808", "1E+6000", "-9223372036854775809",
-                                         "NaN", "Infinity", "-Infinity", "2E-6000"};
+    /* Equal to none of the expected ids. */
+    static const char *const others[] = {"2.5",
+                                         "1.999999999999999999999999999999999",
+                                         "9223372036854775808",
+                                         "1E+6000",
+                                         "-9223372036854775809",
+                                         "NaN",
+                                         "Infinity",
+                                         "-Infinity",
+                                         "2E-6000"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char found[200];
         snprintf(found, sizeof found, "[" DECIMAL("%s") "]", others[i]);
         assert_non_null(strstr(compare(THREE, found), "missing 1 missing 2 missing 3 "));
-        assert_int_equal(strncmp(told, "extra", 5), 0);
+        assert_int_equal(strncmp(findings, "extra", 5), 0);
     }
     static const struct {
         const char *number, *decimal;
@@ -165,7 +171,7 @@ static const char *difference(const char *expected, const char *found) {
     return text;
 }
 
-static void differences_are_told_by_field(void **state) {
+static void differences_name_their_fields(void **state) {
     (void)state;
     assert_string_equal(difference("{\"a\": 1, \"b\": \"x\"}", "{\"a\": 2, \"b\": \"x\"}"),
                         "a is 2, not 1");
@@ -175,9 +181,9 @@ static void differences_are_told_by_field(void **state) {
                         "a is 1 as int64, not as int32");
     assert_string_equal(difference("{\"a\": 1, \"b\": 2}", "{\"b\": 2, \"a\": 1}"),
                         "the fields are in another order");
-    assert_string_equal(difference("{\"t\": {\"v\": 1.5, \"q\": [1, 2]}}",
-                                   "{\"t\": {\"v\": 1.5, \"q\": [1, 3]}}"),
-                        "t.q.1 is 3, not 2");
+    assert_string_equal(
+        difference("{\"t\": {\"v\": 1.5, \"q\": [1, 2]}}", "{\"t\": {\"v\": 1.5, \"q\": [1, 3]}}"),
+        "t.q.1 is 3, not 2");
 }
 
 static void a_long_difference_is_cut(void **state) {
@@ -194,11 +200,11 @@ static void a_long_difference_is_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_documents_are_no_findings),
-        cmocka_unit_test(each_finding_is_told_by_its_id),
+        cmocka_unit_test(each_finding_is_reported_with_its_id),
         cmocka_unit_test(an_id_may_come_twice),
         cmocka_unit_test(ids_of_other_types_are_compared_as_the_server_does),
-        cmocka_unit_test(a_decimal_id_is_the_number_that_it_is),
-        cmocka_unit_test(differences_are_told_by_field),
+        cmocka_unit_test(decimal_ids_are_compared_by_value),
+        cmocka_unit_test(differences_name_their_fields),
         cmocka_unit_test(a_long_difference_is_cut),
     };
     return cmocka_run_group_tests_name("compare", tests, NULL, NULL);

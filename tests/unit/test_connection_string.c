@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection string made of --uri and the options beside it. If this broke, a password with a
- * slash in it would not be accepted, or an option be lost behind one of the URI. */
+/* The connection string that is built from --uri and other options. An error here would refuse a
+ * password with a slash, or ignore an option because the URI has it, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int nothing(const sl_options *options) {
 static const sl_command commands[] = {{"go", 1, "", "Go.", "", false, nothing}, {0}};
 static const sl_program program = {"test", "1.0", "a test", "SL_TEST", commands, rows, NULL};
 
-/* The string for a command line whose words are separated by blanks, or NULL. */
+/* The connection string for a command line (arguments separated by blanks), or NULL. */
 static char *string_of(const char *line, sl_error *error) {
     char copy[1024], *words[16], *uri = NULL;
     int count = 0;
@@ -40,13 +40,14 @@ static char *string_of(const char *line, sl_error *error) {
         words[count++] = word;
     if (sl_options_parse(&program, count, words, &options, error) == SL_OPTIONS_RUN)
         assert_true(sl_connection_string(options, &uri, error) == (uri != NULL));
-    if (uri && options && sl_option_string(options, "password") && strchr(uri, '@')) /* used up */
+    if (uri && options && sl_option_string(options, "password") &&
+        strchr(uri, '@')) /* wiped after use */
         assert_string_equal(sl_option_string(options, "password"), "*");
     sl_options_destroy(options);
     return uri;
 }
 
-static void options_become_parts_of_the_string(void **state) {
+static void options_are_added_to_the_string(void **state) {
     (void)state;
     static const struct {
         const char *line;
@@ -54,15 +55,16 @@ static void options_become_parts_of_the_string(void **state) {
     } cases[] = {
         {"", "mongodb://h/"},
         {"--uri mongodb://h:1,i:2/db?replicaSet=r", "mongodb://h:1,i:2/db?replicaSet=r"},
-        {"--uri mongodb://a:b%40@h/?w=1", "mongodb://a:b%40@h/?w=1"}, /* left as it is */
+        {"--uri mongodb://a:b%40@h/?w=1", "mongodb://a:b%40@h/?w=1"}, /* unchanged */
         {"-u a -p b/:@%", "mongodb://a:b%2F%3A%40%25@h/"},
         {"-u CN=a,O=b --authenticationMechanism MONGODB-X509",
-         "mongodb://CN%3Da%2CO%3Db@h/?authMechanism=MONGODB-X509"}, /* and no password is asked for */
+         "mongodb://CN%3Da%2CO%3Db@h/?authMechanism=MONGODB-X509"}, /* without a password prompt */
         {"--uri mongodb://a@h/?w=1& -p b", "mongodb://a:b@h/?w=1&"},
         {"--uri mongodb://a:old@h -p new", "mongodb://a:new@h/"},
-        {"--uri mongodb://a:old@h/ -u b -p c", "mongodb://b:c@h/"}, /* not b with a's password */
+        {"--uri mongodb://a:old@h/ -u b -p c", "mongodb://b:c@h/"}, /* user and password replaced */
         {"--uri mongodb://h?w=1 --tls", "mongodb://h/?w=1&tls=true"},
-        {"--uri mongodb://h/?tls=false --tls", "mongodb://h/?tls=false&tls=true"}, /* the last wins */
+        {"--uri mongodb://h/?tls=false --tls",
+         "mongodb://h/?tls=false&tls=true"}, /* the last wins */
         {"--tlsCAFile /a/b.pem", "mongodb://h/?tlsCAFile=%2Fa%2Fb.pem&tls=true"},
         {"--uri mongodb+srv://h/ --tlsCertificateKeyFile k --tlsCertificateKeyFilePassword p&",
          "mongodb+srv://h/?tlsCertificateKeyFile=k&tlsCertificateKeyFilePassword=p%26&tls=true"},
@@ -72,9 +74,10 @@ static void options_become_parts_of_the_string(void **state) {
         {"--wire-compression none", "mongodb://h/"},
         {"--uri mongodb://h?w=1 --tls --wire-compression zlib",
          "mongodb://h/?w=1&tls=true&compressors=zlib"},
-        {"--uri mongodb://h/?compressors=zstd&w=1 --wire-compression zstd", /* the same: once */
+        {"--uri mongodb://h/?compressors=zstd&w=1 --wire-compression zstd", /* the same value: not
+                                                                               repeated */
          "mongodb://h/?compressors=zstd&w=1"},
-        {"--uri nonsense -u a -p b", "nonsense"}, /* for the driver to refuse */
+        {"--uri nonsense -u a -p b", "nonsense"}, /* the driver refuses it later */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sl_error error;
@@ -85,19 +88,19 @@ static void options_become_parts_of_the_string(void **state) {
     }
 }
 
-static void a_password_needs_somebody(void **state) {
+static void a_password_needs_a_user(void **state) {
     (void)state;
     sl_error error;
     assert_null(string_of("-p b", &error));
     assert_non_null(strstr(error.message, "--password without --username"));
-    setenv("SL_TEST_PASSWORD", "b", 1); /* which may be there for another command */
+    setenv("SL_TEST_PASSWORD", "b", 1); /* may be set for another command, so it is no error */
     char *uri = string_of("", &error);
     assert_string_equal(uri, "mongodb://h/");
     sl_secret_free(uri);
     unsetenv("SL_TEST_PASSWORD");
 }
 
-static void compression_is_said_in_one_place(void **state) {
+static void conflicting_compressors_are_refused(void **state) {
     (void)state;
     static const char *const lines[] = {
         "--uri mongodb://h/?w=1&compressors=snappy --wire-compression zstd",
@@ -112,7 +115,7 @@ static void compression_is_said_in_one_place(void **state) {
     }
 }
 
-/* If this broke, a password would cross the network for everybody to read. */
+/* An error here would send a password over the network in plain text. */
 static void plain_needs_tls(void **state) {
     (void)state;
     static const char *const refused[] = {
@@ -123,7 +126,7 @@ static void plain_needs_tls(void **state) {
         "--uri mongodb+srv://a:b@h/?tls=false&authMechanism=PLAIN",
         "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true&ssl=false",
     };
-    static const char *const taken[] = {
+    static const char *const accepted[] = {
         "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true",
         "--uri mongodb://a:b@h/?ssl=true&authMechanism=PLAIN",
         "--uri mongodb+srv://a:b@h/?authMechanism=PLAIN",
@@ -141,8 +144,8 @@ static void plain_needs_tls(void **state) {
         assert_int_equal(error.code, SL_EXIT_USAGE);
         assert_non_null(strstr(error.message, "--plain-without-tls"));
     }
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
-        char *uri = string_of(taken[i], &error);
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
+        char *uri = string_of(accepted[i], &error);
         assert_non_null(uri);
         sl_secret_free(uri);
     }
@@ -150,10 +153,10 @@ static void plain_needs_tls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_become_parts_of_the_string),
-        cmocka_unit_test(a_password_needs_somebody),
+        cmocka_unit_test(options_are_added_to_the_string),
+        cmocka_unit_test(a_password_needs_a_user),
         cmocka_unit_test(plain_needs_tls),
-        cmocka_unit_test(compression_is_said_in_one_place),
+        cmocka_unit_test(conflicting_compressors_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converters: a user would notice a wrong one as a wrong number or date in the database, which is
+/* Converters of numbers and dates. An error here would be a wrong value in the database, which is
  * worse than a reject. */
 #include "parse_text.h"
 
@@ -7,7 +7,7 @@
 
 #include <shardload/convert.h>
 
-/* Fields stand in a larger text: what is around them must not matter. */
+/* Copies a field into a larger text, whose other bytes must not affect the result. */
 static const char *in_text(const char *field, char room[128]) {
     memset(room, '7', 128);
     memcpy(room + 16, field, strlen(field));
@@ -49,8 +49,8 @@ static void numbers_of_every_length(void **state) {
     }
 }
 
-/* Any byte but a digit, in any place of a number of any length. */
-static void one_wrong_byte_is_seen(void **state) {
+/* Any byte that is not a digit, at any position of a number of any length. */
+static void one_wrong_byte_is_refused(void **state) {
     (void)state;
     for (size_t length = 1; length <= 10; length++) {
         for (size_t at = 0; at < length; at++) {
@@ -68,8 +68,9 @@ static void one_wrong_byte_is_seen(void **state) {
     assert_false(digits("12345678901", &value));
 }
 
-/* Every day of years 1 to 9999 in order is one more than the day before. */
-static void every_day_there_is(void **state) {
+/* Every day of the years 1 to 9999 is one day after the day before it; no other date is
+ * accepted. */
+static void every_existing_day(void **state) {
     (void)state;
     int64_t expected = -719162 * SL_DAY_MS;
     for (int year = 1; year <= 9999; year++) {
@@ -80,10 +81,10 @@ static void every_day_there_is(void **state) {
                 char field[40];
                 snprintf(field, sizeof field, "%04d-%02d-%02d", year, month, day);
                 int64_t value = 1;
-                bool there = date(field, &value);
-                if (there != (day <= days) || (there && value != expected))
-                    fail_msg("%s: %d %lld", field, there, (long long)value);
-                expected += there ? SL_DAY_MS : 0;
+                bool exists = date(field, &value);
+                if (exists != (day <= days) || (exists && value != expected))
+                    fail_msg("%s: %d %lld", field, exists, (long long)value);
+                expected += exists ? SL_DAY_MS : 0;
             }
         }
     }
@@ -94,7 +95,7 @@ static void every_day_there_is(void **state) {
     assert_int_equal(value, 253402214400000);
 }
 
-static void one_wrong_byte_in_a_date_is_seen(void **state) {
+static void one_wrong_byte_in_a_date_is_refused(void **state) {
     (void)state;
     const char good[] = "2011-11-11";
     for (size_t at = 0; at < 10; at++) {
@@ -123,7 +124,7 @@ static void dates_with_time(void **state) {
     (void)state;
     static const struct {
         const char *field;
-        int64_t value; /* from 2024-01-01, or -1 when refused */
+        int64_t value; /* milliseconds since 2024-01-01; -1: refused */
     } rows[] = {
         {"2024-01-01", 0},
         {"2024-01-01 00:00", 0},
@@ -152,9 +153,9 @@ static void dates_with_time(void **state) {
     assert_true(date("2024-01-01", &start));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t value = 0;
-        bool taken = datetime(rows[i].field, &value);
-        if (taken != (rows[i].value >= 0) || (taken && value - start != rows[i].value))
-            fail_msg("%s: %d %lld", rows[i].field, taken, (long long)(value - start));
+        bool accepted = datetime(rows[i].field, &value);
+        if (accepted != (rows[i].value >= 0) || (accepted && value - start != rows[i].value))
+            fail_msg("%s: %d %lld", rows[i].field, accepted, (long long)(value - start));
     }
 }
 
@@ -179,7 +180,7 @@ static void integers_and_doubles(void **state) {
         assert_false(sl_convert_double(no_doubles[i], strlen(no_doubles[i]), &value));
 }
 
-static void reasons_help(void **state) {
+static void reasons_name_the_error(void **state) {
     (void)state;
     char out[200];
     sl_explain_date(sl_text_of("2O19-01-02"), false, out, sizeof out);
@@ -204,7 +205,7 @@ static void reasons_help(void **state) {
     assert_contains(out, "byte 0x00 at offset 1");
 }
 
-/* However long or odd the field, the reason is one printable line that fits. */
+/* For any field the reason is one printable line that fits into its buffer. */
 static void reasons_are_printable(void **state) {
     (void)state;
     char field[5000];
@@ -228,12 +229,12 @@ static void reasons_are_printable(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_every_length),
-        cmocka_unit_test(one_wrong_byte_is_seen),
-        cmocka_unit_test(every_day_there_is),
-        cmocka_unit_test(one_wrong_byte_in_a_date_is_seen),
+        cmocka_unit_test(one_wrong_byte_is_refused),
+        cmocka_unit_test(every_existing_day),
+        cmocka_unit_test(one_wrong_byte_in_a_date_is_refused),
         cmocka_unit_test(dates_with_time),
         cmocka_unit_test(integers_and_doubles),
-        cmocka_unit_test(reasons_help),
+        cmocka_unit_test(reasons_name_the_error),
         cmocka_unit_test(reasons_are_printable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

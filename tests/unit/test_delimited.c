@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delimited text: a user would notice a mistake here as values in the wrong column, records lost at
- * block ends, or one bad line that takes others with it. */
+/* Delimited text. An error here would put values into wrong columns, lose records at block ends, or
+ * reject good lines after a bad one. */
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -14,7 +14,7 @@ static parsed parse_delimited(const char *text) {
     return parse_with("delimited", &(sl_format_options){0}, text);
 }
 
-static void without_schema_all_is_text_named_by_the_header(void **state) {
+static void without_a_schema_columns_are_text(void **state) {
     (void)state;
     parsed p = parse_delimited("make,count,\"a b\"\nFORD,12,2019-01-01\n,,x\n");
     assert_int_equal(p.documents, 2);
@@ -23,7 +23,7 @@ static void without_schema_all_is_text_named_by_the_header(void **state) {
     assert_string_equal(json_at(&p, 1), "{ \"a b\" : \"x\" }");
     assert_string_equal(p.described, "records: commas, header, 3 columns");
     assert_string_equal(p.header, "make,count,\"a b\"\n");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void every_delimiter(void **state) {
@@ -34,15 +34,15 @@ static void every_delimiter(void **state) {
         snprintf(text, sizeof text, "a%cb\n1%c2\n", *d, *d);
         parsed p = parse_delimited(text);
         assert_string_equal(json_at(&p, 0), "{ \"a\" : \"1\", \"b\" : \"2\" }");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-static void what_is_no_table_is_refused(void **state) {
+static void other_text_is_refused(void **state) {
     (void)state;
     static const struct {
         const char *text;
-        const char *words;
+        const char *message;
     } rows[] = {
         {"", "empty"},
         {"\n  \r\n\n", "empty"},
@@ -61,7 +61,7 @@ static void what_is_no_table_is_refused(void **state) {
         parsed p = parse_delimited(rows[i].text);
         assert_null(p.format);
         assert_int_equal(p.error.code, SL_EXIT_SOURCE);
-        assert_contains(p.error.message, rows[i].words);
+        assert_contains(p.error.message, rows[i].message);
     }
     static const char binary[] = "a,b\0,c\n1,2,3\n";
     parsed p = parse_in_blocks("delimited", &(sl_format_options){0},
@@ -93,10 +93,10 @@ static void a_schema_gives_types(void **state) {
                                         "\"t\" : { \"$date\" : \"2024-01-01T00:00:00Z\" }, "
                                         "\"c\" : \"4A\", \"f\" : false }");
     assert_string_equal(json_at(&p, 2), "{ }");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* Words for "no value" that look like values, and keys that are too long for the fast path. */
+/* Missing-value words that look like values, and keys that are too long for the fast path. */
 static void missing_words_and_long_keys(void **state) {
     (void)state;
     parsed p = parse_with_schema("name: all\n"
@@ -116,11 +116,11 @@ static void missing_words_and_long_keys(void **state) {
                                         "\"t\" : { \"$date\" : \"1971-01-02T00:00:00Z\" } }");
     assert_string_equal(json_at(&p, 1), "{ \"a_key_that_takes_more_than_32_bytes\" : -7 }");
     assert_string_equal(json_at(&p, 2), "{ \"a_key_that_takes_more_than_32_bytes\" : 7 }");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* A stretch of text is checked for UTF-8 as a whole: one bad field must not spoil its neighbours,
- * nor a good one hide it, wherever the stretch ends. */
+/* UTF-8 is checked for many fields at once. One invalid field must be rejected, and only that
+ * field, at any position. */
 static void one_bad_field_among_many_good_ones(void **state) {
     (void)state;
     static char text[60000];
@@ -138,13 +138,13 @@ static void one_bad_field_among_many_good_ones(void **state) {
         assert_contains(p.rejects[0].reason, "byte 0xe9 at offset 0");
         assert_string_equal(json_at(&p, 898), "{ \"a\" : \"\xC5\xBBUK 899\", \"b\" : "
                                               "\"\xE2\x82\xAC \xF0\x9F\x9A\x97\" }");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-/* Numbers and dates, right and wrong by one byte: all versions must take and refuse the same, with
- * the plain one as the measure, which test_convert.c holds against the calendar. */
-static void each_version_converts_alike(void **state) {
+/* Numbers and dates, valid or with one wrong byte: each instruction set must give the same result
+ * as the portable version, which test_convert.c checks against the calendar. */
+static void each_instruction_set_converts_equally(void **state) {
     (void)state;
     uint32_t random = 4711;
     for (unsigned round = 0; round < 300; round++) {
@@ -190,16 +190,16 @@ static void each_version_converts_alike(void **state) {
                 assert_string_equal(all[k].rejects[i].reason, plain->rejects[i].reason);
         }
         while (count > 0)
-            forget(&all[--count]);
+            free_parsed(&all[--count]);
     }
 }
 
-static void every_type_refuses_what_it_must(void **state) {
+static void every_type_refuses_invalid_values(void **state) {
     (void)state;
     static const struct {
         const char *column;
         const char *value;
-        const char *words;
+        const char *reason;
     } rows[] = {
         {"type: int", "12x", "\"12x\" is not a whole number"},
         {"type: int", " 12", "is not a whole number"},
@@ -225,13 +225,13 @@ static void every_type_refuses_what_it_must(void **state) {
         snprintf(text, sizeof text, "first;value\n1;2019-01-01\nkept;%s\n", rows[i].value);
         parsed p = parse_with_schema(schema, text);
         assert_non_null(p.format);
-        size_t last = p.reject_count - 1; /* the first row is there for the line number */
+        size_t last = p.reject_count - 1; /* the first row is only there to make it line 2 */
         assert_true(p.reject_count >= 1);
         assert_string_equal(p.rejects[last].column, "value");
-        assert_contains(p.rejects[last].reason, rows[i].words);
+        assert_contains(p.rejects[last].reason, rows[i].reason);
         assert_int_equal(p.rejects[last].line, 2);
         assert_int_equal(p.rejects[last].offset, strlen("first;value\n1;2019-01-01\n"));
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -242,18 +242,18 @@ static void headerless_text_needs_a_schema(void **state) {
     assert_string_equal(text_at(&p, 1, "word"), "two");
     assert_false(has_key(&p, 1, "day"));
     assert_string_equal(p.header, "");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema(three_columns, "1,one\n");
     assert_null(p.format);
     assert_contains(p.error.message, "has 2 fields");
 }
 
-static void columns_come_in_any_order_and_some_may_lack(void **state) {
+static void columns_may_have_any_order_and_be_missing(void **state) {
     (void)state;
     parsed p = parse_with_schema(three_columns, "other,NUMBER\nkept,7\n");
     assert_string_equal(json_at(&p, 0), "{ \"other\" : \"kept\", \"number\" : 7 }");
     assert_contains(p.described, "not in the schema, loaded as text: other");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema("name: x\nheader: true\ncolumns: [{name: a}, {name: b, required: true},"
                           " {name: c, required: true}]",
                           "a,z\n1,2\n");
@@ -265,7 +265,7 @@ static void quotes_and_escapes(void **state) {
     (void)state;
     static const struct {
         const char *field;
-        const char *value; /* NULL: refused; a line end: taken for one that goes on there */
+        const char *value; /* NULL: rejected; "\n": the field might continue on the next line */
     } rows[] = {
         {"\"plain\"", "plain"},
         {"\"a, b\"", "a, b"},
@@ -296,7 +296,7 @@ static void quotes_and_escapes(void **state) {
                      rows[i].field);
             parsed p = parse_delimited(text);
             assert_non_null(p.format);
-            if (rows[i].value && *rows[i].value == '\n') { /* nothing behind it is read */
+            if (rows[i].value && *rows[i].value == '\n') { /* parsing stops there */
                 assert_true(p.misread && p.stopped);
                 assert_int_equal(p.documents, 0);
                 assert_int_equal(p.rejects[0].line, 1);
@@ -306,16 +306,16 @@ static void quotes_and_escapes(void **state) {
                 assert_string_equal(text_at(&p, 0, "b"), rows[i].value);
             } else {
                 assert_one_reject(&p, "b", "quote that");
-                assert_int_equal(p.documents, 1); /* the next line is not swallowed */
+                assert_int_equal(p.documents, 1); /* the next line is parsed */
             }
             if (!p.misread)
                 assert_string_equal(text_at(&p, p.documents - 1, "b"), "z");
-            forget(&p);
+            free_parsed(&p);
         }
     }
     parsed p = parse_delimited("a,b\n\"\",\"\"\n");
     assert_string_equal(json_at(&p, 0), "{ }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void pipes_and_tabs_do_not_quote(void **state) {
@@ -323,7 +323,7 @@ static void pipes_and_tabs_do_not_quote(void **state) {
     parsed p = parse_delimited("a|b\n\"x|y\"\n\"p\\\"|q\n");
     assert_string_equal(json_at(&p, 0), "{ \"a\" : \"\\\"x\", \"b\" : \"y\\\"\" }");
     assert_string_equal(json_at(&p, 1), "{ \"a\" : \"\\\"p\\\\\\\"\", \"b\" : \"q\" }");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void line_ends_of_every_kind(void **state) {
@@ -343,26 +343,27 @@ static void line_ends_of_every_kind(void **state) {
         assert_string_equal(json_at(&p, 0), "{ \"a\" : \"1\", \"b\" : \"2\" }");
         assert_string_equal(json_at(&p, 1), "{ \"a\" : \"3\", \"b\" : \"4\" }");
         assert_int_equal(p.counts.lines, p.counts.records + p.counts.blank_lines + 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
 static void blank_lines_and_repeated_headers_are_counted(void **state) {
     (void)state;
     parsed p = parse_delimited("a,b\n\n1,2\n   \n\r\na,b\n3,4\na,other\n\n");
-    assert_int_equal(p.documents, 3); /* a,other is data: with texts only a whole line can tell */
+    assert_int_equal(p.documents,
+                     3); /* "a,other" is data: only a complete header line is skipped */
     assert_int_equal(p.counts.blank_lines, 4);
     assert_int_equal(p.counts.headers, 1);
     assert_int_equal(p.counts.lines, 9);
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema(three_columns, "number|word|day\n1|x|\n\"NUMBER\"|anything|\nnumber\n");
     assert_int_equal(p.documents, 1);
     assert_int_equal(p.counts.headers, 2);
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_schema("name: one\nheader: true\ncolumns: [{name: a}]", "a\nx\n\n  \ny");
-    assert_int_equal(p.documents, 3); /* with one column blanks are a value, nothing is not */
+    assert_int_equal(p.documents, 3); /* with one column a line of blanks is a value */
     assert_int_equal(p.counts.blank_lines, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void wrong_numbers_of_fields(void **state) {
@@ -375,7 +376,7 @@ static void wrong_numbers_of_fields(void **state) {
     assert_string_equal(p.rejects[0].record, "1,2");
     assert_contains(p.rejects[1].reason, "too many fields: 4 instead of 3");
     assert_int_equal(p.rejects[2].line, 4);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void extra_delimiters_spill(void **state) {
@@ -386,18 +387,19 @@ static void extra_delimiters_spill(void **state) {
     assert_int_equal(p.counts.repaired, 2);
     assert_string_equal(json_at(&p, 0), "{ \"a\" : 1, \"b\" : \"x|y\", \"c\" : \"z\" }");
     assert_string_equal(json_at(&p, 1), "{ \"a\" : 2, \"b\" : \"||\" }");
-    forget(&p);
-    p = parse_with_schema(schema, "b|a|c\nx|1|y|z\n"); /* not the order the rule was made for */
+    free_parsed(&p);
+    p = parse_with_schema(schema, "b|a|c\nx|1|y|z\n"); /* not the schema's order of columns */
     assert_one_reject(&p, "", "too many fields");
-    forget(&p);
-    p = parse_with_schema(schema, "a,b,c\n1,x,y,z\n"); /* here it may hide a quoting mistake */
+    free_parsed(&p);
+    p = parse_with_schema(schema, "a,b,c\n1,x,y,z\n"); /* with commas it may be a quoting error */
     assert_one_reject(&p, "", "too many fields");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* However the text is cut into blocks, the same documents come out, with the ids of their offsets.
- * Lines are longer than a scan's stretch, shorter than its step, and everything between. */
-static void cutting_into_blocks_changes_nothing(void **state) {
+/* Any division into blocks gives the same documents, with the ids of their offsets. The lines are
+ * shorter than a step of the scan, longer than the text it scans at once, and of lengths
+ * between. */
+static void block_boundaries_do_not_matter(void **state) {
     (void)state;
     static const size_t lengths[] = {0,   1,   5,   31,   62, 63,   64,  65,
                                      127, 500, 900, 8190, 3,  8193, 9000};
@@ -429,18 +431,18 @@ static void cutting_into_blocks_changes_nothing(void **state) {
             assert_int_equal(many.length, one.length);
             assert_memory_equal(many.bytes, one.bytes, one.length);
             assert_memory_equal(&many.counts, &one.counts, sizeof one.counts);
-            forget(&many);
+            free_parsed(&many);
         }
         size_t at = 4;
         for (uint32_t i = 0; i < one.documents; i++) {
             assert_int_equal(id_at(&one, i), sl_document_id(1, at));
             at = (size_t)((char *)memchr(text + at, '\n', used - at) - text) + 1;
         }
-        forget(&one);
+        free_parsed(&one);
     }
 }
 
-static void a_sink_that_says_stop_is_obeyed(void **state) {
+static void the_sink_can_stop_the_parser(void **state) {
     (void)state;
     char text[4000] = "a,b\n";
     for (int i = 0; i < 300; i++)
@@ -448,7 +450,7 @@ static void a_sink_that_says_stop_is_obeyed(void **state) {
     parsed p = parse_in_blocks("delimited", &(sl_format_options){0}, sl_text_of(text), 0, 50);
     assert_true(p.stopped);
     assert_true(p.documents >= 50 && p.documents < 60);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void a_record_too_large_is_refused(void **state) {
@@ -463,7 +465,7 @@ static void a_record_too_large_is_refused(void **state) {
     parsed p = parse_in_blocks("delimited", &(sl_format_options){0}, (sl_text){text, length}, 0, 0);
     assert_one_reject(&p, "", "bytes or more is too large for a document (16 MiB)");
     assert_int_equal(p.documents, 1);
-    forget(&p);
+    free_parsed(&p);
     free(text);
 }
 
@@ -477,21 +479,21 @@ static void other_bytes_than_utf8(void **state) {
     assert_string_equal(text_at(&p, 0, "b"), "\xE2\x82\xAC");
     assert_string_equal(text_at(&p, 1, "a"), "\xC5\xBB");
     assert_string_equal(text_at(&p, 2, "a"), "\xE2\x80\x9Cq\"\xE2\x80\x9D");
-    forget(&p);
+    free_parsed(&p);
     p = parse_delimited(text);
     assert_int_equal(p.documents, 1);
     assert_int_equal(p.reject_count, 2);
-    forget(&p);
+    free_parsed(&p);
     static const char nul[] = "a,b\nx,y\nx\0,y\nx,z\n";
     p = parse_in_blocks("delimited", &(sl_format_options){.latin1 = true},
                         (sl_text){nul, sizeof nul - 1}, 0, 0);
     assert_one_reject(&p, "a", "byte 0x00 at offset 1");
     assert_int_equal(p.documents, 2);
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* Found by fuzzing: what stands before a header was counted as one blank line too few. */
-static void cutting_before_the_header_changes_nothing(void **state) {
+/* Found by fuzzing: one of the blank lines before a header was not counted. */
+static void block_boundaries_before_the_header_do_not_matter(void **state) {
     (void)state;
     const sl_text text = sl_text_of("\n \na,b\n1,2\n\n3,4\n");
     parsed one = parse_in_blocks("delimited", &(sl_format_options){0}, text, 0, 0);
@@ -500,32 +502,32 @@ static void cutting_before_the_header_changes_nothing(void **state) {
     for (size_t step = 1; step < text.length; step++) {
         parsed many = parse_in_blocks("delimited", &(sl_format_options){0}, text, step, 0);
         assert_memory_equal(&many.counts, &one.counts, sizeof one.counts);
-        forget(&many);
+        free_parsed(&many);
     }
-    forget(&one);
+    free_parsed(&one);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_schema_all_is_text_named_by_the_header),
+        cmocka_unit_test(without_a_schema_columns_are_text),
         cmocka_unit_test(every_delimiter),
-        cmocka_unit_test(what_is_no_table_is_refused),
+        cmocka_unit_test(other_text_is_refused),
         cmocka_unit_test(a_schema_gives_types),
         cmocka_unit_test(missing_words_and_long_keys),
         cmocka_unit_test(one_bad_field_among_many_good_ones),
-        cmocka_unit_test(each_version_converts_alike),
-        cmocka_unit_test(every_type_refuses_what_it_must),
+        cmocka_unit_test(each_instruction_set_converts_equally),
+        cmocka_unit_test(every_type_refuses_invalid_values),
         cmocka_unit_test(headerless_text_needs_a_schema),
-        cmocka_unit_test(columns_come_in_any_order_and_some_may_lack),
+        cmocka_unit_test(columns_may_have_any_order_and_be_missing),
         cmocka_unit_test(quotes_and_escapes),
         cmocka_unit_test(pipes_and_tabs_do_not_quote),
         cmocka_unit_test(line_ends_of_every_kind),
         cmocka_unit_test(blank_lines_and_repeated_headers_are_counted),
         cmocka_unit_test(wrong_numbers_of_fields),
         cmocka_unit_test(extra_delimiters_spill),
-        cmocka_unit_test(cutting_into_blocks_changes_nothing),
-        cmocka_unit_test(cutting_before_the_header_changes_nothing),
-        cmocka_unit_test(a_sink_that_says_stop_is_obeyed),
+        cmocka_unit_test(block_boundaries_do_not_matter),
+        cmocka_unit_test(block_boundaries_before_the_header_do_not_matter),
+        cmocka_unit_test(the_sink_can_stop_the_parser),
         cmocka_unit_test(a_record_too_large_is_refused),
         cmocka_unit_test(other_bytes_than_utf8),
     };

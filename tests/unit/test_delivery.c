@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of a worker's delivery without a server: a sink that keeps what it is given. If it broke,
- * documents would be lost or doubled between the parser and the batches, sent to the router mixed,
- * or booked for a source that they did not come from. */
+/* A worker's delivery of documents to batches, without a server: the destination checks each batch.
+ * An error here would lose or repeat documents between the parser and the batches, send documents
+ * to a wrong shard, or count them for another source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,22 +17,22 @@
 #define SHARDS 3u
 #define SOURCES 2u
 
-/* ---- a sink that looks at what it gets ---- */
+/* ---- a destination that checks its batches ---- */
 
 typedef struct seen {
     unsigned batches;
-    unsigned documents[SHARDS + 1]; /* per shard, the last being left to the router */
+    unsigned documents[SHARDS + 1]; /* per shard; the last: routed by the router */
     unsigned largest_documents;
     size_t largest_bytes;
-    int32_t refuse; /* this _id; -1 for none */
-    bool *ids;      /* which have come */
+    int32_t refuse; /* the _id to be refused; -1: none */
+    bool *ids;      /* by _id: the document has arrived */
     int32_t last_id[SHARDS + 1];
 } seen;
 
 static seen now;
 
-/* Documents {_id: N, k: owner's letter, block, pad}: k is "a", "b", "c", or a document for nobody.
- */
+/* Documents are {_id, k, block, pad}. k is the owner's name "a", "b" or "c", or a document, for
+ * which no owner is computed. */
 static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                  refusal_handler refused, void *context, sl_error *error) {
     (void)outlet, (void)error;
@@ -53,16 +53,16 @@ static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *resu
         uint32_t owner =
             BSON_ITER_HOLDS_UTF8(&iter) ? (uint32_t)(bson_iter_utf8(&iter, NULL)[0] - 'a') : SHARDS;
         assert_int_equal(batch->shard, owner);
-        /* In the order of the source, so that inserts go to one end of the index. */
+        /* Ids ascend, so that inserts go to one end of the index. */
         assert_true(id > now.last_id[owner]);
         now.last_id[owner] = id;
-        /* It is booked under the block that it came from. */
+        /* The document's segment belongs to its block. */
         for (; of_segment == segment->documents; of_segment = 0)
             segment++;
         of_segment++;
         assert_true(bson_iter_init_find(&iter, &view, "block"));
         assert_int_equal(bson_iter_int64(&iter), segment->account->block.sequence * SOURCES +
-                                                        segment->account->block.source);
+                                                     segment->account->block.source);
         if (id == now.refuse) {
             result->rejected++;
             refused(context, documents, FATE_REFUSED, 121, "not today");
@@ -143,7 +143,7 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
     made->worker = (sl_worker){.load = &made->load, .counters = &made->counters};
     assert_true(sl_delivery_init(&made->worker, &error));
 
-    /* Somewhere for refused documents to go. */
+    /* Files for the rejects. */
     char paths[SOURCES][80];
     const char *names[SOURCES];
     strcpy(made->folder, "/tmp/shardload-delivery-XXXXXX");
@@ -174,15 +174,16 @@ static void bench_destroy(bench *made) {
     free(made);
 }
 
-/* What the parser leaves in the scratch: `count` documents of one block, from `id` on. */
+/* Delivers one block as the parser does: `count` documents, with ids from `id` on. */
 static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, int count, int pad) {
     sl_batch *scratch = &b->worker.scratch;
     char *text = calloc(1, (size_t)pad + 1);
     memset(text, 'x', (size_t)pad);
     assert_int_equal(scratch->used, 0);
-    sl_block_account *account = sl_block_begin(
-        &b->worker, &(sl_source_block){.source = source, .sequence = sequence,
-                                       .offset = sequence << SL_BLOCK_BITS});
+    sl_block_account *account =
+        sl_block_begin(&b->worker, &(sl_source_block){.source = source,
+                                                      .sequence = sequence,
+                                                      .offset = sequence << SL_BLOCK_BITS});
     assert_non_null(account);
     assert_true(sl_batch_begin_segment(scratch, account));
     for (int i = id; i < id + count; i++) {
@@ -210,7 +211,7 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
     assert_true(sl_block_settle(&b->worker, account));
 }
 
-static void assert_all_came(const bench *b, unsigned count) {
+static void assert_all_delivered(const bench *b, unsigned count) {
     unsigned sum = 0;
     for (unsigned i = 0; i < count; i++)
         assert_true(now.ids[i]);
@@ -225,13 +226,13 @@ static void assert_all_came(const bench *b, unsigned count) {
 static void documents_go_to_their_owners(void **state) {
     (void)state;
     bench *b = bench_create(50, 1 << 20, 2000);
-    /* Blocks of two sources in turn, as a worker draws them: 70 documents, then 130. */
+    /* Blocks of two sources alternate, as in a load: 70 documents, then 130. */
     for (int i = 0; i < 20; i++)
         parse_block(b, (uint32_t)i % 2, (uint64_t)i / 2, i * 100 - i % 2 * 30, i % 2 ? 130 : 70,
                     10);
-    assert_true(now.batches > 20); /* full ones were sent meanwhile */
+    assert_true(now.batches > 20); /* full batches have been sent already */
     assert_true(sl_deliver_rest(&b->worker));
-    assert_all_came(b, 2000);
+    assert_all_delivered(b, 2000);
     assert_int_equal(now.largest_documents, 50);
     for (unsigned i = 0; i <= SHARDS; i++)
         assert_in_range(now.documents[i], 300, 700);
@@ -248,12 +249,12 @@ static void batches_are_full_by_bytes_too(void **state) {
     for (int i = 0; i < 30; i++)
         parse_block(b, 0, (uint64_t)i, i * 100, 100, 1000);
     assert_true(sl_deliver_rest(&b->worker));
-    assert_all_came(b, 3000);
+    assert_all_delivered(b, 3000);
     assert_in_range(now.largest_bytes, 63000, 65536);
     bench_destroy(b);
 }
 
-/* One document larger than --batch-bytes makes its batch larger; nothing else goes with it. */
+/* A document larger than --batch-bytes is sent in its own, larger batch. */
 static void a_large_document_is_sent_alone(void **state) {
     (void)state;
     bench *b = bench_create(1000, 65536, 21);
@@ -261,12 +262,12 @@ static void a_large_document_is_sent_alone(void **state) {
     parse_block(b, 0, 1, 10, 1, 200000);
     parse_block(b, 0, 2, 11, 10, 10);
     assert_true(sl_deliver_rest(&b->worker));
-    assert_all_came(b, 21);
+    assert_all_delivered(b, 21);
     assert_true(now.largest_bytes < 65536);
     bench_destroy(b);
 }
 
-static void refusals_are_booked_where_they_belong(void **state) {
+static void refusals_are_counted_for_their_source(void **state) {
     (void)state;
     bench *b = bench_create(1000, 1 << 20, 200);
     now.refuse = 151;
@@ -286,7 +287,7 @@ int main(void) {
         cmocka_unit_test(documents_go_to_their_owners),
         cmocka_unit_test(batches_are_full_by_bytes_too),
         cmocka_unit_test(a_large_document_is_sent_alone),
-        cmocka_unit_test(refusals_are_booked_where_they_belong),
+        cmocka_unit_test(refusals_are_counted_for_their_source),
     };
     return cmocka_run_group_tests_name("delivery", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When are two sets of runs called different? If this broke, noise would be reported as a slower
- * release, or a slower release as noise. The rate of false verdicts is measured here on simulated runs
- * that are as unpleasant as real ones: skewed, with outliers, drifting, neighbours alike. */
+/* The significance test for two sets of runs. An error here would report noise as a slower release,
+ * or a slower release as noise. The rate of false verdicts is measured on simulated runs that are
+ * skewed, autocorrelated, drifting, and have outliers, like real ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static void pairs_by_hand(void **state) {
     assert_near(d.p, 2.0 / 64, 1e-12);
     assert_int_equal(d.verdict, SL_HIGHER);
     assert_near(d.old_mean, sqrt(200), 1e-9);
-    assert_near(d.ratio, d.new_mean / d.old_mean, 1e-12); /* the figures printed agree */
+    assert_near(d.ratio, d.new_mean / d.old_mean, 1e-12); /* the printed figures are consistent */
     assert_near(d.ratio, pow(1.1 * 1.2 * 1.3 * 1.4 * 1.5 * 1.6, 1.0 / 6), 1e-12);
     assert_true(d.low > 1 && d.low < d.ratio && d.ratio < d.high);
     sl_difference back = sl_difference_paired(b, a, 6, 1);
@@ -38,7 +38,7 @@ static void pairs_by_hand(void **state) {
     assert_near(back.high, 1 / d.low, 1e-6);
 }
 
-/* Four and four, fully apart: 2 of the 70 ways to deal them. */
+/* Four runs on each side without overlap: 2 of the 70 divisions are as extreme. */
 static void sides_by_hand(void **state) {
     (void)state;
     const double a[] = {1, 1.1, 1.2, 1.3};
@@ -84,7 +84,7 @@ static void outliers_and_drift_are_flagged(void **state) {
     assert_false(sl_difference_paired(a, b, 12, 1).drifts);
     a[4] = 300;
     assert_int_equal(sl_difference_paired(a, b, 12, 1).old_outliers, 1);
-    for (int i = 0; i < 12; i++) { /* both sides become 30 % slower meanwhile */
+    for (int i = 0; i < 12; i++) { /* both sides become 30 % slower during the session */
         a[i] = b[i] = 100 * (1 + 0.3 * i / 11) + i % 2;
     }
     sl_difference d = sl_difference_paired(a, b, 12, 1);
@@ -108,21 +108,23 @@ static double normal(void) {
     return sqrt(-2 * log(1 - unit())) * cos(2 * acos(-1) * unit());
 }
 
-/* A machine: its speed wanders (each run is 0.6 like the one before), one run in twenty is three times
- * as slow, and all of it becomes slower by `drift` over the session. */
+/* A machine whose speed is autocorrelated (0.6 from run to run). One run in twenty takes three
+ * times as long, and over the session all runs become slower by the share `drift`. */
 typedef struct machine {
-    double mood, drift;
+    double state, drift;
 } machine;
 
+/* The duration of a run at `when`, from 0 (start of the session) to 1. */
 static double run_on(machine *m, double when) {
-    m->mood = 0.6 * m->mood + 0.08 * normal();
-    double value = exp(m->mood + 0.02 * normal()) * (1 + m->drift * when);
+    m->state = 0.6 * m->state + 0.08 * normal();
+    double value = exp(m->state + 0.02 * normal()) * (1 + m->drift * when);
     return unit() < 0.05 ? 3 * value : value;
 }
 
 #define SESSIONS 1000
 
-/* The share of sessions with a verdict, when B takes `factor` times as long as A. */
+/* The share of sessions with a significant difference when B takes `factor` times as long as A;
+ * `*covered`: the share whose confidence interval contains `factor`. */
 static double share_of_verdicts(size_t pairs, double factor, double drift, double *covered) {
     size_t verdicts = 0, inside = 0;
     for (int session = 0; session < SESSIONS; session++) {
@@ -143,20 +145,20 @@ static double share_of_verdicts(size_t pairs, double factor, double drift, doubl
     return (double)verdicts / SESSIONS;
 }
 
-/* 5 % and three standard deviations of the simulation itself (0.7 % each). */
+/* 5 % plus three standard errors of the simulation (0.69 % each). */
 #define MOST (0.05 + 3 * 0.0069)
 
-static void false_alarms_are_rare(void **state) {
+static void false_verdicts_are_rare(void **state) {
     (void)state;
     static const size_t counts[] = {6, 10, 14, 20};
     static const double drifts[] = {0, 0.5};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         for (size_t k = 0; k < 2; k++) {
-            double covered, alarms = share_of_verdicts(counts[i], 1, drifts[k], &covered);
+            double covered, wrong = share_of_verdicts(counts[i], 1, drifts[k], &covered);
             printf("# %zu pairs, drift %.1f: %.1f %% false verdicts, interval right in %.1f %%\n",
-                   counts[i], drifts[k], 100 * alarms, 100 * covered);
-            if (alarms > MOST || covered < 1 - MOST)
-                fail_msg("%zu pairs: %.3f false verdicts, %.3f covered", counts[i], alarms, covered);
+                   counts[i], drifts[k], 100 * wrong, 100 * covered);
+            if (wrong > MOST || covered < 1 - MOST)
+                fail_msg("%zu pairs: %.3f false verdicts, %.3f covered", counts[i], wrong, covered);
         }
     }
 }
@@ -170,23 +172,23 @@ static void differences_are_found(void **state) {
     assert_true(covered > 1 - MOST);
 }
 
-/* Repeats within a run are alike; taking each run once is what makes the verdict honest. */
+/* Repetitions within a run are correlated, so each run counts as one value. */
 static void independent_runs_on_two_sides(void **state) {
     (void)state;
     static const size_t counts[] = {4, 5, 8, 12};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        size_t alarms = 0;
+        size_t wrong = 0;
         for (int session = 0; session < SESSIONS; session++) {
             double sides[2][12];
             for (size_t k = 0; k < 2 * counts[i]; k++)
                 sides[k % 2][k / 2] = exp(0.1 * normal()) * (unit() < 0.05 ? 3 : 1);
-            alarms += sl_difference_unpaired(sides[0], NULL, counts[i], sides[1], NULL, counts[i],
-                                             (uint64_t)session)
-                          .verdict != SL_NO_DIFFERENCE;
+            wrong += sl_difference_unpaired(sides[0], NULL, counts[i], sides[1], NULL, counts[i],
+                                            (uint64_t)session)
+                         .verdict != SL_NO_DIFFERENCE;
         }
         printf("# %zu and %zu independent runs: %.1f %% false verdicts\n", counts[i], counts[i],
-               100.0 * (double)alarms / SESSIONS);
-        assert_true((double)alarms / SESSIONS <= MOST);
+               100.0 * (double)wrong / SESSIONS);
+        assert_true((double)wrong / SESSIONS <= MOST);
     }
 }
 
@@ -197,7 +199,7 @@ int main(void) {
         cmocka_unit_test(few_runs_give_no_verdict),
         cmocka_unit_test(equal_runs),
         cmocka_unit_test(outliers_and_drift_are_flagged),
-        cmocka_unit_test(false_alarms_are_rare),
+        cmocka_unit_test(false_verdicts_are_rare),
         cmocka_unit_test(differences_are_found),
         cmocka_unit_test(independent_runs_on_two_sides),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the extrapolation: lines that are known are found again, noise is not multiplied where it
- * can be helped, and the interval holds the truth as often as it says. */
+/* The extrapolation of durations: known lines are recovered, noise is amplified as little as
+ * possible, and the interval contains the true value as often as declared. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,28 +13,28 @@
 #include <shardload/extrapolate.h>
 
 /* cmocka compares floats, not doubles. */
-static bool within(double got, double wanted, double tolerance) {
-    return fabs(got - wanted) <= tolerance;
+static bool within(double actual, double expected, double tolerance) {
+    return fabs(actual - expected) <= tolerance;
 }
 
-#define NEAR(got, wanted) assert_true(within(got, wanted, 1e-6 * (1 + fabs((double)(wanted)))))
+#define NEAR(actual, expected)                                                                     \
+    assert_true(within(actual, expected, 1e-6 * (1 + fabs((double)(expected)))))
 
 static sl_timing timing(double size, double seconds, double relative) {
     return (sl_timing){size, seconds, relative * seconds};
 }
 
-/* Where it is known how steep the curve is: linear, or as sorting. */
+/* Extrapolates without uncertainty about the exponent of the growth. */
 static sl_prediction extrapolate(sl_growth growth, double fixed_deviation, const sl_timing *timings,
                                  size_t count, sl_size size) {
     const sl_growth_model model = {growth, fixed_deviation, 0, 0};
     return sl_extrapolate(&model, timings, count, size);
 }
 
-static void test_a_line_is_found_again(void **state) {
+static void test_a_line_is_recovered(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 2 + 3, 0.01), timing(4e6, 2 + 12, 0.01)};
-    sl_prediction found =
-        extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
+    sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
     NEAR(found.seconds, 2 + 120);
     assert_true(found.low < 122 && found.high > 122);
 }
@@ -48,7 +48,7 @@ static void test_sorting_grows_faster(void **state) {
     NEAR(found.seconds, 20.0 * (1 << 20));
 }
 
-static void test_what_does_not_grow(void **state) {
+static void test_a_constant_duration(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 1.0, 0.01), timing(4e6, 1.2, 0.01)};
     sl_prediction found = extrapolate(SL_GROWS_NOT, 1, measured, 2, (sl_size){1e9, 0});
@@ -56,8 +56,8 @@ static void test_what_does_not_grow(void **state) {
     assert_true(found.low < 1.0 && found.high > 1.2);
 }
 
-/* The noise of a short sample looks like a fixed part, which must not be multiplied by much. */
-static void test_the_fixed_part_is_held_to_what_is_known(void **state) {
+/* The noise of a short sample looks like a fixed part; the prior limits that part. */
+static void test_the_prior_limits_the_fixed_part(void **state) {
     (void)state;
     sl_timing measured[] = {timing(1e6, 1.10, 0.05), timing(4e6, 4.0, 0.05)};
     sl_size whole = {40e6, 0};
@@ -70,7 +70,8 @@ static void test_the_fixed_part_is_held_to_what_is_known(void **state) {
 
 static void test_no_part_is_negative(void **state) {
     (void)state;
-    sl_timing steep[] = {timing(1e6, 0.5, 0.05), timing(4e6, 4.0, 0.05)}; /* a would be -0.67 */
+    sl_timing steep[] = {timing(1e6, 0.5, 0.05),
+                         timing(4e6, 4.0, 0.05)}; /* the fixed part would be -0.67 */
     sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, steep, 2, (sl_size){0, 0});
     NEAR(found.seconds, 0);
     sl_timing falling[] = {timing(1e6, 5.0, 0.05), timing(4e6, 4.0, 0.05)};
@@ -79,8 +80,8 @@ static void test_no_part_is_negative(void **state) {
     assert_true(found.low >= 0 && found.high > found.seconds);
 }
 
-/* Timings that no line goes through are not believed as they are. */
-static void test_timings_that_disagree(void **state) {
+/* Timings that do not fit a line widen the interval. */
+static void test_inconsistent_timings(void **state) {
     (void)state;
     sl_timing agreeing[] = {timing(1e6, 1, 0.03), timing(4e6, 4, 0.03)};
     sl_timing odd[] = {timing(1e6, 1, 0.03), timing(4e6, 10, 0.03)};
@@ -89,7 +90,7 @@ static void test_timings_that_disagree(void **state) {
     sl_prediction unsure = extrapolate(SL_GROWS_LINEARLY, 0.05, odd, 2, whole);
     assert_true(sure.high - sure.low < 0.2 * sure.seconds);
     assert_true(unsure.high - unsure.low > 0.8 * unsure.seconds);
-    assert_true(unsure.high > 100 * 0.9); /* what the larger one alone says is within reach */
+    assert_true(unsure.high > 100 * 0.9); /* near the value that the larger timing alone gives */
 }
 
 static void test_few_timings(void **state) {
@@ -118,8 +119,7 @@ static void test_an_uncertain_size(void **state) {
     assert_true(within(found.high, 44, 0.01));
 }
 
-/* A made-up machine, whose timings scatter as they are said to: two standard deviations hold 95 %
- * of the truth. */
+/* A random number, approximately normally distributed. */
 static double scattered(unsigned *seed) {
     double sum = 0;
     for (int i = 0; i < 12; i++)
@@ -127,6 +127,8 @@ static double scattered(unsigned *seed) {
     return sum - 6;
 }
 
+/* A simulated machine whose timings have the declared deviation: the interval of two standard
+ * deviations must contain the true value in about 95 % of the cases. */
 static void test_the_interval_holds(void **state) {
     (void)state;
     unsigned seed = 7, inside = 0, tries = 4000;
@@ -136,21 +138,21 @@ static void test_the_interval_holds(void **state) {
         sl_timing measured[2];
         for (int k = 0; k < 2; k++) {
             double size = k == 0 ? 0.25e6 : 1e6, seconds = a + b * size;
-            measured[k] = (sl_timing){size, seconds * (1 + 0.03 * scattered(&seed)), 0.03 * seconds};
+            measured[k] =
+                (sl_timing){size, seconds * (1 + 0.03 * scattered(&seed)), 0.03 * seconds};
         }
         double truth = a + b * 10e6;
-        sl_prediction found =
-            extrapolate(SL_GROWS_LINEARLY, 0.2, measured, 2, (sl_size){10e6, 0});
+        sl_prediction found = extrapolate(SL_GROWS_LINEARLY, 0.2, measured, 2, (sl_size){10e6, 0});
         inside += found.low <= truth && truth <= found.high;
         worst += fabs(found.seconds / truth - 1);
     }
     assert_true(inside > tries * 93 / 100);
-    assert_true(worst / tries < 0.05); /* of ten times the sample, from timings good to 3 % */
+    assert_true(worst / tries < 0.05); /* at ten times the sample's size, with 3 % noise */
 }
 
-/* Each document of what is larger takes longer. From small sizes this is seen where they are long
- * enough to show it; else what is known beforehand remains. */
-static void test_a_steeper_growth_is_followed(void **state) {
+/* The time per document grows with the size. Precise timings show by how much; with noisy timings
+ * the prior determines the result. */
+static void test_a_steeper_growth_is_estimated(void **state) {
     (void)state;
     const sl_growth_model model = {SL_GROWS_LINEARLY, 0.01, 0.04, 0.05};
     sl_size whole = {40e6, 0};
@@ -166,8 +168,8 @@ static void test_a_steeper_growth_is_followed(void **state) {
     assert_true(usual > 400 * 1.05 && usual < 400 * 1.15);
 }
 
-/* What is not known of the growth is the more, the farther away the whole is. */
-static void test_farther_is_less_certain(void **state) {
+/* The uncertainty of the growth widens the interval with the distance of the extrapolation. */
+static void test_farther_extrapolation_is_less_certain(void **state) {
     (void)state;
     const sl_growth_model model = {SL_GROWS_AS_SORTING, 0.05, 0.04, 0.05};
     sl_timing measured[] = {timing(1e6, 1, 0.05), timing(4e6, 4.4, 0.05)};
@@ -181,9 +183,9 @@ static void test_farther_is_less_certain(void **state) {
     }
 }
 
-/* A made-up machine with another steepness each time, as often as the model says: the interval holds,
- * of a phase and of a sum of phases with the same steepness. */
-static void test_the_interval_holds_for_what_is_steeper(void **state) {
+/* Simulated machines whose exponents are distributed as the model declares: the interval holds for
+ * a phase and for a sum of phases with the same exponent. */
+static void test_the_interval_holds_for_random_exponents(void **state) {
     (void)state;
     const sl_growth_model model = {SL_GROWS_LINEARLY, 0.05, 0.04, 0.05};
     unsigned seed = 11, inside = 0, sums_inside = 0, tries = 1000;
@@ -217,7 +219,8 @@ static void test_sums(void **state) {
     NEAR(sum.low, 26);
     NEAR(sum.high, 36);
     NEAR(sl_prediction_sum(NULL, 0).high, 0);
-    sl_prediction steep[] = {{10, 6, 14, 2}, {20, 12, 28, 4}}; /* of one cause, all of it */
+    sl_prediction steep[] = {{10, 6, 14, 2},
+                             {20, 12, 28, 4}}; /* fully correlated: deviations add up */
     sum = sl_prediction_sum(steep, 2);
     NEAR(sum.low, 18);
     NEAR(sum.high, 42);
@@ -232,9 +235,9 @@ static void test_rates_that_scatter(void **state) {
     }
     NEAR(sl_rate_deviation(steady, 12), 0);
     assert_true(sl_rate_deviation(drifting, 12) > 0.05);
-    NEAR(sl_rate_deviation(steady, 4), 0); /* too few to tell */
+    NEAR(sl_rate_deviation(steady, 4), 0); /* too few points */
     NEAR(sl_rate_deviation(NULL, 0), 0);
-    steady[11] = (sl_series_point){11.1, 1041}; /* what is left at the end is no stretch */
+    steady[11] = (sl_series_point){11.1, 1041}; /* a short last interval is ignored */
     assert_true(sl_rate_deviation(steady, 12) < 0.001);
 }
 
@@ -248,18 +251,18 @@ static void test_objectives(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_line_is_found_again),
+        cmocka_unit_test(test_a_line_is_recovered),
         cmocka_unit_test(test_sorting_grows_faster),
-        cmocka_unit_test(test_what_does_not_grow),
-        cmocka_unit_test(test_the_fixed_part_is_held_to_what_is_known),
+        cmocka_unit_test(test_a_constant_duration),
+        cmocka_unit_test(test_the_prior_limits_the_fixed_part),
         cmocka_unit_test(test_no_part_is_negative),
-        cmocka_unit_test(test_timings_that_disagree),
+        cmocka_unit_test(test_inconsistent_timings),
         cmocka_unit_test(test_few_timings),
         cmocka_unit_test(test_an_uncertain_size),
         cmocka_unit_test(test_the_interval_holds),
-        cmocka_unit_test(test_a_steeper_growth_is_followed),
-        cmocka_unit_test(test_farther_is_less_certain),
-        cmocka_unit_test(test_the_interval_holds_for_what_is_steeper),
+        cmocka_unit_test(test_a_steeper_growth_is_estimated),
+        cmocka_unit_test(test_farther_extrapolation_is_less_certain),
+        cmocka_unit_test(test_the_interval_holds_for_random_exponents),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_rates_that_scatter),
         cmocka_unit_test(test_objectives),

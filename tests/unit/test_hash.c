@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hash of documents. Its values are kept in reports and compared years later: if they changed,
- * two equal collections would look different. */
+/* The hash of documents. Reports store its values and compare them years later: a changed hash
+ * would make equal collections look different. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static uint64_t hash_of(const char *text) {
     return sl_hash((const uint8_t *)text, strlen(text));
 }
 
-static void it_is_what_it_was(void **state) {
+static void values_do_not_change(void **state) {
     (void)state;
     assert_true(hash_of("") == UINT64_C(0x1674c442a5b4d68c));
     assert_true(hash_of("a") == UINT64_C(0xe28fc20d11def0aa));
@@ -23,12 +23,12 @@ static void it_is_what_it_was(void **state) {
                 UINT64_C(0x72833786032a8174));
 }
 
-static void every_bit_and_the_length_count(void **state) {
+static void every_bit_and_the_length_matter(void **state) {
     (void)state;
     uint8_t bytes[100] = {0};
     for (size_t length = 1; length <= sizeof bytes; length++) {
         uint64_t before = sl_hash(bytes, length);
-        assert_true(before != sl_hash(bytes, length - 1)); /* though all of it is zero */
+        assert_true(before != sl_hash(bytes, length - 1)); /* although all bytes are zero */
         for (size_t bit = 0; bit < length * 8; bit++) {
             bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
             assert_true(sl_hash(bytes, length) != before);
@@ -37,9 +37,9 @@ static void every_bit_and_the_length_count(void **state) {
     }
 }
 
-/* Documents of a collection differ in a few bits. Their hashes must differ in half of theirs, so
- * that errors do not cancel each other in a sum. */
-static void a_small_change_is_a_large_one(void **state) {
+/* Changing one bit of a document must change each bit of the hash with a probability of about one
+ * half, so that errors do not cancel in a sum of hashes. */
+static void one_bit_changes_half_of_the_hash(void **state) {
     (void)state;
     uint8_t bytes[64];
     unsigned changed[64] = {0}, tries = 0;
@@ -57,13 +57,14 @@ static void a_small_change_is_a_large_one(void **state) {
         assert_in_range(changed[bit], tries / 3, tries * 2 / 3);
 }
 
-static void of_a_large_text_every_byte_and_the_length_count(void **state) {
+static void every_byte_and_the_length_of_a_text_matter(void **state) {
     (void)state;
     static const size_t lengths[] = {0, 1, 15, 16, 63, 64, 65, 127, 128, 200};
     char bytes[201] = {0};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         uint64_t before = sl_hash_text(bytes, lengths[i]);
-        assert_true(before != sl_hash_text(bytes, lengths[i] + 1)); /* though all of it is zero */
+        assert_true(before !=
+                    sl_hash_text(bytes, lengths[i] + 1)); /* although all bytes are zero */
         for (size_t at = 0; at < lengths[i]; at++) {
             bytes[at] = 1;
             assert_true(sl_hash_text(bytes, lengths[i]) != before);
@@ -72,7 +73,7 @@ static void of_a_large_text_every_byte_and_the_length_count(void **state) {
     }
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 37);
-    for (size_t at = 0; at + 16 < 192; at++) { /* parts that change places */
+    for (size_t at = 0; at + 16 < 192; at++) { /* two bytes are exchanged */
         uint64_t before = sl_hash_text(bytes, sizeof bytes);
         char kept = bytes[at];
         bytes[at] = bytes[at + 16];
@@ -85,10 +86,10 @@ static void of_a_large_text_every_byte_and_the_length_count(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_what_it_was),
-        cmocka_unit_test(every_bit_and_the_length_count),
-        cmocka_unit_test(a_small_change_is_a_large_one),
-        cmocka_unit_test(of_a_large_text_every_byte_and_the_length_count),
+        cmocka_unit_test(values_do_not_change),
+        cmocka_unit_test(every_bit_and_the_length_matter),
+        cmocka_unit_test(one_bit_changes_half_of_the_hash),
+        cmocka_unit_test(every_byte_and_the_length_of_a_text_matter),
     };
     return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
 }

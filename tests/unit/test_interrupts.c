@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts: a trial listens, and so does each load that it runs. Ctrl-C in a load is heard by both,
- * and is still known when the load has ended. */
+/* Interrupts with nested listeners: a tuning listens, and so does each of its loads. Ctrl-C during
+ * a load is reported to both, and the tuning still sees it after the load has ended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,13 +17,14 @@
 
 #include <shardload/interrupt.h>
 
-static _Atomic unsigned heard; /* a digit per call: 1 outer, 2 inner */
+static _Atomic unsigned calls; /* one decimal digit per call: 1 outer, 2 inner listener */
 
-static void note(void *context) {
-    heard = heard * 10 + *(const unsigned *)context;
+static void on_first_signal(void *context) {
+    calls = calls * 10 + *(const unsigned *)context;
 }
 
-static void tell(void *context) { /* the second time: to who waits for the end of this process */
+/* Writes a digit to standard output, which the parent process reads. */
+static void on_second_signal(void *context) {
     const char digit = (char)('0' + *(const unsigned *)context);
     if (write(STDOUT_FILENO, &digit, 1) != 1)
         _exit(99);
@@ -31,39 +32,41 @@ static void tell(void *context) { /* the second time: to who waits for the end o
 
 static const unsigned outer = 1, inner = 2;
 
-static void await(unsigned value) {
-    for (int i = 0; i < 500 && heard != value; i++)
+static void await_calls(unsigned value) {
+    for (int i = 0; i < 500 && calls != value; i++)
         usleep(10000);
-    assert_int_equal(heard, value);
+    assert_int_equal(calls, value);
 }
 
-static void who_listens_within_is_told_first(void **state) {
+static void the_inner_listener_is_called_first(void **state) {
     (void)state;
     sl_error error = {0};
-    heard = 0;
-    assert_true(sl_interrupt_listen(note, tell, (void *)&outer, &error));
-    assert_true(sl_interrupt_listen(note, tell, (void *)&inner, &error));
+    calls = 0;
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error));
     assert_false(sl_interrupt_requested());
     kill(getpid(), SIGINT);
-    await(21);
+    await_calls(21);
     sl_interrupt_stop_listening();
     assert_true(sl_interrupt_requested());
     sl_interrupt_stop_listening();
-    assert_true(sl_interrupt_listen(note, tell, (void *)&outer, &error)); /* from the beginning */
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer,
+                                    &error)); /* resets the request */
     assert_false(sl_interrupt_requested());
     sl_interrupt_stop_listening();
 }
 
-static void between_two_loads_the_outer_one_hears_alone(void **state) {
+static void between_two_loads_only_the_outer_listener_is_called(void **state) {
     (void)state;
     sl_error error = {0};
-    heard = 0;
-    assert_true(sl_interrupt_listen(note, tell, (void *)&outer, &error));
-    assert_true(sl_interrupt_listen(note, tell, (void *)&inner, &error));
+    calls = 0;
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error));
     sl_interrupt_stop_listening();
     kill(getpid(), SIGTERM);
-    await(1);
-    assert_true(sl_interrupt_listen(note, tell, (void *)&inner, &error)); /* it begins, and is told */
+    await_calls(1);
+    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner,
+                                    &error)); /* sees the earlier request */
     assert_true(sl_interrupt_requested());
     sl_interrupt_stop_listening();
     sl_interrupt_stop_listening();
@@ -74,12 +77,12 @@ static _Atomic bool serving;
 static void serve_slowly(void *context) {
     serving = true;
     usleep(300000); /* meanwhile the main thread has stopped listening */
-    tell(context);
+    on_second_signal(context);
 }
 
-/* What the second signal has begun (a balancer that is put back) is not cut short by a program that is
- * about to end. */
-static void who_stops_listening_waits_for_the_second_signal(void **state) {
+/* The handler of the second signal (which restores the balancer) runs to its end although the
+ * program is about to exit. */
+static void stop_listening_waits_for_the_second_handler(void **state) {
     (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -87,11 +90,11 @@ static void who_stops_listening_waits_for_the_second_signal(void **state) {
     if (child == 0) {
         sl_error error = {0};
         dup2(ends[1], STDOUT_FILENO);
-        heard = 0;
-        if (!sl_interrupt_listen(note, serve_slowly, (void *)&outer, &error))
+        calls = 0;
+        if (!sl_interrupt_listen(on_first_signal, serve_slowly, (void *)&outer, &error))
             _exit(98);
         kill(getpid(), SIGINT);
-        while (heard != 1)
+        while (calls != 1)
             usleep(1000);
         kill(getpid(), SIGINT);
         while (!serving)
@@ -111,8 +114,8 @@ static void who_stops_listening_waits_for_the_second_signal(void **state) {
     close(ends[0]);
 }
 
-/* A worker that is in the middle of a change when the second signal comes, and would begin another.
- */
+/* A worker that is changing something when the second signal arrives, and would begin another
+ * change afterwards. */
 static _Atomic bool changing;
 
 static void *change_twice(void *context) {
@@ -123,10 +126,10 @@ static void *change_twice(void *context) {
         usleep(1000);
     for (unsigned ms = *(const unsigned *)context; ms > 0; ms--)
         usleep(1000);
-    tell((void *)&first);
+    on_second_signal((void *)&first);
     sl_interrupt_end_change();
-    sl_interrupt_begin_change(); /* and here it stays */
-    tell((void *)&second);
+    sl_interrupt_begin_change(); /* blocks for ever */
+    on_second_signal((void *)&second);
     return NULL;
 }
 
@@ -137,13 +140,14 @@ static void ignore(void *context) {
 static void clean_up(void *context) {
     const unsigned quiet = 2, not_quiet = 3;
     serving = true;
-    tell(sl_interrupt_await_changes(*(const double *)context) ? (void *)&quiet
-                                                              : (void *)&not_quiet);
-    usleep(100000); /* in which nothing is changed any more */
+    on_second_signal(sl_interrupt_await_changes(*(const double *)context) ? (void *)&quiet
+                                                                          : (void *)&not_quiet);
+    usleep(100000); /* time in which a second change would begin */
 }
 
-/* What is told when a change takes so many milliseconds, and is waited for so many seconds. */
-static void told_of_changes(unsigned takes, double patience, const char *expected) {
+/* The change takes `takes` milliseconds and is awaited for `patience` seconds. `expected`: the
+ * digits that are written: 1 the change ended, 2 it was awaited, 3 the wait timed out. */
+static void check_changes(unsigned takes, double patience, const char *expected) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
@@ -179,21 +183,21 @@ static void told_of_changes(unsigned takes, double patience, const char *expecte
 
 static void the_second_signal_waits_for_changes_and_lets_none_begin(void **state) {
     (void)state;
-    told_of_changes(300, 10, "12");
-    told_of_changes(60000, 0.1, "3"); /* no longer than was said */
+    check_changes(300, 10, "12");
+    check_changes(60000, 0.1, "3");
 }
 
-static void loads_within_loads_have_an_end(void **state) {
+static void the_number_of_listeners_is_limited(void **state) {
     (void)state;
     sl_error error = {0};
     for (int i = 0; i < SL_LISTENERS_MAX; i++)
-        assert_true(sl_interrupt_listen(note, tell, (void *)&outer, &error));
-    assert_false(sl_interrupt_listen(note, tell, (void *)&outer, &error));
+        assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
+    assert_false(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
     for (int i = 0; i < SL_LISTENERS_MAX; i++)
         sl_interrupt_stop_listening();
 }
 
-static void the_second_signal_ends_the_process_after_both_were_told(void **state) {
+static void the_second_signal_ends_the_process_after_both_handlers(void **state) {
     (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -201,12 +205,12 @@ static void the_second_signal_ends_the_process_after_both_were_told(void **state
     if (child == 0) {
         sl_error error = {0};
         dup2(ends[1], STDOUT_FILENO);
-        heard = 0;
-        if (!sl_interrupt_listen(note, tell, (void *)&outer, &error) ||
-            !sl_interrupt_listen(note, tell, (void *)&inner, &error))
+        calls = 0;
+        if (!sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error) ||
+            !sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error))
             _exit(98);
         kill(getpid(), SIGINT);
-        while (heard != 21)
+        while (calls != 21)
             usleep(1000);
         kill(getpid(), SIGINT);
         for (;;)
@@ -228,12 +232,12 @@ static void the_second_signal_ends_the_process_after_both_were_told(void **state
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
-            the_second_signal_ends_the_process_after_both_were_told), /* no thread yet */
-        cmocka_unit_test(who_stops_listening_waits_for_the_second_signal),
+            the_second_signal_ends_the_process_after_both_handlers), /* no thread yet */
+        cmocka_unit_test(stop_listening_waits_for_the_second_handler),
         cmocka_unit_test(the_second_signal_waits_for_changes_and_lets_none_begin),
-        cmocka_unit_test(who_listens_within_is_told_first),
-        cmocka_unit_test(between_two_loads_the_outer_one_hears_alone),
-        cmocka_unit_test(loads_within_loads_have_an_end),
+        cmocka_unit_test(the_inner_listener_is_called_first),
+        cmocka_unit_test(between_two_loads_only_the_outer_listener_is_called),
+        cmocka_unit_test(the_number_of_listeners_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ISD records: the document's shape, what is missing, stations, times, bytes that are no ASCII,
- * names. A user would notice a mistake as queries that find nothing or stations that are a day off.
- * The groups' fields: test_isd_groups.c; lengths and sections: test_isd_walk.c. */
+/* ISD records: the document's structure, missing values, stations, times, bytes that are not ASCII,
+ * names of keys. An error here would make queries find nothing, or shift observations by a day.
+ * test_isd_groups.c checks the groups' fields, test_isd_walk.c lengths and sections. */
 #include "isd_record.h"
 
 #define NO_OPTIONS (&(sl_format_options){0})
 #define RAW (&(sl_format_options){.keep_missing = true})
 
-static void a_record_has_the_public_shape(void **state) {
+static void a_record_has_the_documented_structure(void **state) {
     (void)state;
     parsed p = parse_sections("ADDAA101000821AA206003091KA1120M-00541REMSYN00501/1;"
                               "EQDQ01+001235APRSWM");
@@ -36,54 +36,54 @@ static void a_record_has_the_public_shape(void **state) {
         "\"remarks\" : { \"syn\" : \"01/1;\" }, "
         "\"elementQuality\" : [ { \"id\" : \"Q01\", \"value\" : \"+00123\", \"reason\" : \"5\", "
         "\"parameter\" : \"APRSWM\" } ] }");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static const char nothing_there[] = "0000"
-                                    "999999"
-                                    "99999"
-                                    "19880131"
-                                    "1200"
-                                    "9"
-                                    "+99999"
-                                    "+999999"
-                                    "99999"
-                                    "+9999"
-                                    "99999"
-                                    "V020"
-                                    "999"
-                                    "9"
-                                    "9"
-                                    "9999"
-                                    "9"
-                                    "99999"
-                                    "9"
-                                    "9"
-                                    "9"
-                                    "999999"
-                                    "9"
-                                    "9"
-                                    "9"
-                                    "+9999"
-                                    "9"
-                                    "+9999"
-                                    "9"
-                                    "99999"
-                                    "9\n";
+static const char all_missing[] = "0000"
+                                  "999999"
+                                  "99999"
+                                  "19880131"
+                                  "1200"
+                                  "9"
+                                  "+99999"
+                                  "+999999"
+                                  "99999"
+                                  "+9999"
+                                  "99999"
+                                  "V020"
+                                  "999"
+                                  "9"
+                                  "9"
+                                  "9999"
+                                  "9"
+                                  "99999"
+                                  "9"
+                                  "9"
+                                  "9"
+                                  "999999"
+                                  "9"
+                                  "9"
+                                  "9"
+                                  "+9999"
+                                  "9"
+                                  "+9999"
+                                  "9"
+                                  "99999"
+                                  "9\n";
 
 static void missing_values_are_left_out(void **state) {
     (void)state;
-    parsed p = parse_bytes(NO_OPTIONS, nothing_there, sizeof nothing_there - 1);
+    parsed p = parse_bytes(NO_OPTIONS, all_missing, sizeof all_missing - 1);
     assert_string_equal(json_at(&p, 0), "{ \"st\" : \"x+99999+999999\", "
                                         "\"ts\" : { \"$date\" : \"1988-01-31T12:00:00Z\" }, "
                                         "\"qualityControlProcess\" : \"V020\" }");
     assert_int_equal(p.counts.malformed_fields, 0);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void missing_values_are_kept_when_asked_for(void **state) {
     (void)state;
-    parsed p = parse_bytes(RAW, nothing_there, sizeof nothing_there - 1);
+    parsed p = parse_bytes(RAW, all_missing, sizeof all_missing - 1);
     assert_string_equal(
         json_at(&p, 0),
         "{ \"st\" : \"x+99999+999999\", \"ts\" : { \"$date\" : \"1988-01-31T12:00:00Z\" }, "
@@ -98,28 +98,29 @@ static void missing_values_are_kept_when_asked_for(void **state) {
         "\"variability\" : { \"value\" : \"9\", \"quality\" : \"9\" } }, "
         "\"skyCondition\" : { \"ceilingHeight\" : { \"value\" : 99999, \"quality\" : \"9\", "
         "\"determination\" : \"9\" }, \"cavok\" : \"9\" } }");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* A quality that says more than "nothing here" stays, with or without its value. */
-static void a_quality_goes_only_with_its_value(void **state) {
+/* A quality code of 9 is left out if its value is missing; any other quality code is kept. */
+static void only_a_missing_value_removes_its_quality(void **state) {
     (void)state;
     parsed p = parse_record(record_with(88, "+99992", "ADDAA199999999OD199999999999"));
     assert_at(&p, "airTemperature.value", "nothing");
     assert_at(&p, "airTemperature.quality", "text 2");
     assert_at(&p, "liquidPrecipitation.0.depth", "nothing");
-    assert_at(&p, "liquidPrecipitation.0.condition", "text 9"); /* a code is never nulled */
-    assert_at(&p, "liquidPrecipitation.0.quality", "text 9");   /* and stands between */
+    assert_at(&p, "liquidPrecipitation.0.condition", "text 9"); /* codes are never missing */
+    assert_at(&p, "liquidPrecipitation.0.quality",
+              "text 9"); /* not directly after the missing value */
     assert_at(&p, "supplementaryWindDirectional.0.type", "text 9");
     assert_at(&p, "supplementaryWindDirectional.0.quality", "nothing");
-    forget(&p);
+    free_parsed(&p);
     p = parse_record(record_with(88, "+02319", ""));
     assert_at(&p, "airTemperature.value", "double 23.1");
     assert_at(&p, "airTemperature.quality", "text 9");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void an_empty_document_vanishes_but_not_from_an_array(void **state) {
+static void an_empty_document_is_left_out_except_from_an_array(void **state) {
     (void)state;
     parsed p = parse_sections("ADDCG1+9999999CG2+0044110GJ199999SA1+9999");
     assert_string_equal(sections_of(&p, 0), "CG1 CG2 GJ1 SA1");
@@ -127,13 +128,14 @@ static void an_empty_document_vanishes_but_not_from_an_array(void **state) {
     assert_at(&p, "seaSurfaceTemperature", "nothing");
     assert_at(&p, "crnPrimaryPrecipitation", "array [2]");
     assert_at(&p, "crnPrimaryPrecipitation.0.depth", "nothing");
-    assert_at(&p, "crnPrimaryPrecipitation.0.flag", "nothing"); /* behind the quality, gone too */
+    assert_at(&p, "crnPrimaryPrecipitation.0.flag",
+              "nothing"); /* after the quality, left out, too */
     assert_at(&p, "crnPrimaryPrecipitation.1.depth", "double 44.1");
     assert_at(&p, "crnPrimaryPrecipitation.1.flag", "text 0");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void stations_are_called_by_what_they_have(void **state) {
+static void stations_are_named_by_usaf_wban_or_position(void **state) {
     (void)state;
     static const struct {
         const char *ids, *st, *usaf, *wban;
@@ -149,11 +151,11 @@ static void stations_are_called_by_what_they_have(void **state) {
         assert_at(&p, "st", rows[i].st);
         assert_at(&p, "usaf", rows[i].usaf);
         assert_at(&p, "wban", rows[i].wban);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-static void a_position_needs_both_halves(void **state) {
+static void a_position_needs_both_coordinates(void **state) {
     (void)state;
     static const struct {
         const char *latitude_longitude, *longitude;
@@ -167,11 +169,11 @@ static void a_position_needs_both_halves(void **state) {
         parsed p = parse_record(record_with(29, rows[i].latitude_longitude, ""));
         assert_at(&p, "position.coordinates.0", rows[i].longitude);
         assert_int_equal(p.counts.malformed_fields, 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-/* 2400 is the next day's midnight: 183 records of one file of 1943 have it. */
+/* 2400 is midnight of the next day; 183 records of one file of 1943 have it. */
 static void times(void **state) {
     (void)state;
     static const struct {
@@ -210,11 +212,11 @@ static void times(void **state) {
             assert_int_equal(p.rejects[0].line, 1);
             assert_int_equal(p.rejects[0].offset, 106);
         }
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-static void numbers_that_are_none_are_left_out_and_counted(void **state) {
+static void malformed_numbers_are_left_out_and_counted(void **state) {
     (void)state;
     static const struct {
         size_t position;
@@ -237,7 +239,7 @@ static void numbers_that_are_none_are_left_out_and_counted(void **state) {
         assert_string_equal(at(&p, 1, rows[i].path), "nothing");
         assert_string_equal(at(&p, 1, rows[i].beside), "double -8");
         assert_int_equal(p.counts.malformed_fields, 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -252,7 +254,7 @@ static void other_bytes_become_utf8(void **state) {
     assert_at(&p, "remarks.som", "text a   \xC3\xBC\xC2\x80z");
     assert_at(&p, "remarks.met", "text abc");
     assert_int_equal(p.counts.transcoded, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 /* ---- recognition and names ---- */
@@ -267,7 +269,7 @@ static void isd_is_recognised_by_its_columns(void **state) {
     assert_string_equal(p.described, "weather observations, packed ASCII; the first is of station "
                                      "010010-99999");
     assert_string_equal(p.header, "");
-    forget(&p);
+    free_parsed(&p);
     static const struct {
         size_t position;
         const char *text;
@@ -282,13 +284,13 @@ static void isd_is_recognised_by_its_columns(void **state) {
     }
     p = parse_bytes(NO_OPTIONS, "", 0);
     assert_null(p.format);
-    /* A damaged record at the beginning does not hide the rest. */
+    /* The format is recognised although the first record is damaged. */
     char text[400];
     snprintf(text, sizeof text, "%.60s\n%.106s", r.bytes, record_of("").bytes);
     p = parse_bytes(NO_OPTIONS, text, strlen(text));
     assert_non_null(p.format);
     assert_int_equal(p.documents, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static parsed parse_with_names(const char *names) {
@@ -314,10 +316,10 @@ static void keys_can_have_other_names(void **state) {
     assert_at(&p, "rain.0.mm", "double 0.8");
     assert_at(&p, "rain.0.period", "int 1");
     assert_at(&p, "station", "text u010010");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void name_maps_that_make_no_sense(void **state) {
+static void invalid_name_maps_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *names, *message;
@@ -347,7 +349,7 @@ static void name_maps_that_make_no_sense(void **state) {
     parsed p = parse_with_names("names: {pressure: dewPoint, dewPoint: pressure}"); /* a swap */
     assert_at(&p, "dewPoint.value", "double 1012.3");
     assert_at(&p, "pressure.value", "double -8");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with_names("name: parcels\ncolumns: [{name: a}]"); /* another format's */
     assert_null(p.format);
     assert_int_equal(p.error.code, SL_EXIT_SOURCE);
@@ -356,19 +358,19 @@ static void name_maps_that_make_no_sense(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_has_the_public_shape),
+        cmocka_unit_test(a_record_has_the_documented_structure),
         cmocka_unit_test(missing_values_are_left_out),
         cmocka_unit_test(missing_values_are_kept_when_asked_for),
-        cmocka_unit_test(a_quality_goes_only_with_its_value),
-        cmocka_unit_test(an_empty_document_vanishes_but_not_from_an_array),
-        cmocka_unit_test(stations_are_called_by_what_they_have),
-        cmocka_unit_test(a_position_needs_both_halves),
+        cmocka_unit_test(only_a_missing_value_removes_its_quality),
+        cmocka_unit_test(an_empty_document_is_left_out_except_from_an_array),
+        cmocka_unit_test(stations_are_named_by_usaf_wban_or_position),
+        cmocka_unit_test(a_position_needs_both_coordinates),
         cmocka_unit_test(times),
-        cmocka_unit_test(numbers_that_are_none_are_left_out_and_counted),
+        cmocka_unit_test(malformed_numbers_are_left_out_and_counted),
         cmocka_unit_test(other_bytes_become_utf8),
         cmocka_unit_test(isd_is_recognised_by_its_columns),
         cmocka_unit_test(keys_can_have_other_names),
-        cmocka_unit_test(name_maps_that_make_no_sense),
+        cmocka_unit_test(invalid_name_maps_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

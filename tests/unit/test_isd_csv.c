@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Global-hourly tables. A user would notice a mistake as documents that queries written for packed
- * records do not find, values in the neighbour's key, or cells that are gone. */
+/* Global-hourly tables. An error here would give documents that queries for packed records do not
+ * find, put values under a wrong key, or lose cells. */
 #include "isd_record.h"
 
 #define HEADER                                                                                     \
@@ -14,14 +14,14 @@
 #define GROUP_CELLS "\"06,0012,9,1\",\"9,AGL   ,+99999,+00300\",\"\","
 #define ROW STATION FIXED_CELLS GROUP_CELLS "\"SYN003abc\",\"Q01  00420APOSP \"\n"
 
-/* A table of the least columns and one more. */
+/* A table with the required columns and one more. */
 #define SMALL(column, cell)                                                                        \
     "STATION,DATE,TMP,\"" column "\"\n01001099999,1988-01-31T12:00:00,\"-0067,1\",\"" cell "\"\n"
 
 static parsed parse_table(const char *text) {
     parsed p = parse_with("isd-csv", &(sl_format_options){0}, text);
     if (!p.format)
-        fail_msg("not taken for a table: %s", p.error.message);
+        fail_msg("not recognised as isd-csv: %s", p.error.message);
     return p;
 }
 
@@ -39,19 +39,19 @@ static void a_row_gives_the_document_of_the_packed_record(void **state) {
     assert_string_equal(table.kind, packed.kind);
     assert_contains(table.described, "21 columns, 3 of groups");
     assert_string_equal(table.header, HEADER);
-    forget(&packed);
-    forget(&table);
+    free_parsed(&packed);
+    free_parsed(&table);
 }
 
-static void sniffed_before_plain_delimited_text(void **state) {
+static void recognised_before_delimited_text(void **state) {
     (void)state;
     parsed p = parse_with(NULL, &(sl_format_options){0}, HEADER ROW);
     assert_string_equal(p.format->name, "isd-csv");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with(NULL, &(sl_format_options){0},
                    "STATION,DATE,TEMP,DEWP,SLP\n01001099999,1988-01-31,30.1,28.0,1005.0\n");
     assert_string_equal(p.format->name, "delimited");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void every_group_of_the_table(void **state) {
@@ -82,27 +82,27 @@ static void every_group_of_the_table(void **state) {
         assert_int_equal(bson_iter_value(&right)->value.v_doc.data_len, left_length);
         assert_memory_equal(copy, bson_iter_value(&right)->value.v_doc.data, left_length);
         assert_false(has_key(&table, 0, "unparsed"));
-        forget(&table);
-        forget(&packed);
+        free_parsed(&table);
+        free_parsed(&packed);
     }
 }
 
-static void cells_that_lost_zeros_or_blanks(void **state) {
+static void cells_without_leading_zeros_or_blanks(void **state) {
     (void)state;
     parsed p = parse_table(SMALL("OA1", "1,3,15,1"));
     assert_at(&p, "supplementaryWind.0.period", "int 3");
     assert_at(&p, "supplementaryWind.0.speed", "double 1.5");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table(SMALL("KA1", "240,N,-5,1"));
     assert_at(&p, "extremeAirTemperature.0.value", "double -0.5");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table(SMALL("GE1", "9,AGL,+300,+99999"));
     assert_at(&p, "skyConditionObservationSimple.verticalDatum", "text AGL");
     assert_at(&p, "skyConditionObservationSimple.baseHeightUpperRange", "int 300");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void cells_that_do_not_fit_are_kept_whole(void **state) {
+static void cells_that_do_not_fit_are_kept_as_text(void **state) {
     (void)state;
     static const struct {
         const char *text, *unparsed;
@@ -130,7 +130,7 @@ static void cells_that_do_not_fit_are_kept_whole(void **state) {
         assert_at(&p, "airTemperature.value", "double -6.7");
         assert_at(&p, "sections", "nothing");
         assert_int_equal(p.counts.unknown_groups, 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -142,19 +142,19 @@ static void several_cells_that_do_not_fit(void **state) {
     assert_at(&p, "windGust.speed", "double 6.7");
     assert_int_equal(p.counts.unknown_groups, 1);
     assert_int_equal(p.counts.transcoded, 0);
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void a_number_of_the_right_width_that_is_none(void **state) {
+static void a_malformed_number_of_the_right_width(void **state) {
     (void)state;
     parsed p = parse_table(SMALL("OC1", "00x7,5"));
     assert_at(&p, "windGust.speed", "nothing");
     assert_at(&p, "windGust.quality", "text 5");
     assert_int_equal(p.counts.malformed_fields, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void places(void **state) {
+static void positions(void **state) {
     (void)state;
     static const struct {
         const char *latitude, *longitude, *expected;
@@ -178,7 +178,7 @@ static void places(void **state) {
         assert_at(&p, "elevation", "int 43");
         if (i == 0)
             assert_at(&p, "st", "text x+40779-073969");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -186,16 +186,16 @@ static void quotes_in_text(void **state) {
     (void)state;
     parsed p = parse_table(SMALL("NAME", "A \"\"B\"\", C\\\\D"));
     assert_at(&p, "name", "text A \"B\", C\\\\D");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table("STATION,DATE,TMP,NAME\n01001099999,1988-01-31T12:00:00,,\"\"\"\"\"\"\r\n");
     assert_at(&p, "name", "text \"\"");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table("STATION,DATE,TMP,NAME\n01001099999,1988-01-31T12:00:00,,a\"b\xE9\n");
     assert_at(&p, "name", "text a\"b\xC3\xA9");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void what_is_no_row_is_rejected(void **state) {
+static void invalid_rows_are_rejected(void **state) {
     (void)state;
     static const struct {
         const char *row, *column, *reason;
@@ -217,11 +217,11 @@ static void what_is_no_row_is_rejected(void **state) {
                  "01001099999,1988-01-31T12:00:00,,right");
         parsed p = parse_table(text);
         assert_true(p.misread == (strcmp(rows[i].reason, "still open") == 0));
-        if (p.misread) { /* nothing behind it is read */
+        if (p.misread) { /* parsing stops there */
             assert_non_null(strstr(p.rejects[0].reason, rows[i].reason));
             assert_int_equal(p.counts.lines, 2);
             assert_int_equal(p.documents, 0);
-            forget(&p);
+            free_parsed(&p);
             continue;
         }
         assert_one_reject(&p, rows[i].column, rows[i].reason);
@@ -230,7 +230,7 @@ static void what_is_no_row_is_rejected(void **state) {
         assert_int_equal(p.counts.blank_lines, 1);
         assert_int_equal(p.documents, 1);
         assert_at(&p, "name", "text right");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -247,7 +247,7 @@ static void a_row_that_is_too_long(void **state) {
         parsed p = parse_table(text);
         assert_int_equal(p.documents, lengths[i] < 10000);
         assert_int_equal(p.reject_count, lengths[i] >= 10000);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -272,7 +272,7 @@ static void headers(void **state) {
     assert_int_equal(p.documents, 2);
     assert_int_equal(p.counts.headers, 1);
     assert_at(&p, "st", "text w13904");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void blocks_and_small_batches(void **state) {
@@ -291,9 +291,9 @@ static void blocks_and_small_batches(void **state) {
     assert_memory_equal(cut.bytes, whole.bytes, whole.length);
     parsed stopped = parse_in_blocks("isd-csv", &(sl_format_options){0}, sl_text_of(text), 0, 7);
     assert_true(stopped.stopped);
-    forget(&whole);
-    forget(&cut);
-    forget(&stopped);
+    free_parsed(&whole);
+    free_parsed(&cut);
+    free_parsed(&stopped);
 }
 
 static void names_and_missing_values(void **state) {
@@ -305,30 +305,30 @@ static void names_and_missing_values(void **state) {
                    SMALL("OC1", "0067,1"));
     assert_non_null(p.format);
     assert_at(&p, "gust.speed", "double 6.7");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with("isd-csv", &(sl_format_options){.keep_missing = true}, SMALL("OC1", "9999,9"));
     assert_at(&p, "windGust.speed", "double 999.9");
     assert_at(&p, "windGust.quality", "text 9");
     assert_at(&p, "pressure.value", "double 9999.9");
-    forget(&p);
+    free_parsed(&p);
     p = parse_table(SMALL("OC1", "9999,9"));
     assert_at(&p, "windGust", "nothing");
     assert_at(&p, "sections.0", "text OC1");
-    forget(&p);
+    free_parsed(&p);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_gives_the_document_of_the_packed_record),
-        cmocka_unit_test(sniffed_before_plain_delimited_text),
+        cmocka_unit_test(recognised_before_delimited_text),
         cmocka_unit_test(every_group_of_the_table),
-        cmocka_unit_test(cells_that_lost_zeros_or_blanks),
-        cmocka_unit_test(cells_that_do_not_fit_are_kept_whole),
+        cmocka_unit_test(cells_without_leading_zeros_or_blanks),
+        cmocka_unit_test(cells_that_do_not_fit_are_kept_as_text),
         cmocka_unit_test(several_cells_that_do_not_fit),
-        cmocka_unit_test(a_number_of_the_right_width_that_is_none),
-        cmocka_unit_test(places),
+        cmocka_unit_test(a_malformed_number_of_the_right_width),
+        cmocka_unit_test(positions),
         cmocka_unit_test(quotes_in_text),
-        cmocka_unit_test(what_is_no_row_is_rejected),
+        cmocka_unit_test(invalid_rows_are_rejected),
         cmocka_unit_test(a_row_that_is_too_long),
         cmocka_unit_test(headers),
         cmocka_unit_test(blocks_and_small_batches),

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every field of every group of ISD, decoded from records made for it: present, missing, malformed.
- * A width that is wrong by one byte would shift all that follows it in millions of records. */
+/* Every field of every group of ISD, parsed from generated records: present, missing, malformed. A
+ * width that is wrong by one byte would shift all later fields in millions of records. */
 #include "isd_record.h"
 #include "isd_widths.h"
 
-/* A value for a field in record form, different for each `seed`, never nines and never malformed.
- */
+/* A valid value of a field, different for each `seed`, and not the value of a missing field. */
 static void make_value(const sl_isd_field *field, unsigned seed, char *out) {
     for (unsigned i = 0; i < field->width; i++) {
         if (field->type == 's' && i == 0)
@@ -19,8 +18,8 @@ static void make_value(const sl_isd_field *field, unsigned seed, char *out) {
     }
 }
 
-/* What at() must say of it. */
-static void words_for(const sl_isd_field *field, const char *value, char *out, size_t room) {
+/* The text that at() should return for the value. */
+static void expected_text(const sl_isd_field *field, const char *value, char *out, size_t room) {
     if (!strchr("nsm", field->type)) {
         snprintf(out, room, "text %.*s", field->width, value);
         return;
@@ -55,7 +54,8 @@ static void path_of(const sl_isd_group *group, unsigned index, const char *field
         snprintf(out, room, "%s.%s", group->key, field);
 }
 
-/* The whole group as it must be, but for the fields from `from` up to `to`, which are not there. */
+/* All fields of the group have the values of `data`, except the fields `from` to `to` - 1, which
+ * are missing. */
 static void assert_fields(const parsed *p, const sl_isd_group *group, const char *data,
                           unsigned index, unsigned from, unsigned to) {
     for (unsigned f = 0; f < group->field_count; f++) {
@@ -63,13 +63,14 @@ static void assert_fields(const parsed *p, const sl_isd_group *group, const char
         char path[200], expected[40] = "nothing";
         path_of(group, index, field->path, path, sizeof path);
         if (f < from || f >= to)
-            words_for(field, data + field->offset, expected, sizeof expected);
+            expected_text(field, data + field->offset, expected, sizeof expected);
         if (strcmp(at(p, 0, path), expected) != 0)
             fail_msg("%s of %s is %s instead of %s", path, group->first, at(p, 0, path), expected);
     }
 }
 
-/* The next group tells whether the walk kept its place. */
+/* Parses the group and another one after it, whose values show that the first had the right
+ * length. */
 static parsed parse_group(const char *id, const char *data) {
     char sections[200];
     const char *next = strcmp(id, "WJ1") == 0 ? "MW7" : "WJ1";
@@ -97,7 +98,7 @@ static void every_field_of_every_group(void **state) {
             assert_int_equal(strncmp(sections_of(&p, 0), id, 3), 0);
             assert_int_equal(p.counts.malformed_fields, 0);
             assert_fields(&p, group, data, 0, 0, 0);
-            forget(&p);
+            free_parsed(&p);
         }
         fields += group->field_count;
     }
@@ -105,7 +106,7 @@ static void every_field_of_every_group(void **state) {
     assert_int_equal(sl_isd_group_count, 91);
 }
 
-static void every_field_may_be_missing_alone(void **state) {
+static void each_field_missing(void **state) {
     (void)state;
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
@@ -117,13 +118,13 @@ static void every_field_may_be_missing_alone(void **state) {
             parsed p = parse_group(group->first, data);
             assert_fields(&p, group, data, 0, f, f + field->nullable);
             assert_int_equal(p.counts.malformed_fields, 0);
-            forget(&p);
+            free_parsed(&p);
         }
     }
 }
 
-/* Nines in a quality or a flag directly behind what is missing go with it, in one document. */
-static void qualities_go_with_what_is_missing(void **state) {
+/* A quality or flag of 9 directly after a missing value of the same document is left out, too. */
+static void qualities_of_missing_values_are_left_out(void **state) {
     (void)state;
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
@@ -143,12 +144,12 @@ static void qualities_go_with_what_is_missing(void **state) {
                 data[group->fields[end++].offset] = '9';
             parsed p = parse_group(group->first, data);
             assert_fields(&p, group, data, 0, f, end);
-            forget(&p);
+            free_parsed(&p);
         }
     }
 }
 
-static void every_number_may_be_malformed_alone(void **state) {
+static void each_number_malformed(void **state) {
     (void)state;
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
@@ -163,7 +164,7 @@ static void every_number_may_be_malformed_alone(void **state) {
                 parsed p = parse_group(group->first, data);
                 assert_fields(&p, group, data, 0, f, f + 1);
                 assert_int_equal(p.counts.malformed_fields, 1);
-                forget(&p);
+                free_parsed(&p);
             }
         }
     }
@@ -188,11 +189,11 @@ static void families_keep_their_order(void **state) {
             assert_fields(&p, group, data[i], i, 0, 0);
         snprintf(path, sizeof path, "%s.%u", group->key, count);
         assert_at(&p, path, "nothing");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-/* With --missing raw nothing is left out, and qualities of 9 stay. */
+/* With --missing raw all values are kept, and qualities of 9, too. */
 static void missing_values_are_kept_when_asked_for(void **state) {
     (void)state;
     for (size_t g = 0; g < sl_isd_group_count; g++) {
@@ -205,12 +206,12 @@ static void missing_values_are_kept_when_asked_for(void **state) {
         record r = record_of(sections);
         parsed p = parse_bytes(&(sl_format_options){.keep_missing = true}, r.bytes, r.length);
         assert_fields(&p, group, data, 0, 0, 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-/* What the compiler of the plan relies on, and keys that would hide each other. */
-static void the_table_makes_sense(void **state) {
+/* The table of groups has the properties that compiling a plan relies on, and no duplicate keys. */
+static void the_table_is_consistent(void **state) {
     (void)state;
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
@@ -233,12 +234,12 @@ static void the_table_makes_sense(void **state) {
         }
         parsed p = parse_sections("");
         assert_false(has_key(&p, 0, group->key));
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-/* What is special about single groups, each from the format's description. */
-static void groups_with_a_story(void **state) {
+/* Examples of groups with special rules in the format document. */
+static void groups_with_special_rules(void **state) {
     (void)state;
     static const struct {
         const char *group, *path, *expected;
@@ -280,11 +281,11 @@ static void groups_with_a_story(void **state) {
             fail_msg("%s: %s is %s instead of %s", rows[i].group, rows[i].path,
                      at(&p, 0, rows[i].path), rows[i].expected);
         assert_at(&p, "unparsed", "nothing");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-/* "2 4/10 1 1": widths and scales of a group of the compiled table. */
+/* The widths and scales of a group in the form of isd_widths.h, like "2 4/10 1 1". */
 static void describe(const sl_isd_group *group, char *out, size_t room) {
     size_t used = 0;
     for (unsigned f = 0; f < group->field_count && used < room; f++) {
@@ -319,15 +320,15 @@ static void widths_are_the_published_ones(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_makes_sense),
+        cmocka_unit_test(the_table_is_consistent),
         cmocka_unit_test(widths_are_the_published_ones),
         cmocka_unit_test(every_field_of_every_group),
-        cmocka_unit_test(every_field_may_be_missing_alone),
-        cmocka_unit_test(qualities_go_with_what_is_missing),
-        cmocka_unit_test(every_number_may_be_malformed_alone),
+        cmocka_unit_test(each_field_missing),
+        cmocka_unit_test(qualities_of_missing_values_are_left_out),
+        cmocka_unit_test(each_number_malformed),
         cmocka_unit_test(families_keep_their_order),
         cmocka_unit_test(missing_values_are_kept_when_asked_for),
-        cmocka_unit_test(groups_with_a_story),
+        cmocka_unit_test(groups_with_special_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

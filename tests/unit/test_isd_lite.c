@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ISD-Lite: columns of 61 bytes. A user would notice a mistake as temperatures ten times too high,
- * nights that rain -999.9 mm, or hours of another station. */
+/* ISD-Lite: lines of 61 bytes with fixed columns. An error here would give temperatures ten times
+ * too high, -999.9 mm of rain, or another station's name. */
 #include "isd_record.h"
 
 #define HOUR "1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"
@@ -14,7 +14,7 @@ static parsed parse_hours(const char *text) {
     return parse_lite(&(sl_format_options){0}, "lite/029070-99999-1901.gz", text);
 }
 
-static void an_hour_has_the_shape_of_isd(void **state) {
+static void an_hour_has_the_structure_of_isd(void **state) {
     (void)state;
     parsed p = parse_hours(HOUR);
     assert_string_equal(
@@ -31,7 +31,7 @@ static void an_hour_has_the_shape_of_isd(void **state) {
     assert_string_equal(p.kind, "hourly weather");
     assert_string_equal(p.described,
                         "hourly weather, 61 columns; station and year 029070-99999-1901");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void missing_values_are_left_out(void **state) {
@@ -40,19 +40,19 @@ static void missing_values_are_left_out(void **state) {
     parsed p = parse_hours(nothing);
     assert_string_equal(json_at(&p, 0), "{ \"st\" : \"u029070\", \"ts\" : { \"$date\" : "
                                         "{ \"$numberLong\" : \"-2177431200000\" } } }");
-    forget(&p);
+    free_parsed(&p);
     p = parse_lite(&(sl_format_options){.keep_missing = true}, "029070-99999-1901", nothing);
     assert_at(&p, "airTemperature.value", "double -999.9");
     assert_at(&p, "wind.direction.angle", "int -9999");
     assert_at(&p, "skyCover.code", "int -9999");
     assert_at(&p, "liquidPrecipitation.1.depth", "double -999.9");
-    forget(&p);
+    free_parsed(&p);
     p = parse_hours("1901 01 01 06 -9999 -9999 -9999 -9999    10 -9999 -9999    30\n");
     assert_at(&p, "wind.direction", "nothing");
     assert_at(&p, "wind.speed.rate", "double 1");
     assert_at(&p, "liquidPrecipitation", "array [1]");
     assert_at(&p, "liquidPrecipitation.0.period", "int 6");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void the_station_is_in_the_name(void **state) {
@@ -73,7 +73,7 @@ static void the_station_is_in_the_name(void **state) {
         parsed p = parse_lite(&(sl_format_options){0}, rows[i].name, HOUR);
         if (rows[i].st) {
             assert_at(&p, "st", rows[i].st);
-            forget(&p);
+            free_parsed(&p);
             continue;
         }
         assert_null(p.format);
@@ -105,11 +105,11 @@ static void bad_lines_are_refused(void **state) {
         assert_int_equal(p.rejects[0].offset, 62);
         assert_int_equal(p.documents, 2);
         assert_int_equal(p.counts.blank_lines, 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-static void numbers_that_are_none_are_left_out_and_counted(void **state) {
+static void malformed_numbers_are_left_out_and_counted(void **state) {
     (void)state;
     static const char *const fields[] = {"  -7.8", "   - 7", "      ",
                                          "   x78", "-78   ", "     -"};
@@ -121,7 +121,7 @@ static void numbers_that_are_none_are_left_out_and_counted(void **state) {
         assert_at(&p, "airTemperature", "nothing");
         assert_at(&p, "dewPoint.value", "double -10.3");
         assert_int_equal(p.counts.malformed_fields, 1);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -132,15 +132,15 @@ static void line_ends(void **state) {
     parsed p = parse_hours(text);
     assert_int_equal(p.documents, 3);
     assert_int_equal(id_at(&p, 1) - id_at(&p, 0), 63);
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void lite_is_told_from_its_neighbours(void **state) {
+static void isd_lite_is_distinguished_from_other_formats(void **state) {
     (void)state;
     source_name = "029070-99999-1901.gz";
     parsed p = parse_in_blocks(NULL, &(sl_format_options){0}, sl_text_of(HOUR), 0, 0);
     assert_string_equal(p.format->name, "isd-lite");
-    forget(&p);
+    free_parsed(&p);
     record r = record_of("");
     p = parse_lite(&(sl_format_options){0}, source_name, r.bytes);
     assert_null(p.format);
@@ -156,18 +156,18 @@ static void keys_can_have_other_names(void **state) {
     assert_at(&p, "clouds.code", "int 8");
     assert_at(&p, "atmosphericPressure.value", "double 1020");
     assert_at(&p, "liquidPrecipitation.0.mm", "double 1.2");
-    forget(&p);
+    free_parsed(&p);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_hour_has_the_shape_of_isd),
+        cmocka_unit_test(an_hour_has_the_structure_of_isd),
         cmocka_unit_test(missing_values_are_left_out),
         cmocka_unit_test(the_station_is_in_the_name),
         cmocka_unit_test(bad_lines_are_refused),
-        cmocka_unit_test(numbers_that_are_none_are_left_out_and_counted),
+        cmocka_unit_test(malformed_numbers_are_left_out_and_counted),
         cmocka_unit_test(line_ends),
-        cmocka_unit_test(lite_is_told_from_its_neighbours),
+        cmocka_unit_test(isd_lite_is_distinguished_from_other_formats),
         cmocka_unit_test(keys_can_have_other_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

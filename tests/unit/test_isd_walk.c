@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ISD records whose sections are long, rare, damaged or cut. A user would notice a mistake as
- * values that belong to the field beside, or as remarks and groups that are simply gone. */
+/* ISD records whose sections are long, rare, damaged or truncated. An error here would store values
+ * of a neighbouring field, or lose remarks and groups. */
 #include "isd_record.h"
 
 #define NO_OPTIONS (&(sl_format_options){0})
 
-static void the_shorter_length_counts(void **state) {
+static void the_shorter_of_two_lengths_is_used(void **state) {
     (void)state;
-    /* A record that a book cut at byte 105, and that still tells its full length. */
+    /* A record that is truncated at byte 105 and declares its original length. */
     record r = record_of("");
     memcpy(r.bytes, "0029", 4);
     parsed p = parse_record(r);
     assert_int_equal(p.counts.length_mismatches, 1);
     assert_at(&p, "pressure.value", "double 1012.3");
     assert_at(&p, "unparsed", "nothing");
-    forget(&p);
-    /* Lost two bytes at the end: a remark that is not all there is kept as it is. */
+    free_parsed(&p);
+    /* Two bytes are missing at the end: the incomplete remark is kept as unparsed text. */
     r = record_of("ADDSA1+0121REMSYN010ABCDEFGH");
     memcpy(r.bytes, "0031", 4);
     p = parse_record(r);
@@ -23,8 +23,8 @@ static void the_shorter_length_counts(void **state) {
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "remarks", "nothing");
     assert_at(&p, "unparsed", "text REMSYN010ABCDEFGH");
-    forget(&p);
-    /* Longer than it tells: what is behind is kept, but not believed. */
+    free_parsed(&p);
+    /* Longer than declared: the bytes after the declared length are kept as unparsed text. */
     r = record_of("ADDSA1+0121SA1+0991");
     memcpy(r.bytes, "0011", 4);
     p = parse_record(r);
@@ -32,17 +32,17 @@ static void the_shorter_length_counts(void **state) {
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "unparsed", "text SA1+0991");
     assert_int_equal(p.counts.unknown_groups, 1);
-    forget(&p);
+    free_parsed(&p);
     r = record_of("ADDSA1+0121");
     memcpy(r.bytes, "    ", 4);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length);
-    assert_null(p.format); /* not recognised by such a record alone */
+    assert_null(p.format); /* the format is not recognised by this record */
 }
 
-static void columns_that_slid_are_refused(void **state) {
+static void shifted_columns_are_rejected(void **state) {
     (void)state;
     const record good = record_of("ADDSA1+0121");
-    for (size_t cut = 0; cut < 105; cut++) { /* one byte lost */
+    for (size_t cut = 0; cut < 105; cut++) { /* the byte at `cut` is missing */
         char text[400];
         snprintf(text, sizeof text, "%.117s%.*s%s", good.bytes, (int)cut, good.bytes,
                  good.bytes + cut + 1);
@@ -51,7 +51,7 @@ static void columns_that_slid_are_refused(void **state) {
         assert_int_equal(p.counts.documents, 1);
         if (cut > 27)
             assert_one_reject(&p, "", "its columns have slid");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -65,15 +65,15 @@ static void too_short_and_too_long(void **state) {
     assert_int_equal(p.counts.documents, 2);
     assert_int_equal(p.counts.blank_lines, 2);
     assert_int_equal(p.counts.lines, 5);
-    forget(&p);
+    free_parsed(&p);
     static char long_text[40000];
     snprintf(long_text, sizeof long_text, "%.106s%.105s%10000s\n", good.bytes, good.bytes, "x");
     p = parse_bytes(NO_OPTIONS, long_text, strlen(long_text));
     assert_one_reject(&p, "", "10105 bytes are too many: a record has at most 10104");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* The longest record there can be, of whatever makes the largest document. */
+/* The longest possible record, filled with the groups that give the largest document. */
 static void the_longest_record(void **state) {
     (void)state;
     static const struct {
@@ -98,7 +98,7 @@ static void the_longest_record(void **state) {
             assert_at(&p, rows[i].last, rows[i].expected);
         else
             assert_int_equal(strncmp(at(&p, 0, rows[i].last), "text ", 5), 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -109,16 +109,16 @@ static void blanks_at_the_end_are_data(void **state) {
     assert_at(&p, "remarks.met", "text end       ");
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
     assert_int_equal(p.counts.length_mismatches, 0);
-    forget(&p);
-    /* A carriage return is no part of a record, unless the length says so. */
+    free_parsed(&p);
+    /* A carriage return belongs to the record only if the declared length includes it. */
     memcpy(r.bytes + r.length - 1, "\r\n", 2);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length + 1);
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
     assert_int_equal(p.counts.length_mismatches + p.counts.transcoded, 0);
-    forget(&p);
-    p = parse_bytes(NO_OPTIONS, r.bytes, r.length - 1); /* no line end at all */
+    free_parsed(&p);
+    p = parse_bytes(NO_OPTIONS, r.bytes, r.length - 1); /* without a line end */
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void every_part_is_optional(void **state) {
@@ -126,23 +126,23 @@ static void every_part_is_optional(void **state) {
     parsed p = parse_sections("");
     assert_at(&p, "sections", "nothing");
     assert_at(&p, "remarks", "nothing");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("REMAWY003abc");
     assert_at(&p, "remarks.awy", "text abc");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("EQDR02+000235TOT   ");
     assert_at(&p, "elementQuality.0.parameter", "text TOT");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("QNNK11 1 00021EAB   00003E  12 00004");
     assert_at(&p, "originalObservation.0.element", "text K");
     assert_at(&p, "originalObservation.0.flags", "text 11 1");
     assert_at(&p, "originalObservation.0.value", "text  00021");
     assert_at(&p, "originalObservation.2.flags", "text   12");
     assert_at(&p, "originalObservation", "array [3]");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* What a report says must not be taken for the record's own tags. */
+/* Words in a remark that look like tags of sections are text. */
 static void tags_in_texts_are_text(void **state) {
     (void)state;
     parsed p = parse_sections("ADDSA1+0121REMMET046SCT200 CT2 PREC INCREMENTAL EQDQ01 QNNK REMMET"
@@ -151,15 +151,15 @@ static void tags_in_texts_are_text(void **state) {
     assert_at(&p, "remarks.met", "text SCT200 CT2 PREC INCREMENTAL EQDQ01 QNNK REMMET");
     assert_at(&p, "elementQuality", "array [1]");
     assert_at(&p, "unparsed", "nothing");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* Reports of early 2014: the remark's length covers a section, and another one follows. */
+/* As in records of early 2014: the declared length of a remark includes the next section. */
 static void a_remark_may_cover_a_section(void **state) {
     (void)state;
     parsed p = parse_sections("REMMET024KAUS 0121Z=EQDD010ADE693EQDD01+000000ADE726");
     assert_at(&p, "remarks.met", "text KAUS 0121Z=EQDD010ADE693");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void remarks_follow_each_other(void **state) {
@@ -168,10 +168,10 @@ static void remarks_follow_each_other(void **state) {
     assert_at(&p, "remarks.syn", "text one\nthree");
     assert_at(&p, "remarks.awy", "text two");
     assert_at(&p, "remarks.hpd", "text ");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void entries_that_slid_stay_whole(void **state) {
+static void shifted_entries_are_kept_as_text(void **state) {
     (void)state;
     parsed p = parse_sections("EQDQ01+001235APRSWMN02     1CPWTH 1P03.23APC3      "
                               "C04+00001SPRSWM1D05      0ADE735");
@@ -183,9 +183,9 @@ static void entries_that_slid_stay_whole(void **state) {
     assert_at(&p, "elementQuality.1.parameter", "text PWTH 1");
     assert_at(&p, "elementQuality.2.raw", "text .23APC3      ");
     assert_at(&p, "elementQuality.2.value", "nothing");
-    assert_at(&p, "elementQuality.3.raw", "text +00001SPRSWM1"); /* S is no reason */
+    assert_at(&p, "elementQuality.3.raw", "text +00001SPRSWM1"); /* S is not a valid reason */
     assert_at(&p, "elementQuality.4.value", "text ");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void unknown_groups_are_kept_as_text(void **state) {
@@ -198,19 +198,19 @@ static void unknown_groups_are_kept_as_text(void **state) {
         {"ADDBA1123SA1+0121", "", "text ADDBA1123SA1+0121", "nothing"},
         {"ADDSA1+0121BA1123EQDQ01+001235APRSWM", "SA1", "text BA1123", "nothing"},
         {"ADDSA1+0121BA1123QNNK11 1 00021", "SA1", "text BA1123", "nothing"},
-        /* Tags from which no walk ends at the record's end are not believed. */
+        /* A tag starts a section only if parsing from it ends at the record's end. */
         {"ADDSA1+0121BA1REMSYN004REMSYN003abc", "SA1", "text BA1REMSYN004", "text abc"},
         {"ADDSA1+0121BA1REMSYN9REMQNN1", "SA1", "text BA1REMSYN9REMQNN1", "nothing"},
-        {"ADDSA1+0121SA2+0121", "SA1", "text SA2+0121", "nothing"}, /* no second one */
+        {"ADDSA1+0121SA2+0121", "SA1", "text SA2+0121", "nothing"}, /* SA2 does not exist */
         {"ADDSA1+0121SA1+0121", "SA1", "text SA1+0121", "nothing"},
-        {"ADDSA1+012", "", "text ADDSA1+012", "nothing"}, /* cut */
+        {"ADDSA1+012", "", "text ADDSA1+012", "nothing"}, /* truncated */
         {"ADD", "", "text ADD", "nothing"},
-        /* What stands behind a group is no id: its own may be damaged, and its width wrong. */
+        /* A group without an id after it is not parsed: its id may be damaged, its width wrong. */
         {"ADDSA1+0121OC100501AY11061AA101000821", "SA1 OC1", "text AY11061AA101000821", "nothing"},
         {"ADDSA1+0121AA100501AY101061REMSYN003abc", "SA1", "text AA100501AY101061", "text abc"},
         {"ADDAG1101AY101061REMSYN003abc", "", "text ADDAG1101AY101061", "text abc"},
         {"ADDSA1+0121REMSYN", "SA1", "text REMSYN", "nothing"},
-        {"XYZ12REMSYN003abc", "", "text XYZ12", "text abc"}, /* no section at all */
+        {"XYZ12REMSYN003abc", "", "text XYZ12", "text abc"}, /* not a section */
         {"REMXYZ003abc", "", "text REMXYZ003abc", "nothing"},
         {"REMSYN003abcMET0x3", "", "text MET0x3", "text abc"},
         {"REMSYN003abcMET9QNNK11 1 00021", "", "text MET9", "text abc"},
@@ -222,22 +222,22 @@ static void unknown_groups_are_kept_as_text(void **state) {
         assert_at(&p, "remarks.syn", rows[i].syn);
         assert_int_equal(p.counts.unknown_groups, 1);
         assert_int_equal(p.counts.length_mismatches, 0);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-/* The document stops at AW4; stations do not. */
-static void families_go_on_to_nine(void **state) {
+/* The format document ends at AW4, but stations report up to AW9. */
+static void families_have_up_to_nine_groups(void **state) {
     (void)state;
     parsed p = parse_sections("ADDAW1101AW2201AW3301AW4401AW5501AW6601AW7701AW8801AW9991");
     assert_at(&p, "presentWeatherObservation", "array [9]");
     assert_at(&p, "presentWeatherObservation.4.condition", "text 50");
     assert_at(&p, "presentWeatherObservation.8.condition", "text 99"); /* a tornado, not missing */
     assert_int_equal(p.counts.unknown_groups, 0);
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("ADDAW0101");
     assert_int_equal(p.counts.unknown_groups, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void families_scattered_over_the_record_are_one_array(void **state) {
@@ -251,23 +251,24 @@ static void families_scattered_over_the_record_are_one_array(void **state) {
     assert_at(&p, "presentWeatherObservationManual.3.condition", "text 44");
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "liquidPrecipitation", "array [1]");
-    forget(&p);
+    free_parsed(&p);
     p = parse_sections("ADDAH1005000111111111AI1060000221111111"); /* two ids, one family */
     assert_at(&p, "liquidPrecipitationMaxShortDurationMonthly", "array [2]");
     assert_at(&p, "liquidPrecipitationMaxShortDurationMonthly.1.period", "int 60");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static const char rich[] =
     "ADDAA101000821AA206003091AY101061GA1089+006001061GF108991081061004501031999MA1999999098711"
     "MD1510021+9999MW1101REMSYN0221234501/99 87654 3210;EQDQ01+001235APRSWMQNNK11 1 00021";
 
-/* A record cut anywhere is refused, or what is left of it is right and the rest kept as text. */
-static void a_cut_record_gives_nothing_wrong(void **state) {
+/* A truncated record is rejected, or its complete values are correct and the other bytes are kept
+ * as text. */
+static void a_truncated_record_gives_no_wrong_values(void **state) {
     (void)state;
     const record whole = record_of(rich);
-    parsed want = parse_record(whole);
-    assert_at(&want, "unparsed", "nothing");
+    parsed expected = parse_record(whole);
+    assert_at(&expected, "unparsed", "nothing");
     static const char *const paths[] = {"airTemperature.value",
                                         "pressure.value",
                                         "liquidPrecipitation.0.depth",
@@ -296,20 +297,20 @@ static void a_cut_record_gives_nothing_wrong(void **state) {
         for (size_t i = 0; cut >= 105 && i < sizeof paths / sizeof paths[0]; i++) {
             const char *value = at(&p, 0, paths[i]);
             if (strcmp(value, "nothing") != 0) {
-                assert_string_equal(value, at(&want, 0, paths[i]));
+                assert_string_equal(value, at(&expected, 0, paths[i]));
                 found++;
             }
         }
         assert_true(found >= found_before);
         found_before = found;
-        forget(&p);
+        free_parsed(&p);
     }
     assert_int_equal(found_before, sizeof paths / sizeof paths[0] - 1);
-    forget(&want);
+    free_parsed(&expected);
 }
 
-/* Blocks may be cut anywhere between records, and batches be full at any time. */
-static void blocks_do_not_matter(void **state) {
+/* The result does not depend on block boundaries, nor on when a batch becomes full. */
+static void block_boundaries_do_not_matter(void **state) {
     (void)state;
     static char text[40000];
     const record plain = record_of(""), full = record_of(rich);
@@ -326,18 +327,18 @@ static void blocks_do_not_matter(void **state) {
     assert_int_equal(cut.length, whole.length);
     assert_int_equal(cut.documents, 60);
     assert_string_equal(at(&cut, 59, "remarks.syn"), at(&whole, 59, "remarks.syn"));
-    forget(&cut);
+    free_parsed(&cut);
     parsed stopped = parse_in_blocks("isd", NO_OPTIONS, (sl_text){text, length}, 0, 20);
     assert_true(stopped.stopped);
     assert_true(stopped.documents >= 20 && stopped.documents < 60);
-    forget(&stopped);
-    forget(&whole);
+    free_parsed(&stopped);
+    free_parsed(&whole);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shorter_length_counts),
-        cmocka_unit_test(columns_that_slid_are_refused),
+        cmocka_unit_test(the_shorter_of_two_lengths_is_used),
+        cmocka_unit_test(shifted_columns_are_rejected),
         cmocka_unit_test(too_short_and_too_long),
         cmocka_unit_test(the_longest_record),
         cmocka_unit_test(blanks_at_the_end_are_data),
@@ -345,12 +346,12 @@ int main(void) {
         cmocka_unit_test(tags_in_texts_are_text),
         cmocka_unit_test(a_remark_may_cover_a_section),
         cmocka_unit_test(remarks_follow_each_other),
-        cmocka_unit_test(entries_that_slid_stay_whole),
+        cmocka_unit_test(shifted_entries_are_kept_as_text),
         cmocka_unit_test(unknown_groups_are_kept_as_text),
-        cmocka_unit_test(families_go_on_to_nine),
+        cmocka_unit_test(families_have_up_to_nine_groups),
         cmocka_unit_test(families_scattered_over_the_record_are_one_array),
-        cmocka_unit_test(a_cut_record_gives_nothing_wrong),
-        cmocka_unit_test(blocks_do_not_matter),
+        cmocka_unit_test(a_truncated_record_gives_no_wrong_values),
+        cmocka_unit_test(block_boundaries_do_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the journal. If it broke, a load that is resumed would leave out blocks that never
- * arrived, and nobody would be told. */
+/* The journal. An error here would make a resumed load skip blocks that were never stored, without
+ * an error. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,15 +19,15 @@
 
 static char folder[64];
 
-/* What a journal brought: its documents' first keys, and the sequences of its entries. */
-typedef struct heard {
+/* The content of a journal: the first key of each document, the block number of each entry. */
+typedef struct content {
     char keys[200];
     uint64_t sequences[100];
     size_t entries;
-} heard;
+} content;
 
-static bool hear_document(void *context, const bson_t *document) {
-    heard *all = context;
+static bool on_document(void *context, const bson_t *document) {
+    content *all = context;
     bson_iter_t iter;
     bson_iter_init(&iter, document);
     if (!bson_iter_next(&iter))
@@ -36,18 +36,18 @@ static bool hear_document(void *context, const bson_t *document) {
     return true;
 }
 
-static bool hear_entry(void *context, const sl_journal_entry *entry) {
-    heard *all = context;
+static bool on_entry(void *context, const sl_journal_entry *entry) {
+    content *all = context;
     assert_int_equal(entry->counts.records, entry->sequence * 10);
     all->sequences[all->entries++] = entry->sequence;
     return true;
 }
 
-static sl_journal *open_journal(heard *all, bool *empty) {
+static sl_journal *open_journal(content *all, bool *empty) {
     sl_journal *journal;
     sl_error error;
     memset(all, 0, sizeof *all);
-    sl_journal_handlers handlers = {hear_document, hear_entry, all};
+    sl_journal_handlers handlers = {on_document, on_entry, all};
     if (!sl_journal_open(folder, &handlers, &journal, empty, &error))
         fail_msg("%s", error.message);
     return journal;
@@ -72,9 +72,9 @@ static void commit(sl_journal *journal) {
     assert_true(sl_journal_commit(journal, &error));
 }
 
-/* A journal of two documents and `entries` entries, in a folder of its own. */
+/* Writes a journal of two documents and `entries` entries in a new folder. */
 static void write_journal(unsigned entries) {
-    heard all;
+    content all;
     bool empty;
     strcpy(folder, "/tmp/shardload-journal-XXXXXX");
     assert_non_null(mkdtemp(folder));
@@ -115,16 +115,16 @@ static void remove_folder(void) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void what_was_committed_is_there(void **state) {
+static void committed_entries_are_read_back(void **state) {
     (void)state;
-    heard all;
+    content all;
     bool empty;
     write_journal(3);
     sl_journal *journal = open_journal(&all, &empty);
     assert_false(empty);
     assert_string_equal(all.keys, "begun target ");
     assert_int_equal(all.entries, 3);
-    /* What is added but not committed is not. */
+    /* An entry that is added but not committed is not read back. */
     add(journal, 3);
     commit(journal);
     add(journal, 4);
@@ -135,21 +135,21 @@ static void what_was_committed_is_there(void **state) {
     remove_folder();
 }
 
-/* The machine may have died at any byte of a write. */
-static void a_torn_tail_is_as_good_as_not_written(void **state) {
+/* A crash may truncate a write at any byte. */
+static void a_truncated_record_is_ignored(void **state) {
     (void)state;
     static uint8_t bytes[20000];
     write_journal(5);
     size_t length = read_file(bytes, sizeof bytes);
     size_t record = sizeof(sl_journal_entry) + 12;
     for (size_t cut = length - 2 * record; cut < length; cut++) {
-        heard all;
+        content all;
         bool empty;
         write_file(bytes, cut);
         sl_journal *journal = open_journal(&all, &empty);
         size_t whole = 5 - (length - cut + record - 1) / record;
         assert_int_equal(all.entries, whole);
-        add(journal, 77); /* and what comes next stands behind whole records */
+        add(journal, 77); /* is written after the last complete record */
         commit(journal);
         sl_journal_close(journal);
         sl_journal_close(open_journal(&all, &empty));
@@ -159,16 +159,16 @@ static void a_torn_tail_is_as_good_as_not_written(void **state) {
     remove_folder();
 }
 
-/* Nothing behind a damaged place is believed, not even what looks whole. */
-static void no_flipped_bit_is_believed(void **state) {
+/* A damaged record and all records after it are ignored, even undamaged ones. */
+static void records_after_a_flipped_bit_are_ignored(void **state) {
     (void)state;
     static uint8_t bytes[20000];
     write_journal(3);
     size_t length = read_file(bytes, sizeof bytes);
     size_t record = sizeof(sl_journal_entry) + 12;
     for (size_t bit = 8 * (length - 2 * record); bit < 8 * length; bit++) {
-        heard all = {0};
-        sl_journal_handlers handlers = {hear_document, hear_entry, &all};
+        content all = {0};
+        sl_journal_handlers handlers = {on_document, on_entry, &all};
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         size_t good = sl_journal_scan(bytes, length, &handlers);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -181,12 +181,12 @@ static void no_flipped_bit_is_believed(void **state) {
 
 static void a_second_loader_is_refused(void **state) {
     (void)state;
-    heard all;
+    content all;
     bool empty;
     write_journal(1);
     sl_journal *first = open_journal(&all, &empty), *second;
     sl_error error;
-    sl_journal_handlers handlers = {hear_document, hear_entry, &all};
+    sl_journal_handlers handlers = {on_document, on_entry, &all};
     assert_false(sl_journal_open(folder, &handlers, &second, &empty, &error));
     assert_null(second);
     assert_non_null(strstr(error.message, "another loader"));
@@ -198,7 +198,7 @@ static void a_second_loader_is_refused(void **state) {
 static void a_planted_link_is_not_followed(void **state) {
     (void)state;
     char path[100], victim[100];
-    heard all;
+    content all;
     bool empty;
     sl_error error;
     sl_journal *journal;
@@ -206,17 +206,17 @@ static void a_planted_link_is_not_followed(void **state) {
     snprintf(victim, sizeof victim, "%s/victim", folder);
     assert_int_equal(rename(path_of(path), victim), 0);
     assert_int_equal(symlink("victim", path), 0);
-    sl_journal_handlers handlers = {hear_document, hear_entry, &all};
+    sl_journal_handlers handlers = {on_document, on_entry, &all};
     assert_false(sl_journal_open(folder, &handlers, &journal, &empty, &error));
     assert_int_equal(unlink(victim), 0);
     remove_folder();
 }
 
-/* The reject files may hold, by then, the rejects of blocks whose entries are lost: a later entry
- * must not make them believed. */
-static void after_a_failed_write_there_is_no_other(void **state) {
+/* The reject files may contain rejects of blocks whose entries were not written. A later entry
+ * would make the resumed load keep these rejects. */
+static void after_a_failed_write_all_writes_fail(void **state) {
     (void)state;
-    heard all;
+    content all;
     bool empty;
     sl_error error;
     struct stat facts;
@@ -243,7 +243,7 @@ static void after_a_failed_write_there_is_no_other(void **state) {
     remove_folder();
 }
 
-static void a_torn_first_record_is_an_empty_journal(void **state) {
+static void a_truncated_first_record_is_an_empty_journal(void **state) {
     (void)state;
     static uint8_t bytes[2000];
     write_journal(0);
@@ -251,7 +251,7 @@ static void a_torn_first_record_is_an_empty_journal(void **state) {
     uint32_t first;
     memcpy(&first, bytes, sizeof first);
     for (size_t cut = 0; cut < first + 12; cut++) {
-        heard all;
+        content all;
         bool empty;
         write_file(bytes, cut);
         sl_journal_close(open_journal(&all, &empty));
@@ -260,17 +260,17 @@ static void a_torn_first_record_is_an_empty_journal(void **state) {
     remove_folder();
 }
 
-static void somebody_elses_file_is_left_alone(void **state) {
+static void a_file_that_is_no_journal_is_not_changed(void **state) {
     (void)state;
-    heard all;
+    content all;
     bool empty;
     sl_error error;
     sl_journal *journal;
-    static const char text[] = "Dear diary, today we loaded the whole of 2013.\n";
+    static const char text[] = "This text file is in the place of the journal.\n";
     uint8_t left[sizeof text];
     write_journal(0);
     write_file((const uint8_t *)text, sizeof text);
-    sl_journal_handlers handlers = {hear_document, hear_entry, &all};
+    sl_journal_handlers handlers = {on_document, on_entry, &all};
     assert_false(sl_journal_open(folder, &handlers, &journal, &empty, &error));
     assert_non_null(strstr(error.message, "no journal"));
     assert_int_equal(read_file(left, sizeof left), sizeof text);
@@ -278,10 +278,10 @@ static void somebody_elses_file_is_left_alone(void **state) {
     remove_folder();
 }
 
-/* A damaged or hostile disk: checking it must not exhaust the stack. */
-static void a_deeply_nested_document_is_not_believed(void **state) {
+/* A deeply nested document, from a damaged or hostile disk, must not overflow the stack. */
+static void a_deeply_nested_document_is_ignored(void **state) {
     (void)state;
-    heard all;
+    content all;
     bool empty;
     sl_error error;
     write_journal(1);
@@ -300,15 +300,15 @@ static void a_deeply_nested_document_is_not_believed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_committed_is_there),
-        cmocka_unit_test(a_torn_tail_is_as_good_as_not_written),
-        cmocka_unit_test(no_flipped_bit_is_believed),
+        cmocka_unit_test(committed_entries_are_read_back),
+        cmocka_unit_test(a_truncated_record_is_ignored),
+        cmocka_unit_test(records_after_a_flipped_bit_are_ignored),
         cmocka_unit_test(a_second_loader_is_refused),
         cmocka_unit_test(a_planted_link_is_not_followed),
-        cmocka_unit_test(after_a_failed_write_there_is_no_other),
-        cmocka_unit_test(a_torn_first_record_is_an_empty_journal),
-        cmocka_unit_test(somebody_elses_file_is_left_alone),
-        cmocka_unit_test(a_deeply_nested_document_is_not_believed),
+        cmocka_unit_test(after_a_failed_write_all_writes_fail),
+        cmocka_unit_test(a_truncated_first_record_is_an_empty_journal),
+        cmocka_unit_test(a_file_that_is_no_journal_is_not_changed),
+        cmocka_unit_test(a_deeply_nested_document_is_ignored),
     };
     return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }

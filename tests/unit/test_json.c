@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON files: would a person find what they look for, would a program read back what was written,
- * and is nothing damaged that was there before? */
+/* JSON files: the text is readable, it is read back as the same document, and files that exist are
+ * not damaged by a failed write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static int make_scratch(void **state) {
     return 0;
 }
 
-/* Fails when anything but the known files is left behind. */
+/* Fails if the folder contains other files. */
 static int remove_scratch(void **state) {
     scratch *s = *state;
     unlink(s->path);
@@ -58,7 +58,7 @@ static void get(const char *path, char *out, size_t room) {
     fclose(file);
 }
 
-static void text_for_people(void **state) {
+static void text_is_indented(void **state) {
     (void)state;
     bson_t *document = bson_new_from_json(
         (const uint8_t *)"{\"short\": {\"a\": 1, \"b\": [true, null]}, \"empty\": {}, \"none\": [],"
@@ -89,9 +89,9 @@ static void text_for_people(void **state) {
     bson_destroy(document);
 }
 
-/* Lines of all lengths around the limit: the text means the same, and no line that could have been
- * broken is too long. */
-static void text_means_the_same(void **state) {
+/* Lines of all lengths around the limit: the text is read back as the same document, and no line
+ * that can be broken is longer than 100 bytes. */
+static void text_is_read_back_equal(void **state) {
     (void)state;
     for (int width = 1; width < 130; width++) {
         bson_t document = BSON_INITIALIZER;
@@ -117,7 +117,7 @@ static void text_means_the_same(void **state) {
         bson_iter_document(&a, &a_length, &a_bytes);
         bson_iter_document(&b, &b_length, &b_bytes);
         assert_int_equal(a_length, b_length);
-        assert_memory_equal(a_bytes, b_bytes, a_length); /* every double is the same double */
+        assert_memory_equal(a_bytes, b_bytes, a_length); /* doubles are equal bit for bit */
         for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
             assert_true(strcspn(line, "\n") <= 100);
         bson_destroy(back);
@@ -145,7 +145,7 @@ static void written_and_read_back(void **state) {
     bson_destroy(document);
 }
 
-static void links_and_folders_are_left_alone(void **state) {
+static void links_and_folders_are_not_overwritten(void **state) {
     scratch *s = *state;
     sl_error error = {0};
     char text[32];
@@ -165,7 +165,7 @@ static void links_and_folders_are_left_alone(void **state) {
     assert_true(sl_json_may_write_file(s->path, &error));
 }
 
-static void broken_files_are_told(void **state) {
+static void invalid_files_are_errors(void **state) {
     scratch *s = *state;
     sl_error error = {0};
     bson_t *document;
@@ -196,12 +196,12 @@ static void text_that_is_not_utf8(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_for_people),
-        cmocka_unit_test(text_means_the_same),
+        cmocka_unit_test(text_is_indented),
+        cmocka_unit_test(text_is_read_back_equal),
         cmocka_unit_test_setup_teardown(written_and_read_back, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(links_and_folders_are_left_alone, make_scratch,
+        cmocka_unit_test_setup_teardown(links_and_folders_are_not_overwritten, make_scratch,
                                         remove_scratch),
-        cmocka_unit_test_setup_teardown(broken_files_are_told, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(invalid_files_are_errors, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(text_that_is_not_utf8, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops of each instruction set against the portable ones, over the same generated rows:
- * documents, rejects and counts must be equal byte for byte. A difference would give a user other
- * documents on another processor.
+/* The inner loops of each instruction set, compared with the portable ones on the same generated
+ * rows: documents, rejects and counts must be equal byte for byte. A difference would store
+ * different documents on different processors.
  *
- * There is one test for each instruction set that exists for any processor; those that this
- * program or this processor does not have are skipped. */
+ * There is one test per instruction set; sets that this build or this processor lacks are
+ * skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,12 +22,12 @@
 #include "../../src/format/kernels.h"
 #include "simd_rows.h"
 
-#define ROUNDS 12u        /* texts for each layout */
-#define PIECES 400u       /* of each text, looked at for UTF-8 */
-#define ROWS 700u         /* of each text */
-#define BATCH_BYTES 70000 /* more than a row takes */
+#define ROUNDS 12u        /* texts per layout */
+#define PIECES 400u       /* pieces per text that are checked for UTF-8 */
+#define ROWS 700u         /* rows per text */
+#define BATCH_BYTES 70000 /* more than the document of any row */
 
-/* ---- bytes that grow ---- */
+/* ---- a growing buffer ---- */
 
 typedef struct bytes {
     char *at;
@@ -53,7 +53,7 @@ static void add_text(bytes *to, const char *text) {
 
 static uint64_t state;
 
-/* Below `limit`; xorshift, so that the rows are the same everywhere. */
+/* A random number below `limit`, by xorshift, so that all machines generate the same rows. */
 static uint32_t draw(uint32_t limit) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -61,7 +61,7 @@ static uint32_t draw(uint32_t limit) {
     return (uint32_t)(state >> 33) % limit;
 }
 
-/* Lengths around the widths of vectors, and short ones. */
+/* Short lengths, and lengths around the widths of vectors. */
 static size_t draw_length(void) {
     static const uint8_t widths[] = {16, 32, 64, 128};
     return draw(3) ? draw(14) : (size_t)widths[draw(4)] + draw(4) - 2;
@@ -115,7 +115,7 @@ static void add_date(bytes *to) {
     add_text(to, text);
 }
 
-/* Characters of two to four bytes, and what only looks like them, at any place of a vector. */
+/* Characters of two to four bytes, and invalid sequences, at any position of a vector. */
 static void add_unicode(bytes *to) {
     static const char *const pieces[] = {
         "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x9A\x97", "\xEF\xBB\xBF", "\xC2\x80", "\xED\x9F\xBF",
@@ -151,7 +151,7 @@ static void add_odd(bytes *to) {
         add_text(to, words[draw(8)]);
 }
 
-/* The column's own kind mostly, and any other now and then. */
+/* Adds a field of this kind; sometimes of another kind. */
 static void add_field(bytes *to, char kind, char delimiter) {
     if (draw(25) == 0)
         kind = "wndtuqo-"[draw(8)];
@@ -184,7 +184,7 @@ static void add_field(bytes *to, char kind, char delimiter) {
 
 typedef struct layout {
     const char *name, *format, *schema, *header; /* NULL header: none */
-    const char *kinds;                           /* of its columns, see add_field */
+    const char *kinds;                           /* one letter per column, see add_field */
     char delimiter;
     sl_format_options options;
 } layout;
@@ -233,7 +233,7 @@ static void make_text(const layout *one, uint64_t seed, bytes *text) {
     for (unsigned row = 0; row < ROWS; row++) {
         size_t columns = strlen(one->kinds);
         uint32_t luck = draw(60);
-        bool clean = row < 4; /* the first rows show the format what it is */
+        bool clean = row < 4; /* the format is recognised by the first rows */
         if (!clean && luck == 0)
             columns = draw(20);
         for (size_t i = 0; i < columns; i++) {
@@ -258,13 +258,13 @@ static void make_text(const layout *one, uint64_t seed, bytes *text) {
         text->used--; /* no line feed at the end */
 }
 
-/* ---- what comes of them ---- */
+/* ---- parsing ---- */
 
 typedef struct outcome {
     bytes documents, rejects;
     sl_parse_counts counts;
     char *batch;
-    size_t behind; /* a line that would be misread and ended the parsing; 0: none did */
+    size_t misread_end; /* end of the line that would be misread and ended the parsing; 0: none */
 } outcome;
 
 static bool on_full(sl_sink *sink, size_t need) {
@@ -285,10 +285,10 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
     add_text(&o->rejects, reject->reason);
     add(&o->rejects, reject->record.bytes, reject->record.length);
     if (reject->misread)
-        o->behind = (size_t)reject->offset + reject->record.length;
+        o->misread_end = (size_t)reject->offset + reject->record.length;
 }
 
-/* In blocks of about `step` bytes; 0: one. False when the format does not take the text. */
+/* Parses the text in blocks of about `step` bytes; 0: in one block. */
 static void parse(const layout *one, const char *simd, const bytes *text, size_t step, outcome *o) {
     const sl_format *format = sl_format_named(one->format);
     sl_format_options options = one->options;
@@ -319,12 +319,13 @@ static void parse(const layout *one, const char *simd, const bytes *text, size_t
         char *copy = malloc(end - at + SL_SLACK);
         assert_non_null(copy);
         memcpy(copy, text->at + at, end - at);
-        memset(copy + (end - at), step % 2 ? '"' : '9', SL_SLACK); /* must not matter */
+        memset(copy + (end - at), step % 2 ? '"' : '9', SL_SLACK); /* must not affect the result */
         sl_block block = {{copy, end - at}, at, sl_document_id(1, 0)};
-        o->behind = 0;
-        assert_true(format->parse(plan, dialect, &block, &sink, &o->counts) == (o->behind == 0));
-        if (o->behind > 0) { /* the lines behind it are a block of their own */
-            const char *line = memchr(text->at + o->behind, '\n', text->used - o->behind);
+        o->misread_end = 0;
+        assert_true(format->parse(plan, dialect, &block, &sink, &o->counts) ==
+                    (o->misread_end == 0));
+        if (o->misread_end > 0) { /* the next block starts after that line */
+            const char *line = memchr(text->at + o->misread_end, '\n', text->used - o->misread_end);
             end = line ? (size_t)(line - text->at) + 1 : text->used;
         }
         free(copy);
@@ -361,35 +362,36 @@ static const sl_simd *simd_named(const char *name) {
     return NULL;
 }
 
-/* Whether pieces of the text are UTF-8: where a version wrongly says no, its documents are the
- * same, only made more slowly. */
-static uint64_t same_utf8(const sl_simd *simd, const sl_simd *portable, const bytes *text) {
+/* Compares the UTF-8 check of random pieces of the text; returns the number of valid pieces.
+ * Comparing documents would not detect a wrong "invalid", which only leads to a slower path. */
+static uint64_t compare_utf8(const sl_simd *simd, const sl_simd *portable, const bytes *text) {
     uint64_t valid = 0;
     for (unsigned i = 0; i < PIECES; i++) {
         size_t at = draw((uint32_t)text->used), left = text->used - at;
         size_t length = draw(300);
         char *copy = malloc(length + SL_SLACK);
         assert_non_null(copy);
-        memset(copy, '\xC3', length + SL_SLACK); /* what is behind it must not matter */
+        memset(copy, '\xC3',
+               length + SL_SLACK); /* bytes after the piece must not affect the result */
         length = length < left ? length : left;
         memcpy(copy, text->at + at, length);
         bool is = portable->utf8_valid(copy, length);
         if (simd->utf8_valid(copy, length) != is)
-            fail_msg("%zu bytes at %zu: %s takes them for other than portable", length, at,
-                     simd->name);
+            fail_msg("%zu bytes at %zu: %s and portable differ on whether they are UTF-8", length,
+                     at, simd->name);
         valid += is;
         free(copy);
     }
     return valid;
 }
 
-static void gives_what_portable_gives(void **named) {
+static void gives_the_same_as_portable(void **named) {
     static const size_t steps[] = {0, 777, 20001};
     const char *name = *named;
     uint64_t documents = 0, rejects = 0, valid = 0;
     bytes text = {0};
     if (!simd_named(name)) {
-        print_message("# %s: not here\n", name);
+        print_message("# %s: not supported by this build or processor\n", name);
         skip();
     }
     for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) {
@@ -402,7 +404,7 @@ static void gives_what_portable_gives(void **named) {
             assert_same("documents", &layouts[l], round, &portable.documents, &other.documents);
             assert_same("rejects", &layouts[l], round, &portable.rejects, &other.rejects);
             assert_memory_equal(&portable.counts, &other.counts, sizeof other.counts);
-            valid += same_utf8(simd_named(name), simd_named("portable"), &text);
+            valid += compare_utf8(simd_named(name), simd_named("portable"), &text);
             documents += other.counts.documents;
             rejects += other.counts.rejects;
             clear(&portable);
@@ -410,7 +412,7 @@ static void gives_what_portable_gives(void **named) {
         }
     }
     free(text.at);
-    print_message("# %s: %llu documents and %llu rejects, as portable\n", name,
+    print_message("# %s: %llu documents and %llu rejects, equal to portable\n", name,
                   (unsigned long long)documents, (unsigned long long)rejects);
     assert_true(documents > 10000 && rejects > 1000 && valid > 10000);
 }
@@ -419,6 +421,6 @@ int main(void) {
     static char names[][8] = {"sse2", "avx2", "avx512", "neon", "portable"};
     struct CMUnitTest tests[sizeof names / sizeof names[0]];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        tests[i] = (struct CMUnitTest){names[i], gives_what_portable_gives, NULL, NULL, names[i]};
+        tests[i] = (struct CMUnitTest){names[i], gives_the_same_as_portable, NULL, NULL, names[i]};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

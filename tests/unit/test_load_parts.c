@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the load engine that can be seen without a server: rejects come out in the order of
- * their source with the right line numbers, and the ranges of a load share its documents evenly. */
+/* Parts of the load engine that need no server: rejects are written in the order of their source
+ * with correct line numbers, and the ranges of a load divide its documents evenly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,23 +42,23 @@ static char *read_back(const char *name) {
 
 static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char *reason,
                 const char *record) {
-    sl_reject reject = {.offset = offset, .line = line, .column = "test_date",
-                        .record = sl_text_of(record)};
+    sl_reject reject = {
+        .offset = offset, .line = line, .column = "test_date", .record = sl_text_of(record)};
     snprintf(reject.reason, sizeof reject.reason, "%s", reason);
     assert_true(sl_reject_list_add(list, &reject));
 }
 
-/* Every block has ten lines. */
+/* The journal entry of each block: ten lines. */
 static const sl_journal_entry ten_lines = {.counts.lines = 10};
 
-static void rejects_are_in_order_whoever_is_first(void **state) {
+static void rejects_are_in_order_of_the_source(void **state) {
     (void)state;
     sl_source_set *set = set_of("data.txt", "x\n");
     sl_reject_files *rejects;
     sl_error error;
     assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     sl_rejects_set_header(rejects, 0, sl_text_of("a|b\n"));
-    /* Block 2 is done first, then 0, then 1: 10 lines each. */
+    /* Block 2 is completed first, then 0, then 1. */
     sl_reject_list lists[3] = {{0}};
     add(&lists[2], 4, 2500, "third", "r3|\t");
     add(&lists[0], 0, 17, "first", "r1");
@@ -77,16 +77,17 @@ static void rejects_are_in_order_whoever_is_first(void **state) {
              "%1$s/data.txt\t1\t17\ttest_date\tfirst\tr1\n"
              "%1$s/data.txt\t20\t1999\ttest_date\tsecond\tr2\n"
              "%1$s/data.txt\t25\t2500\ttest_date\tthird\tr3|\\x09\n"
-             "%1$s/data.txt\t\t5000\ttest_date\trefused: no\t{}\n", folder);
+             "%1$s/data.txt\t\t5000\ttest_date\trefused: no\t{}\n",
+             folder);
     assert_string_equal(read_back("rejects.tsv"), expected);
-    /* The raw file holds the records as they were, behind the header. */
+    /* This file has the header and the unchanged records. */
     assert_string_equal(read_back("rejected/000001-data.txt"), "a|b\nr1\nr2\nr3|\t\n");
     for (int i = 0; i < 3; i++)
         sl_reject_list_clear(&lists[i]);
     sl_source_set_destroy(set);
 }
 
-static void lines_are_counted_within_a_member_of_an_archive(void **state) {
+static void lines_are_counted_within_an_entry_of_an_archive(void **state) {
     (void)state;
     sl_source_set *set = set_of("year.zip.txt", "x\n");
     sl_reject_files *rejects;
@@ -97,7 +98,7 @@ static void lines_are_counted_within_a_member_of_an_archive(void **state) {
         {.sequence = 1, .member = "jan.csv"},
         {.sequence = 2, .member = "feb.csv", .member_start = true},
     };
-    /* Those that come early outlive the name that the reader has lent. */
+    /* Lists that wait for earlier blocks must not keep the reader's pointer to the entry's name. */
     for (int i = 2; i >= 0; i--) {
         char lent[] = "???.csv";
         sl_source_block block = blocks[i];
@@ -124,16 +125,16 @@ static void rejects_of_a_stopped_load_are_not_lost(void **state) {
     sl_reject_list list = {0};
     assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     add(&list, 4, 2500, "early", "r");
-    /* Block 0 never came. */
-    assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1},
-                                      &ten_lines, &list, &error));
+    /* Block 0 is never completed. */
+    assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1}, &ten_lines, &list,
+                                      &error));
     assert_true(sl_rejects_close(rejects, NULL, &error));
     assert_non_null(strstr(read_back("rejects.tsv"), "stopped.txt\t\t2500\ttest_date\tearly\tr\n"));
     sl_reject_list_clear(&list);
     sl_source_set_destroy(set);
 }
 
-/* A load of `sources` sources on `shards` shards, as far as ranges.c looks at it. */
+/* Initialises the parts of a load that ranges.c reads. Source i has the number i * step + 5. */
 static void lay_out(sl_load *load, unsigned sources, uint32_t shards, uint32_t step) {
     static sl_source_set *set;
     char *paths[600] = {NULL};
@@ -154,13 +155,13 @@ static void lay_out(sl_load *load, unsigned sources, uint32_t shards, uint32_t s
     load->by_range = true;
     load->shards = shards;
     for (unsigned i = 0; i < sources; i++) {
-        load->sources[i].number = i * step + 5; /* others may have the numbers between */
+        load->sources[i].number = i * step + 5;
         free(paths[i]);
     }
     assert_true(sl_ranges_lay_out(load, &error));
 }
 
-static void lay_down(sl_load *load) {
+static void clear_load(sl_load *load) {
     sl_source_set_destroy(load->set);
     free(load->sources);
     free(load->ranges);
@@ -192,12 +193,12 @@ static void each_shard_has_its_share_of_each_source(void **state) {
         }
         for (uint32_t i = 0; i < shards; i++)
             assert_in_range(blocks[i], 1200 / shards - 40, 1200 / shards + 40);
-        lay_down(&load);
+        clear_load(&load);
     }
 }
 
-/* What --only-shards goes by: no block is nobody's, and each is of the shard that its ids go to. */
-static void each_block_is_of_the_shard_of_its_range(void **state) {
+/* For --only-shards: each block belongs to exactly one shard, the one that its ids go to. */
+static void each_block_belongs_to_the_shard_of_its_range(void **state) {
     (void)state;
     static const struct {
         unsigned sources;
@@ -216,7 +217,7 @@ static void each_block_is_of_the_shard_of_its_range(void **state) {
                 assert_int_equal(sl_load_shard_at(&load, from, offset), range->shard);
             }
         }
-        lay_down(&load);
+        clear_load(&load);
     }
 }
 
@@ -230,25 +231,25 @@ static void thousands_of_sources_share_ranges(void **state) {
         const sl_range *range = &load.ranges[sl_load_range_of(&load, id)];
         assert_true(id >= range->minimum && id < range->maximum);
     }
-    lay_down(&load);
-    /* A range never holds ids of a source that is not in this load: it would count them. */
+    clear_load(&load);
+    /* A range must not contain ids of a source that is not in this load; they would be counted. */
     lay_out(&load, 500, 16, 2);
     for (unsigned i = 0; i < 500; i++) {
         int64_t others = sl_document_id(load.sources[i].number + 1, 123);
         const sl_range *range = &load.ranges[sl_load_range_of(&load, others)];
         assert_true(others < range->minimum || others >= range->maximum);
     }
-    lay_down(&load);
+    clear_load(&load);
 }
 
-static void more_shards_than_stripes_make_no_empty_range(void **state) {
+static void no_range_is_empty_with_more_shards_than_stripes(void **state) {
     (void)state;
     sl_load load;
     lay_out(&load, 1, 300, 1);
     assert_int_equal(load.range_count, SL_STRIPES);
     for (size_t i = 0; i < load.range_count; i++)
         assert_true(load.ranges[i].minimum < load.ranges[i].maximum);
-    lay_down(&load);
+    clear_load(&load);
 }
 
 static int make_folder(void **state) {
@@ -265,13 +266,13 @@ static int remove_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rejects_are_in_order_whoever_is_first),
-        cmocka_unit_test(lines_are_counted_within_a_member_of_an_archive),
+        cmocka_unit_test(rejects_are_in_order_of_the_source),
+        cmocka_unit_test(lines_are_counted_within_an_entry_of_an_archive),
         cmocka_unit_test(rejects_of_a_stopped_load_are_not_lost),
         cmocka_unit_test(each_shard_has_its_share_of_each_source),
-        cmocka_unit_test(each_block_is_of_the_shard_of_its_range),
+        cmocka_unit_test(each_block_belongs_to_the_shard_of_its_range),
         cmocka_unit_test(thousands_of_sources_share_ranges),
-        cmocka_unit_test(more_shards_than_stripes_make_no_empty_range),
+        cmocka_unit_test(no_range_is_empty_with_more_shards_than_stripes),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD5 against the digests that RFC 1321 publishes. If it broke, every document of a collection with
- * a hashed key would be sent by way of the wrong shard. */
+/* MD5, compared with the digests in RFC 1321. An error here would compute wrong owners for all
+ * documents of a collection with a hashed key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,9 +45,9 @@ static void the_published_digests(void **state) {
     }
 }
 
-/* Whatever the pieces, the digest is that of the whole: every length around the block's size, cut
- * everywhere. A piece that is lost or counted twice at a block's end shows here. */
-static void pieces_make_the_same_whole(void **state) {
+/* The digest does not depend on how the text is divided into pieces: every length around the block
+ * size, divided at every position. */
+static void pieces_do_not_change_the_digest(void **state) {
     (void)state;
     char text[200], whole[33], hex[33];
     sl_md5 md5;
@@ -68,7 +68,7 @@ static void pieces_make_the_same_whole(void **state) {
     }
 }
 
-/* The padding is longest and shortest at these lengths; digests by another implementation. */
+/* Lengths with the longest and the shortest padding; digests by another implementation. */
 static void lengths_around_the_padding(void **state) {
     (void)state;
     static const struct {
@@ -95,7 +95,7 @@ static void lengths_around_the_padding(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_published_digests),
-        cmocka_unit_test(pieces_make_the_same_whole),
+        cmocka_unit_test(pieces_do_not_change_the_digest),
         cmocka_unit_test(lengths_around_the_padding),
     };
     return cmocka_run_group_tests_name("md5", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MOT data: every published dialect, the dirt that is known in it, and what is refused. A user
- * would notice a mistake as columns shifted by one, models cut at a quote, or good rows lost. */
+/* MOT data: every published dialect, its known irregularities, and what is refused. An error here
+ * would shift columns by one, truncate models at a quote, or reject good rows. */
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -22,7 +22,7 @@
     "\"k\" : \"TOYOTA\", \"o\" : \"ESTIMA\", \"u\" : \"SILVER\", \"f\" : \"PE\", \"e\" : 3000, "   \
     "\"i\" : { \"$date\" : \"2005-10-17T00:00:00Z\" } }"
 
-/* A copy of `text` in which every `from` is `to`. Lives until the eighth call from here. */
+/* A copy of `text` in which every `from` is replaced by `to`. Valid until the eighth next call. */
 static const char *with(const char *text, const char *from, const char *to) {
     static char rooms[8][4096];
     static unsigned turn;
@@ -70,12 +70,12 @@ static void one_row_in_every_dialect(void **state) {
         assert_string_equal(p.kind, "test results");
         assert_string_equal(json_at(&p, 0), ROW_JSON);
         assert_int_equal(p.documents, 1);
-        forget(&p);
+        free_parsed(&p);
         const char *tabs = with(rows[i].text, strchr(rows[i].text, '|') ? "|" : ",", "\t");
-        if (i != 3) { /* tabs do not quote */
+        if (i != 3) { /* quotes have no meaning with tabs */
             p = parse_mot(tabs);
             assert_string_equal(json_at(&p, 0), ROW_JSON);
-            forget(&p);
+            free_parsed(&p);
         }
     }
 }
@@ -95,11 +95,11 @@ static void long_names(void **state) {
     }
     assert_false(bson_iter_next(&iter));
     assert_int_equal(document.len, 256 + strlen("NTPRSUBTOYOTAESTIMASILVERPE"));
-    forget(&p);
+    free_parsed(&p);
     p = parse_mot(PIPES "\n" ROW "\n");
     document_at(&p, 0, &document);
     assert_int_equal(document.len, 131 + strlen("NTPRSUBTOYOTAESTIMASILVERPE"));
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void widths_of_numbers(void **state) {
@@ -120,7 +120,7 @@ static void widths_of_numbers(void **state) {
         bson_iter_t iter = element_at(&p, 0, "v");
         assert_int_equal(bson_iter_type(&iter), rows[i].type);
         assert_int_equal(bson_iter_as_int64(&iter), rows[i].value);
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
@@ -128,11 +128,11 @@ static void a_class_of_digits_is_a_number(void **state) {
     (void)state;
     parsed p = parse_mot(with(PIPES "\n" ROW "\n", "|4|", "|4A|"));
     assert_string_equal(text_at(&p, 0, "c"), "4A");
-    forget(&p);
+    free_parsed(&p);
     p = parse_mot(with(PIPES "\n" ROW "\n", "|4|", "|0|"));
     bson_iter_t iter = element_at(&p, 0, "c");
     assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT32);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void missing_values_have_no_key(void **state) {
@@ -140,15 +140,16 @@ static void missing_values_have_no_key(void **state) {
     parsed p = parse_mot(PIPES "\n1|2||4|NT|P|||||||||\n1|2||4|NT|P|||||||\n"
                                "1|2|NULL|4|NT|P||NULL|||||0|NULL\n");
     assert_int_equal(p.documents, 2);
-    assert_string_equal(json_at(&p, 0), "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
-                                        "\"r\" : \"P\", \"o\" : \"|\" }"); /* one pipe too many */
+    assert_string_equal(json_at(&p, 0),
+                        "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
+                        "\"r\" : \"P\", \"o\" : \"|\" }"); /* one extra pipe, in the model */
     assert_one_reject(&p, "", "too few fields: 13 of 14");
     assert_string_equal(json_at(&p, 1), "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
                                         "\"r\" : \"P\", \"s\" : \"NULL\", \"e\" : 0 }");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void required_values_must_be_there(void **state) {
+static void required_values_may_not_be_missing(void **state) {
     (void)state;
     static const struct {
         const char *field;
@@ -167,28 +168,28 @@ static void required_values_must_be_there(void **state) {
                  at + strlen(rows[i].field) - 1);
         parsed p = parse_mot(text);
         assert_one_reject(&p, rows[i].column, "the field is empty, but must have a value");
-        forget(&p);
+        free_parsed(&p);
     }
 }
 
-static void the_original_files_lose_blanks_and_keep_zeros(void **state) {
+static void dialect_a_is_trimmed_and_keeps_zeros(void **state) {
     (void)state;
     parsed p = parse_mot("9|8|NULL|4 |N |P|0|UB| FORD  |FIESTA |SILVER|P|0|NULL\n");
     assert_string_equal(json_at(&p, 0),
                         "{ \"t\" : 9, \"v\" : 8, \"c\" : 4, \"y\" : \"N\", \"r\" : \"P\", "
                         "\"m\" : 0, \"s\" : \"UB\", \"k\" : \" FORD\", \"o\" : \"FIESTA\", "
                         "\"u\" : \"SILVER\", \"f\" : \"P\", \"e\" : 0 }");
-    forget(&p);
+    free_parsed(&p);
     const char *later = with(PIPES "\n" ROW "\n", "ESTIMA", "  ESTIMA ");
     p = parse_mot(later);
     assert_string_equal(text_at(&p, 0, "o"), "  ESTIMA ");
-    forget(&p);
+    free_parsed(&p);
     p = parse_with("mot", &(sl_format_options){.trim = true}, later);
     assert_string_equal(text_at(&p, 0, "o"), "ESTIMA");
-    forget(&p);
+    free_parsed(&p);
 }
 
-/* Someone typed "Estima II" with pipes; the line is a real one of 2015. */
+/* A real line of 2015: "Estima II", typed with pipes. */
 static void extra_pipes_belong_to_the_model(void **state) {
     (void)state;
     const char *row = with(ROW, "ESTIMA", "Estima ||");
@@ -197,32 +198,32 @@ static void extra_pipes_belong_to_the_model(void **state) {
     assert_string_equal(text_at(&p, 0, "o"), "Estima ||");
     assert_string_equal(text_at(&p, 0, "u"), "SILVER");
     assert_int_equal(p.counts.repaired, 1);
-    forget(&p);
+    free_parsed(&p);
     snprintf(text, sizeof text, PIPES "|completed_date\n%s|2024-01-02T03:04:05\n", row);
     p = parse_mot(text);
     assert_string_equal(text_at(&p, 0, "o"), "Estima ||");
     bson_iter_t iter = element_at(&p, 0, "completed_date");
     assert_int_equal(bson_iter_date_time(&iter), 1704164645000);
-    forget(&p);
+    free_parsed(&p);
     snprintf(text, sizeof text, "%s\n%s\n", with(PIPES, "|", "\t"), with(row, "|", "\t"));
     p = parse_mot(text);
     assert_string_equal(text_at(&p, 0, "o"), "Estima \t\t");
-    forget(&p);
+    free_parsed(&p);
     snprintf(text, sizeof text, "%s\n%s\n", with(PIPES, "make|model", "model|make"), row);
     p = parse_mot(text);
     assert_one_reject(&p, "", "too many fields: 16 instead of 14");
-    forget(&p);
+    free_parsed(&p);
     snprintf(text, sizeof text, "%s\n%s\n", with(PIPES, "|", ","), with(row, "|", ","));
     p = parse_mot(text);
     assert_one_reject(&p, "", "too many fields: 16 instead of 14");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void pipes_do_not_quote_and_commas_do(void **state) {
+static void quotes_have_a_meaning_only_with_commas(void **state) {
     (void)state;
     parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "\"A\"  COUPE"));
     assert_string_equal(text_at(&p, 0, "o"), "\"A\"  COUPE");
-    forget(&p);
+    free_parsed(&p);
     char text[900];
     const char *row = with(ROW, "|", ",");
     snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n", COMMAS,
@@ -232,14 +233,14 @@ static void pipes_do_not_quote_and_commas_do(void **state) {
     assert_string_equal(text_at(&p, 0, "o"), "STREETZONE 50 2T 12\"");
     assert_string_equal(text_at(&p, 1, "o"), "CEE,D");
     assert_one_reject(&p, "model", "never closed");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void control_bytes_are_part_of_the_value(void **state) {
     (void)state;
     parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "Z\x1AR\t1400\x01"));
     assert_string_equal(text_at(&p, 0, "o"), "Z\x1AR\t1400\x01");
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void headers_inside_the_data(void **state) {
@@ -250,12 +251,13 @@ static void headers_inside_the_data(void **state) {
     assert_int_equal(p.counts.blank_lines, 1);
     assert_int_equal(p.counts.lines, 6);
     assert_int_equal(p.reject_count, 0);
-    forget(&p);
-    p = parse_mot(ROW
-                  "\n\"test_id\"|\"vehicle_id\"\n" ROW); /* also where there was none at first */
+    free_parsed(&p);
+    p = parse_mot(
+        ROW
+        "\n\"test_id\"|\"vehicle_id\"\n" ROW); /* also in a file without a header at its start */
     assert_int_equal(p.documents, 2);
     assert_int_equal(p.counts.headers, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void headers_bind_by_name(void **state) {
@@ -265,7 +267,7 @@ static void headers_bind_by_name(void **state) {
     assert_string_equal(json_at(&p, 0), "{ \"v\" : 5, \"t\" : 4, \"r\" : \"P\", \"y\" : \"NT\", "
                                         "\"c\" : 4, \"site_id\" : \"007\" }");
     assert_contains(p.described, "loaded as text: site_id");
-    forget(&p);
+    free_parsed(&p);
     p = parse_mot("test_id|vehicle_id|make|model\n1|2|A|B\n");
     assert_null(p.format);
     assert_contains(p.error.message,
@@ -281,7 +283,7 @@ static void bad_fields_are_named(void **state) {
         const char *from;
         const char *to;
         const char *column;
-        const char *words;
+        const char *reason;
     } rows[] = {
         {"233955117", "x1", "test_id", "\"x1\" is not a whole number"},
         {"233955117", "12345678901", "test_id", "too large"},
@@ -299,18 +301,18 @@ static void bad_fields_are_named(void **state) {
         snprintf(text, sizeof text, PIPES "\n" ROW "\n%s\n" ROW "\n",
                  with(ROW, rows[i].from, rows[i].to));
         parsed p = parse_mot(text);
-        assert_one_reject(&p, rows[i].column, rows[i].words);
+        assert_one_reject(&p, rows[i].column, rows[i].reason);
         assert_int_equal(p.rejects[0].line, 2);
         assert_int_equal(p.rejects[0].offset, strlen(PIPES "\n" ROW "\n"));
         assert_string_equal(p.rejects[0].record, with(ROW, rows[i].from, rows[i].to));
         assert_int_equal(p.documents, 2);
-        forget(&p);
+        free_parsed(&p);
     }
     parsed p = parse_with("mot", &(sl_format_options){.latin1 = true},
                           with(PIPES "\n" ROW "\n", "ESTIMA", "MP\xA3"));
     assert_string_equal(text_at(&p, 0, "o"), "MP\xC2\xA3");
     assert_int_equal(p.counts.transcoded, 1);
-    forget(&p);
+    free_parsed(&p);
 }
 
 static void items_and_lookups(void **state) {
@@ -353,14 +355,14 @@ static void items_and_lookups(void **state) {
             fail_msg("%s", p.error.message);
         assert_string_equal(p.kind, rows[i].kind);
         assert_string_equal(json_at(&p, 0), rows[i].json);
-        forget(&p);
+        free_parsed(&p);
     }
     parsed p = parse_mot("test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|2|A|3|X\n");
     assert_one_reject(&p, "dangerous_mark", "\"X\" is neither \"D\" nor empty");
-    forget(&p);
+    free_parsed(&p);
 }
 
-static void what_is_not_mot_data(void **state) {
+static void other_text_is_refused(void **state) {
     (void)state;
     static const char *const texts[] = {
         "{\"testid\":59,\"testdate\":\"2021-08-21\"}\n",
@@ -393,16 +395,16 @@ int main(void) {
         cmocka_unit_test(widths_of_numbers),
         cmocka_unit_test(a_class_of_digits_is_a_number),
         cmocka_unit_test(missing_values_have_no_key),
-        cmocka_unit_test(required_values_must_be_there),
-        cmocka_unit_test(the_original_files_lose_blanks_and_keep_zeros),
+        cmocka_unit_test(required_values_may_not_be_missing),
+        cmocka_unit_test(dialect_a_is_trimmed_and_keeps_zeros),
         cmocka_unit_test(extra_pipes_belong_to_the_model),
-        cmocka_unit_test(pipes_do_not_quote_and_commas_do),
+        cmocka_unit_test(quotes_have_a_meaning_only_with_commas),
         cmocka_unit_test(control_bytes_are_part_of_the_value),
         cmocka_unit_test(headers_inside_the_data),
         cmocka_unit_test(headers_bind_by_name),
         cmocka_unit_test(bad_fields_are_named),
         cmocka_unit_test(items_and_lookups),
-        cmocka_unit_test(what_is_not_mot_data),
+        cmocka_unit_test(other_text_is_refused),
     };
     return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real samples: what is published must load as it stands, nothing lost. They are looked for in
- * $SHARDLOAD_SAMPLES/mot, else beside the source tree. */
+/* The published sample files must load completely and unchanged. They are read from
+ * $SHARDLOAD_SAMPLES/mot, by default beside the source tree. */
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -29,12 +29,12 @@ static char *read_whole(const char *path, size_t *length) {
     return text;
 }
 
-static bool begins(const char *name, const char *with_what) {
-    return strncmp(name, with_what, strlen(with_what)) == 0;
+static bool begins(const char *name, const char *prefix) {
+    return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Each sample is taken by the format it should be, and every row of it loads. */
-static void every_sample_loads_whole(void **state) {
+/* Each sample is recognised as the right format, and every row is loaded. */
+static void every_sample_loads_completely(void **state) {
     (void)state;
     static const char *const mot[] = {"test_", "constructed", "dirty", "item_", "mdr_"};
     static const char *const delimited[] = {"freq_", "make_model", "rfr_catalogue"};
@@ -72,7 +72,7 @@ static void every_sample_loads_whole(void **state) {
             assert_int_equal(p.documents + p.counts.headers + (p.header[0] != '\0'), lines);
             seen++;
         }
-        forget(&p);
+        free_parsed(&p);
         free(text);
     }
     closedir(directory);
@@ -80,6 +80,6 @@ static void every_sample_loads_whole(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_sample_loads_whole)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_sample_loads_completely)};
     return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What values of options are checked for: a shard key that no server takes must be refused before
- * --drop has dropped anything. */
+/* Checks of option values. A shard key that no server accepts must be refused before --drop drops
+ * the collection. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static void shard_keys(void **state) {
     (void)state;
     static const struct {
         const char *text;
-        const char *said; /* NULL: it is a shard key */
+        const char *message; /* NULL: valid */
     } rows[] = {
         {"none", NULL},
         {"{\"_id\": 1}", NULL},
@@ -45,14 +45,14 @@ static void shard_keys(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char problem[300] = "";
         bool good = sl_check_shard_key(rows[i].text, problem, sizeof problem);
-        if (good != !rows[i].said)
-            fail_msg("%s: %s", rows[i].text, good ? "taken" : problem);
-        if (!good && (!strstr(problem, rows[i].said) || !strstr(problem, "write it like")))
-            fail_msg("%s: said %s", rows[i].text, problem);
+        if (good != !rows[i].message)
+            fail_msg("%s: %s", rows[i].text, good ? "accepted" : problem);
+        if (!good && (!strstr(problem, rows[i].message) || !strstr(problem, "write it like")))
+            fail_msg("%s: wrong message: %s", rows[i].text, problem);
     }
 }
 
-/* An index may be what a shard key may not. */
+/* Index keys that no shard key may be are accepted. */
 static void keys_of_indexes(void **state) {
     (void)state;
     static const char *const good[] = {"{\"st\": 1, \"ts\": -1}", "{\"at\": \"2dsphere\"}",
@@ -78,7 +78,7 @@ static void names_of_shards(void **state) {
     }
 }
 
-/* Databases and collections that belong to the server. */
+/* Databases and collections of the server are refused. */
 static void names_of_targets(void **state) {
     (void)state;
     static const char *const good[] = {"a", "administration", "configs", "locale", "my_local"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: what wins over what, and that a user hears of all mistakes at once, in words. */
+/* Options: precedence of command line, environment and file; all errors are reported at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,12 +16,16 @@
 enum { EAT = 1, DRINK = 2 };
 
 static const sl_option_row rows[] = {
-    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.", true, NULL},
+    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.",
+     true, NULL},
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 64, EAT | DRINK, "A", "How many.",
      false, NULL},
-    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false, NULL},
-    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false, NULL},
-    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false, NULL},
+    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false,
+     NULL},
+    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false,
+     NULL},
+    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false,
+     NULL},
     {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL},
     {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL},
     {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL},
@@ -46,7 +50,7 @@ static const sl_program program = {"meal", "1.0", "a meal", "MEAL", commands, ro
 
 static sl_error error;
 
-static char *words[32]; /* of the last line that was parsed */
+static char *words[32]; /* arguments of the line that was parsed last */
 static int count;
 
 static sl_options *parse(const char *line) {
@@ -84,7 +88,7 @@ static void values_in_all_spellings(void **state) {
     sl_options_destroy(options);
 }
 
-static void all_mistakes_are_told_together(void **state) {
+static void all_errors_are_reported_at_once(void **state) {
     (void)state;
     assert_null(parse("eat --thread 4 -j 0 --size 12parsecs --kind blue --glass x --limit 101% "
                       "--wait soon -z"));
@@ -101,7 +105,7 @@ static void all_mistakes_are_told_together(void **state) {
     assert_int_equal(error.code, SL_EXIT_USAGE);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!strstr(error.message, parts[i]))
-            fail_msg("not told: %s\nin: %s", parts[i], error.message);
+            fail_msg("\"%s\" is not in: %s", parts[i], error.message);
     }
 }
 
@@ -137,25 +141,27 @@ static sl_options *parse_with_config(const char *text, const char *rest) {
 
 static void command_line_over_environment_over_file_over_default(void **state) {
     (void)state;
-    static const char config[] = "threads: 2\nsize: 2MiB\nkind: green\nindex: [x, y]\nglass: tall\n";
+    static const char config[] =
+        "threads: 2\nsize: 2MiB\nkind: green\nindex: [x, y]\nglass: tall\n";
     setenv("MEAL_SIZE", "3MiB", 1);
     setenv("MEAL_THREADS", "3", 1);
     sl_options *options = parse_with_config(config, "-j 4");
     assert_non_null(options);
-    assert_int_equal(sl_option_number(options, "threads"), 4);        /* command line */
-    assert_int_equal(sl_option_number(options, "size"), 3 << 20);     /* environment */
-    assert_string_equal(sl_option_string(options, "kind"), "green");  /* file */
+    assert_int_equal(sl_option_number(options, "threads"), 4);       /* command line */
+    assert_int_equal(sl_option_number(options, "size"), 3 << 20);    /* environment */
+    assert_string_equal(sl_option_string(options, "kind"), "green"); /* file */
     assert_string_equal(sl_option_string(options, "uri"), "mongodb://localhost/"); /* default */
     assert_int_equal(sl_option_list_count(options, "index"), 2);
     sl_options_destroy(options);
-    options = parse_with_config(config, "--index z"); /* a stronger list replaces a weaker one */
+    options = parse_with_config(
+        config, "--index z"); /* a list of the command line replaces that of the file */
     assert_int_equal(sl_option_list_count(options, "index"), 1);
     sl_options_destroy(options);
     unsetenv("MEAL_SIZE");
     unsetenv("MEAL_THREADS");
 }
 
-static void config_mistakes_name_file_and_line(void **state) {
+static void errors_in_a_file_have_file_and_line(void **state) {
     (void)state;
     assert_null(parse_with_config("threads: 2\nsiz: 5\nkind: blue\n", ""));
     assert_non_null(strstr(error.message, ":2: siz is not an option; did you mean size?"));
@@ -178,7 +184,7 @@ static void check_shown(void *context, const char *name, const char *value, cons
         assert_string_equal(origin, "default");
 }
 
-static void what_is_recorded_holds_no_secret(void **state) {
+static void recorded_options_contain_no_secret(void **state) {
     (void)state;
     sl_options *options = parse("eat --uri mongodb://ann:secret@host/ soup");
     unsigned seen = 0;
@@ -189,15 +195,15 @@ static void what_is_recorded_holds_no_secret(void **state) {
     assert_null(strstr(error.message, "ann:"));
 }
 
-/* What others see in the list of processes, once the options are read. */
-static void the_command_line_holds_no_secret(void **state) {
+/* Parsing wipes secrets from the arguments, which other users see in the list of processes. */
+static void the_command_line_contains_no_secret(void **state) {
     (void)state;
     static const char *const lines[] = {
         "eat --uri mongodb://ann:secret@host/ --password secret soup",
         "eat --uri=mongodb://ann:secret@host/ --password=secret -psecret",
-        "eat -p secret --size none",            /* where something else is wrong, */
-        "drink --password secret",              /* where it does not belong, */
-        "eat soup mongodb://ann:secret@host/", /* and where it was not meant to stand */
+        "eat -p secret --size none",           /* another option is wrong */
+        "drink --password secret",             /* not an option of this command */
+        "eat soup mongodb://ann:secret@host/", /* not an argument of this command */
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         sl_options *options = parse(lines[i]);
@@ -211,7 +217,7 @@ static void the_command_line_holds_no_secret(void **state) {
     }
 }
 
-static void a_password_without_a_value_is_to_be_asked_for(void **state) {
+static void a_password_option_may_lack_a_value(void **state) {
     (void)state;
     sl_options *options = parse("eat soup -p");
     assert_non_null(options);
@@ -222,13 +228,13 @@ static void a_password_without_a_value_is_to_be_asked_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_in_all_spellings),
-        cmocka_unit_test(all_mistakes_are_told_together),
+        cmocka_unit_test(all_errors_are_reported_at_once),
         cmocka_unit_test(a_missing_value_and_a_missing_command),
         cmocka_unit_test(command_line_over_environment_over_file_over_default),
-        cmocka_unit_test(config_mistakes_name_file_and_line),
-        cmocka_unit_test(what_is_recorded_holds_no_secret),
-        cmocka_unit_test(the_command_line_holds_no_secret),
-        cmocka_unit_test(a_password_without_a_value_is_to_be_asked_for),
+        cmocka_unit_test(errors_in_a_file_have_file_and_line),
+        cmocka_unit_test(recorded_options_contain_no_secret),
+        cmocka_unit_test(the_command_line_contains_no_secret),
+        cmocka_unit_test(a_password_option_may_lack_a_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

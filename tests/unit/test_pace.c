@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that are sent to wait and called back while they load, into a destination that keeps count:
- * whatever their number does, and the size of batches, each document arrives once; one that waits
- * holds nothing back; and no end of a load finds a worker that sleeps on. */
+/* The number of active workers and the size of batches change during a load into a counting
+ * destination. Each document must arrive once; a waiting worker must not hold documents back; and
+ * the end of a load must wake all waiting workers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,12 +20,12 @@
 #define THREADS 8
 #define RECORDS 120000u
 
-/* ---- a destination that counts, slowly ---- */
+/* ---- a slow destination that counts documents ---- */
 
 typedef struct counting {
-    _Atomic unsigned char *seen; /* per record */
+    _Atomic unsigned char *seen; /* per record: how often it has arrived */
     _Atomic unsigned sent;
-    _Atomic unsigned fail_at;  /* this send fails; 0: none */
+    _Atomic unsigned fail_at; /* number of the send that fails; 0: none */
 } counting;
 
 static counting counts;
@@ -83,7 +83,7 @@ static const sl_destination counting_sink = {
     .send = counting_send,
 };
 
-/* ---- a load of made-up records ---- */
+/* ---- a load of generated records ---- */
 
 typedef struct bench {
     sl_load load;
@@ -92,9 +92,9 @@ typedef struct bench {
     _Atomic uint64_t accepted;
     _Atomic uint64_t shard_documents;
     unsigned ticks, changes;
-    unsigned held_back; /* moments when a waiting worker had documents whose fate was open */
-    unsigned waited;    /* moments when all but one waited */
-    unsigned stop_at;   /* tick */
+    unsigned held_back; /* checks at which a waiting worker had undelivered documents */
+    unsigned waited;    /* checks at which all workers but one were waiting */
+    unsigned stop_at;   /* tick at which the load is stopped */
 } bench;
 
 static bench *bench_create(unsigned begin) {
@@ -103,11 +103,20 @@ static bench *bench_create(unsigned begin) {
     assert_non_null(made);
     memset(&counts, 0, sizeof counts);
     counts.seen = calloc(RECORDS, sizeof *counts.seen);
-    made->config = (sl_load_config){
-        .threads = begin, .threads_most = THREADS, .batch_documents = 100, .batch_bytes = 1 << 20,
-        .format = "ycsb", .rejects_max = UINT64_MAX, .rejects_max_share = 1, .sample = 1,
-        .format_options.ycsb = {.records = RECORDS, .seed = 1, .field_count = 1, .field_length = 8,
-                                .integer_count = 1, .skew = 0.99}};
+    made->config = (sl_load_config){.threads = begin,
+                                    .threads_most = THREADS,
+                                    .batch_documents = 100,
+                                    .batch_bytes = 1 << 20,
+                                    .format = "ycsb",
+                                    .rejects_max = UINT64_MAX,
+                                    .rejects_max_share = 1,
+                                    .sample = 1,
+                                    .format_options.ycsb = {.records = RECORDS,
+                                                            .seed = 1,
+                                                            .field_count = 1,
+                                                            .field_length = 8,
+                                                            .integer_count = 1,
+                                                            .skew = 0.99}};
     made->load.config = &made->config;
     made->load.sink = &counting_sink;
     made->load.shards = 1;
@@ -168,9 +177,9 @@ static void assert_all_once(const bench *b) {
     assert_int_equal(atomic_load(&b->load.accepted[0]), RECORDS);
 }
 
-/* ---- what happens while they work ---- */
+/* ---- calls during the load, one per tick ---- */
 
-static void look_at_those_who_wait(bench *b) {
+static void check_waiting_workers(bench *b) {
     sl_pace *pace = &b->load.pace;
     pthread_mutex_lock(&pace->lock);
     bool all_wait = !pace->over && pace->parked == THREADS - atomic_load(&pace->active);
@@ -184,28 +193,28 @@ static void change_all_the_time(void *context) {
     bench *b = context;
     static const unsigned threads[] = {8, 1, 5, 2, 7, 1, 3, 8, 1};
     static const uint32_t batches[] = {10, 5000, 100, 1000, 1, 20000, 300};
-    look_at_those_who_wait(b);
-    if (b->ticks++ % 10 > 0) /* time for all to be where they should be */
+    check_waiting_workers(b);
+    if (b->ticks++ % 10 > 0) /* leaves time for the workers to reach their states */
         return;
-    for (unsigned i = 0; i < 20; i++) { /* fast: wake-ups meet workers on their way to wait */
+    for (unsigned i = 0; i < 20; i++) { /* fast, to wake workers that are about to wait */
         unsigned k = b->changes++;
         sl_pace_hold(&b->load, threads[k % 9], batches[k / 9 % 7]);
         usleep(k % 4 * 700);
     }
-    sl_pace_hold(&b->load, 8, 3000); /* not a whole block: a rest is always in hand */
+    sl_pace_hold(&b->load, 8, 3000); /* less than a block, so that workers have partial batches */
     usleep(50000);
     sl_pace_hold(&b->load, 1, 3000);
 }
 
 static void wait_then_stop(void *context) {
     bench *b = context;
-    look_at_those_who_wait(b);
+    check_waiting_workers(b);
     if (++b->ticks == b->stop_at)
         sl_load_stop(&b->load);
 }
 
-static void only_look(void *context) {
-    look_at_those_who_wait(context);
+static void only_check(void *context) {
+    check_waiting_workers(context);
 }
 
 /* ---- tests ---- */
@@ -227,11 +236,11 @@ static void the_end_of_the_sources_wakes_all(void **state) {
     b->config.batch_documents = 1000;
     sl_pace_hold(&b->load, 1, 1000);
     sl_error error = {0};
-    assert_true(sl_workers_run(&b->load, only_look, b, &error));
+    assert_true(sl_workers_run(&b->load, only_check, b, &error));
     assert_all_once(b);
     assert_true(b->waited > 0);
     assert_int_equal(b->held_back, 0);
-    assert_int_equal(inserted_by(b, 0), RECORDS); /* the others were never called */
+    assert_int_equal(inserted_by(b, 0), RECORDS); /* the other workers were never active */
     bench_destroy(b);
 }
 
@@ -243,7 +252,7 @@ static void ctrl_c_wakes_all(void **state) {
     assert_true(sl_workers_run(&b->load, wait_then_stop, b, &error));
     assert_true(arrived() < RECORDS);
     assert_int_equal(arrived(), inserted_by(b, 0));
-    assert_int_equal(records_of(b, 0), inserted_by(b, 0)); /* what was in hand was delivered */
+    assert_int_equal(records_of(b, 0), inserted_by(b, 0)); /* its batches were delivered */
     bench_destroy(b);
 }
 
@@ -252,7 +261,7 @@ static void a_failure_wakes_all(void **state) {
     bench *b = bench_create(2);
     atomic_store(&counts.fail_at, 20);
     sl_error error = {0};
-    assert_false(sl_workers_run(&b->load, only_look, b, &error));
+    assert_false(sl_workers_run(&b->load, only_check, b, &error));
     assert_string_equal(error.message, "batch 20 fails");
     bench_destroy(b);
 }

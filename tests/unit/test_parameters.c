@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are drawn for operations. If this broke, a load would ask for other keys than its suite
- * says, and its latencies would be those of another distribution. */
+/* Values drawn for the parameters of queries. An error here would read other keys than the suite
+ * declares, and measure the latencies of another distribution. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,8 +39,9 @@ static int64_t next(sl_value_generator *generator) {
     return value;
 }
 
-/* Every value as often as Zipf's law says: chi-square over the first values and the others. */
-static void zipf_is_zipf(void **state) {
+/* The frequencies follow Zipf's law: a chi-square test of the first values, and of all larger ones
+ * together. */
+static void zipf_values_follow_zipfs_law(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -75,7 +76,8 @@ static void zipf_is_zipf(void **state) {
         }
         if (rest * DRAWS >= 5)
             square += pow(seen[CELLS] - rest * DRAWS, 2) / (rest * DRAWS);
-        /* Beyond this once in a million: the mean of chi-square and five deviations. */
+        /* The mean of chi-square plus five standard deviations; exceeded about once in a
+         * million. */
         if (square > cells + 1 + 5 * sqrt(2.0 * (cells + 1)))
             fail_msg("skew %g: chi-square %.1f over %d cells", cases[i].skew, square, cells);
         sl_value_generator_clear(&generator);
@@ -100,8 +102,8 @@ static void ranges_reach_both_ends(void **state) {
     sl_suite_destroy(suite);
 }
 
-/* Clients share out a sequence: none of its numbers comes twice, none is left out. */
-static void sequences_are_shared_out(void **state) {
+/* Each number of a sequence is drawn by exactly one client. */
+static void sequences_are_divided_among_clients(void **state) {
     (void)state;
     sl_suite *suite = open_suite(SUITE("{sequence: {from: 100, step: 3}}"));
     bool seen[40] = {false};
@@ -109,17 +111,17 @@ static void sequences_are_shared_out(void **state) {
         sl_value_generator generator;
         assert_true(sl_value_generator_init(&generator, &suite->queries[0], 1, client, 4, 0));
         for (int i = 0; i < 10; i++) {
-            int64_t place = (next(&generator) - 100) / 3;
-            assert_in_range(place, 0, 39);
-            assert_false(seen[place]);
-            seen[place] = true;
+            int64_t index = (next(&generator) - 100) / 3;
+            assert_in_range(index, 0, 39);
+            assert_false(seen[index]);
+            seen[index] = true;
         }
         sl_value_generator_clear(&generator);
     }
     sl_suite_destroy(suite);
 }
 
-static void values_go_where_they_are_named(void **state) {
+static void values_replace_their_parameters(void **state) {
     (void)state;
     sl_suite *suite = open_suite(SUITE("{list: '[\"only\"]'}"));
     sl_value_generator generator;
@@ -129,10 +131,10 @@ static void values_go_where_they_are_named(void **state) {
     assert_true(sl_value_generator_next(&generator, &values));
     assert_true(sl_parameters_fill(suite->queries[0].body, &values, &filled));
     assert_true(bson_validate(&filled, BSON_VALIDATE_NONE, NULL));
-    static const char *const places[] = {"filter.a", "filter.b.0.c"};
+    static const char *const paths[] = {"filter.a", "filter.b.0.c"};
     for (int i = 0; i < 2; i++) {
         assert_true(bson_iter_init(&iter, &filled));
-        assert_true(bson_iter_find_descendant(&iter, places[i], &field));
+        assert_true(bson_iter_find_descendant(&iter, paths[i], &field));
         assert_string_equal(bson_iter_utf8(&field, NULL), "only");
     }
     assert_false(sl_has_parameter(&filled, NULL));
@@ -145,7 +147,7 @@ static void values_go_where_they_are_named(void **state) {
     sl_suite_destroy(suite);
 }
 
-static void the_seed_decides(void **state) {
+static void values_depend_only_on_the_seed(void **state) {
     (void)state;
     sl_suite *suite = open_suite(SUITE("{range: [0, 1000000000000]}"));
     sl_value_generator a, b, c, d, e;
@@ -157,21 +159,21 @@ static void the_seed_decides(void **state) {
     assert_int_equal(value, next(&b));
     assert_int_not_equal(value, next(&c));
     assert_int_not_equal(value, next(&d));
-    /* Two queries of a mix draw independently of each other. */
+    /* Queries with different names draw different values. */
     suite->queries[0].name[0] = 'r';
     assert_true(sl_value_generator_init(&e, &suite->queries[0], 5, 0, 2, 0));
     assert_int_not_equal(value, next(&e));
     sl_suite_destroy(suite);
 }
 
-/* ---- the histogram that latencies go into ---- */
+/* ---- the histogram of latencies ---- */
 
 static int ascending(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Against exact quantiles of values without ties over nine powers of ten. */
+/* Compared with exact quantiles of distinct values over nine orders of magnitude. */
 static void quantiles_are_as_precise_as_stated(void **state) {
     (void)state;
     enum { COUNT = 20000 };
@@ -213,11 +215,11 @@ static void a_quantile_needs_ten_values_beyond(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zipf_is_zipf),
+        cmocka_unit_test(zipf_values_follow_zipfs_law),
         cmocka_unit_test(ranges_reach_both_ends),
-        cmocka_unit_test(sequences_are_shared_out),
-        cmocka_unit_test(values_go_where_they_are_named),
-        cmocka_unit_test(the_seed_decides),
+        cmocka_unit_test(sequences_are_divided_among_clients),
+        cmocka_unit_test(values_replace_their_parameters),
+        cmocka_unit_test(values_depend_only_on_the_seed),
         cmocka_unit_test(quantiles_are_as_precise_as_stated),
         cmocka_unit_test(a_quantile_needs_ten_values_beyond),
     };

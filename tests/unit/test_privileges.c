@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Missing privileges in words, from what servers and routers say. If this broke, a user would have to
- * find out from the text of a command what to ask the administrator for. */
+/* Names the missing privilege from the error message of a server or router. Without it, users would
+ * have to find out from the text of a command which privilege they need. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,8 @@ static void refusals_name_the_privilege(void **state) {
          "update on config.settings, which is needed to stop the balancer"},
         {"not authorized on config to execute command { find: \"shards\", filter: {} }",
          "find on config.shards, which is needed to see what is there already"},
-        {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} }",
+        {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} "
+         "}",
          "find, insert, update and remove on shardload.balancer, which is needed to remember how "
          "the balancer was"},
         {"not authorized on mot to execute command { mapReduce: \"t\" }", "mapReduce on mot.t; "},
@@ -41,19 +42,19 @@ static void refusals_name_the_privilege(void **state) {
     }
 }
 
-static void other_messages_are_left_alone(void **state) {
+static void other_messages_are_not_changed(void **state) {
     (void)state;
     char words[600];
     assert_false(sl_privilege_in_words("not authorized on mot", words, sizeof words));
     assert_false(sl_privilege_in_words("", words, sizeof words));
     assert_true(sl_privilege_in_words("not authorized on a to execute command { x", words,
-                                      sizeof words)); /* cut off */
+                                      sizeof words)); /* truncated */
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refusals_name_the_privilege),
-        cmocka_unit_test(other_messages_are_left_alone),
+        cmocka_unit_test(other_messages_are_not_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the progress line shows, for chosen counters at chosen times, against figures computed by
- * hand. No rate is the same in any two spans, so that a wrong span shows. */
+/* The figures of the progress line, compared with figures computed by hand. The rate is different
+ * in any two time spans, so that a wrong span gives a wrong rate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,12 +10,12 @@
 
 #include "../../src/load/progress_figures.h"
 
-static void assert_near(double is, double wanted) {
-    if (fabs(is - wanted) > 1e-9 * fabs(wanted))
-        fail_msg("is %.17g, not %.17g", is, wanted);
+static void assert_near(double actual, double expected) {
+    if (fabs(actual - expected) > 1e-9 * fabs(expected))
+        fail_msg("%.17g, expected %.17g", actual, expected);
 }
 
-/* Moment number i is at i / 2 seconds; everything grows with its square. */
+/* Counters at i / 2 seconds, which grow with the square of i. */
 static sl_moment moment(unsigned i) {
     return (sl_moment){.seconds = i * 0.5,
                        .documents = (uint64_t)i * i * 10,
@@ -30,44 +30,44 @@ static void keep(sl_window *window, unsigned count) {
     }
 }
 
-static void before_anything_was_kept(void **state) {
+static void with_an_empty_window(void **state) {
     (void)state;
     static sl_window window;
     sl_moment now = {.seconds = 4, .documents = 1000, .bytes = 80000, .stored_bytes = 20000};
-    sl_figures is = sl_figures_of(&window, &now, 100000);
-    assert_near(is.rate_now, 250);
-    assert_near(is.rate_all, 250);
-    assert_near(is.bytes_now, 20000);
-    assert_near(is.share, 0.2);
-    assert_near(is.left, 16); /* 80,000 bytes at 5,000 a second */
+    sl_figures shown = sl_figures_of(&window, &now, 100000);
+    assert_near(shown.rate_now, 250);
+    assert_near(shown.rate_all, 250);
+    assert_near(shown.bytes_now, 20000);
+    assert_near(shown.share, 0.2);
+    assert_near(shown.left, 16); /* seconds: 80,000 bytes at 5,000 bytes/s */
 }
 
-static void in_its_first_half_minute(void **state) {
+static void in_the_first_half_minute(void **state) {
     (void)state;
     static sl_window window;
-    keep(&window, 20); /* the last kept is number 19; four back is number 16 */
+    keep(&window, 20); /* moments 0 to 19; the current rate is that since moment 16 */
     sl_moment now = moment(20);
-    sl_figures is = sl_figures_of(&window, &now, 240000);
-    assert_near(is.rate_now, (4000 - 2560) / 2.0);
-    assert_near(is.bytes_now, (400000 - 256000) / 2.0);
-    assert_near(is.rate_all, 4000 / 10.0);
-    assert_near(is.share, 0.5);
-    assert_near(is.left, 120000 / (120000 / 10.0)); /* since number 0 */
+    sl_figures shown = sl_figures_of(&window, &now, 240000);
+    assert_near(shown.rate_now, (4000 - 2560) / 2.0);
+    assert_near(shown.bytes_now, (400000 - 256000) / 2.0);
+    assert_near(shown.rate_all, 4000 / 10.0);
+    assert_near(shown.share, 0.5);
+    assert_near(shown.left, 120000 / (120000 / 10.0)); /* at the rate since moment 0 */
 }
 
 static void later(void **state) {
     (void)state;
     static sl_window window;
-    keep(&window, 100); /* numbers 36 to 99 are left */
+    keep(&window, 100); /* the window keeps the moments 36 to 99 */
     sl_moment now = moment(100);
-    sl_figures is = sl_figures_of(&window, &now, 4000000);
-    assert_near(is.rate_now, (100000 - 92160) / 2.0);
-    assert_near(is.rate_all, 100000 / 50.0);
-    assert_near(is.share, 0.75);
-    assert_near(is.left, 1000000 / ((3000000 - 36 * 36 * 300) / 32.0));
+    sl_figures shown = sl_figures_of(&window, &now, 4000000);
+    assert_near(shown.rate_now, (100000 - 92160) / 2.0);
+    assert_near(shown.rate_all, 100000 / 50.0);
+    assert_near(shown.share, 0.75);
+    assert_near(shown.left, 1000000 / ((3000000 - 36 * 36 * 300) / 32.0));
 }
 
-static void what_is_not_known_is_not_shown(void **state) {
+static void unknown_figures_are_not_shown(void **state) {
     (void)state;
     static sl_window window;
     keep(&window, 20);
@@ -95,18 +95,18 @@ static void shares_of_the_workers_time(void **state) {
     sl_moment now = moment(10);
     now.stage_seconds[STAGE_PARSING] = 10;
     now.stage_seconds[STAGE_SENDING] = 12;
-    sl_figures is = sl_figures_of(&window, &now, 0);
-    assert_near(is.stage_share[STAGE_PARSING], 4.0 / 16);
-    assert_near(is.stage_share[STAGE_SENDING], 12.0 / 16);
-    assert_true(is.stage_share[STAGE_READING] == 0);
+    sl_figures shown = sl_figures_of(&window, &now, 0);
+    assert_near(shown.stage_share[STAGE_PARSING], 4.0 / 16);
+    assert_near(shown.stage_share[STAGE_SENDING], 12.0 / 16);
+    assert_true(shown.stage_share[STAGE_READING] == 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_anything_was_kept),
-        cmocka_unit_test(in_its_first_half_minute),
+        cmocka_unit_test(with_an_empty_window),
+        cmocka_unit_test(in_the_first_half_minute),
         cmocka_unit_test(later),
-        cmocka_unit_test(what_is_not_known_is_not_shown),
+        cmocka_unit_test(unknown_figures_are_not_shown),
         cmocka_unit_test(shares_of_the_workers_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

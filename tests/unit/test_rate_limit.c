@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the rate limit: never faster than the limit, whatever the number of threads, and never an
- * obstacle to an end. */
+/* The rate limit: any number of threads together keep it, and waiting for it ends when the load is
+ * stopped. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,15 +38,15 @@ static void test_all_threads_together_keep_the_limit(void **state) {
         assert_int_equal(pthread_create(&threads[i], NULL, send_all, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    /* All but the last batch have been paid for, less the credit of 50 ms. */
+    /* The time for all batches but the last, less the credit of 50 ms. */
     double least = (double)(THREADS * BATCHES * BATCH - BATCH) / RATE - 0.05;
     assert_true(sl_seconds_since(start) >= least);
 }
 
-static void test_time_that_passed_unused_does_not_come_back(void **state) {
+static void test_unused_time_is_lost(void **state) {
     (void)state;
     sl_rate_limit_init(&limit, 1000);
-    usleep(300000); /* worth 300 documents, of which 50 are lent */
+    usleep(300000); /* time for 300 documents, of which 50 are credited */
     int64_t start = sl_clock_ns();
     for (int i = 0; i < 30; i++)
         sl_rate_limit_wait(&limit, BATCH, &stop);
@@ -57,7 +57,7 @@ static void test_no_limit(void **state) {
     (void)state;
     sl_rate_limit_init(&limit, 0);
     for (int i = 0; i < 1000; i++)
-        sl_rate_limit_wait(&limit, UINT32_MAX, &stop); /* would be years at any rate */
+        sl_rate_limit_wait(&limit, UINT32_MAX, &stop); /* would take years with any limit */
 }
 
 static void *stop_soon(void *context) {
@@ -67,10 +67,10 @@ static void *stop_soon(void *context) {
     return NULL;
 }
 
-static void test_an_end_is_not_waited_for(void **state) {
+static void test_stopping_ends_the_wait(void **state) {
     (void)state;
     pthread_t thread;
-    alarm(60); /* instead of eleven days */
+    alarm(60); /* the wait would take eleven days */
     sl_rate_limit_init(&limit, 1);
     sl_rate_limit_wait(&limit, 1000000, &stop);
     assert_int_equal(pthread_create(&thread, NULL, stop_soon, NULL), 0);
@@ -84,9 +84,9 @@ static void test_an_end_is_not_waited_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_threads_together_keep_the_limit),
-        cmocka_unit_test(test_time_that_passed_unused_does_not_come_back),
+        cmocka_unit_test(test_unused_time_is_lost),
         cmocka_unit_test(test_no_limit),
-        cmocka_unit_test(test_an_end_is_not_waited_for),
+        cmocka_unit_test(test_stopping_ends_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to inserts, as the driver sums them up. If their judgement broke, documents that were not
- * inserted would count as loaded, or a condition of the server would turn good records into
- * rejects. */
+/* The evaluation of the driver's replies to inserts. An error here would count documents as loaded
+ * that were not inserted, or reject good records because of a temporary error of the server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +16,8 @@
 static sl_error error;
 static uint32_t inserted;
 
-/* Judges an answer of JSON to `count` documents; `why` NULL: the driver saw no error. */
+/* Evaluates a reply (JSON) to an insert of `count` documents. `why`: the driver's error, or
+ * NULL. */
 static sl_verdict judge(const char *json, uint32_t count, const bson_error_t *why) {
     bson_error_t bad;
     bson_t *body = bson_new_from_json((const uint8_t *)json, -1, &bad);
@@ -42,7 +42,7 @@ static const bson_error_t of_server = {
 #define ERRORS(n, list) "{\"insertedCount\": " #n ", \"writeErrors\": [" list "]}"
 #define ERROR(index, code) "{\"index\": " #index ", \"code\": " #code ", \"errmsg\": \"words\"}"
 
-static void answers_that_add_up_are_complete(void **state) {
+static void consistent_replies_are_complete(void **state) {
     (void)state;
     assert_int_equal(judge("{\"insertedCount\": 5}", 5, NULL), SL_REPLY_COMPLETE);
     assert_int_equal(inserted, 5);
@@ -54,7 +54,7 @@ static void answers_that_add_up_are_complete(void **state) {
     assert_int_equal(inserted, 0);
 }
 
-static void answers_that_do_not_add_up_are_not_believed(void **state) {
+static void inconsistent_replies_are_not_believed(void **state) {
     (void)state;
     static const char *const numbers[] = {
         "{\"insertedCount\": 0}",
@@ -72,8 +72,8 @@ static void answers_that_do_not_add_up_are_not_believed(void **state) {
     static const char *const lists[] = {
         ERRORS(5, ERROR(0, 121)),                   /* too many */
         ERRORS(3, ERROR(0, 121)),                   /* too few */
-        ERRORS(3, ERROR(0, 121) "," ERROR(0, 121)), /* one document twice */
-        ERRORS(4, ERROR(5, 121)),                   /* none of the five */
+        ERRORS(3, ERROR(0, 121) "," ERROR(0, 121)), /* the same document twice */
+        ERRORS(4, ERROR(5, 121)),                   /* index out of range */
         ERRORS(4, ERROR(-1, 121)),
         ERRORS(4, ERROR(4294967296, 121)),
         ERRORS(4, "{\"index\": \"0\", \"code\": 121}"),
@@ -85,7 +85,7 @@ static void answers_that_do_not_add_up_are_not_believed(void **state) {
         assert_int_equal(judge(lists[i], 5, &of_server), SL_REPLY_UNKNOWN);
 }
 
-static void one_error_that_is_not_about_a_document_decides(void **state) {
+static void an_error_that_is_not_about_a_document_decides(void **state) {
     (void)state;
     assert_int_equal(judge(ERRORS(3, ERROR(0, 121) "," ERROR(4, 371)), 5, &of_server),
                      SL_REPLY_UNKNOWN);
@@ -138,7 +138,7 @@ static void errors_of_the_command_and_of_the_connection(void **state) {
         {{.domain = MONGOC_ERROR_STREAM, .code = MONGOC_ERROR_STREAM_SOCKET}, SL_REPLY_NONE},
         {{.domain = MONGOC_ERROR_PROTOCOL, .code = 17}, SL_REPLY_NONE},
         {{.domain = MONGOC_ERROR_SERVER_SELECTION, .code = 13053}, SL_REPLY_NONE},
-        /* The user was accepted when the load began: this one is of a server that restarts. */
+        /* Authentication succeeded when the load began, so this is a server that restarts. */
         {{.domain = MONGOC_ERROR_CLIENT, .code = MONGOC_ERROR_CLIENT_AUTHENTICATE}, SL_REPLY_NONE},
         {{.domain = MONGOC_ERROR_BSON, .code = MONGOC_ERROR_BSON_INVALID}, SL_REPLY_FINAL},
         {{.domain = MONGOC_ERROR_COMMAND, .code = MONGOC_ERROR_COMMAND_INVALID_ARG},
@@ -146,13 +146,13 @@ static void errors_of_the_command_and_of_the_connection(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(judge("{\"insertedCount\": 0}", 5, &rows[i].why), rows[i].verdict);
-        /* Whatever number comes with it. */
+        /* Independent of the number of inserted documents. */
         assert_int_equal(judge("{\"insertedCount\": 5}", 5, &rows[i].why), rows[i].verdict);
     }
 }
 
-/* Part of a batch was refused and another part of it got no answer. */
-static void an_answer_to_part_of_what_was_sent(void **state) {
+/* Some documents of the batch were refused, and the reply to other documents was lost. */
+static void a_reply_to_part_of_the_batch(void **state) {
     (void)state;
     static const bson_error_t broken = {.domain = MONGOC_ERROR_STREAM};
     assert_int_equal(judge(ERRORS(2, ERROR(0, 121)), 5, &broken), SL_REPLY_UNKNOWN);
@@ -203,12 +203,12 @@ static void the_message_names_the_document(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_that_add_up_are_complete),
-        cmocka_unit_test(answers_that_do_not_add_up_are_not_believed),
-        cmocka_unit_test(one_error_that_is_not_about_a_document_decides),
+        cmocka_unit_test(consistent_replies_are_complete),
+        cmocka_unit_test(inconsistent_replies_are_not_believed),
+        cmocka_unit_test(an_error_that_is_not_about_a_document_decides),
         cmocka_unit_test(a_write_concern_that_was_not_satisfied),
         cmocka_unit_test(errors_of_the_command_and_of_the_connection),
-        cmocka_unit_test(an_answer_to_part_of_what_was_sent),
+        cmocka_unit_test(a_reply_to_part_of_the_batch),
         cmocka_unit_test(write_errors_are_read_one_by_one),
         cmocka_unit_test(the_message_names_the_document),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of records: are ticks where people expect them, do rates add up to what was counted, is a
- * record's text ever markup, and does each picture stand within its frame? */
+/* Reports of records: ticks are round numbers, rates add up to the counted documents, text of a
+ * record never becomes markup, and pictures stay within their frames. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,20 +24,26 @@ static void ticks_are_round(void **state) {
     (void)state;
     static const struct {
         double maximum;
-        unsigned wanted;
+        unsigned steps;
         sl_unit unit;
         double step;
         unsigned count;
     } cases[] = {
-        {100, 5, SL_UNIT_COUNT, 20, 5},     {101, 5, SL_UNIT_COUNT, 50, 3},
-        {1, 5, SL_UNIT_COUNT, 1, 1},        {0, 5, SL_UNIT_COUNT, 1, 1},
-        {0.4, 4, SL_UNIT_SHARE, 0.1, 4},    {1, 5, SL_UNIT_SHARE, 0.2, 5},
-        {60, 6, SL_UNIT_SECONDS, 10, 6},    {61, 4, SL_UNIT_SECONDS, 30, 3},
-        {7200, 4, SL_UNIT_SECONDS, 1800, 4}, {0.04, 4, SL_UNIT_SECONDS, 0.01, 4},
-        {864000, 5, SL_UNIT_SECONDS, 172800, 5}, {2.5e9, 5, SL_UNIT_BYTES, 5e8, 5},
+        {100, 5, SL_UNIT_COUNT, 20, 5},
+        {101, 5, SL_UNIT_COUNT, 50, 3},
+        {1, 5, SL_UNIT_COUNT, 1, 1},
+        {0, 5, SL_UNIT_COUNT, 1, 1},
+        {0.4, 4, SL_UNIT_SHARE, 0.1, 4},
+        {1, 5, SL_UNIT_SHARE, 0.2, 5},
+        {60, 6, SL_UNIT_SECONDS, 10, 6},
+        {61, 4, SL_UNIT_SECONDS, 30, 3},
+        {7200, 4, SL_UNIT_SECONDS, 1800, 4},
+        {0.04, 4, SL_UNIT_SECONDS, 0.01, 4},
+        {864000, 5, SL_UNIT_SECONDS, 172800, 5},
+        {2.5e9, 5, SL_UNIT_BYTES, 5e8, 5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        sl_ticks ticks = sl_ticks_for(cases[i].maximum, cases[i].wanted, cases[i].unit);
+        sl_ticks ticks = sl_ticks_for(cases[i].maximum, cases[i].steps, cases[i].unit);
         assert_true(fabs(ticks.step - cases[i].step) < 1e-9 * cases[i].step);
         assert_int_equal(ticks.count, cases[i].count);
     }
@@ -57,7 +63,7 @@ static void ticks_cover_every_maximum(void **state) {
             sl_ticks ticks = sl_ticks_for(maximum, 5, (sl_unit)unit);
             assert_true(ticks.top >= maximum * (1 - 1e-6));
             assert_true(ticks.count >= 1 && ticks.count <= 6);
-            assert_true(ticks.top - ticks.step < maximum); /* and not by more than they must */
+            assert_true(ticks.top - ticks.step < maximum); /* by less than one step */
         }
     }
 }
@@ -93,7 +99,7 @@ static void values_as_people_write_them(void **state) {
     assert_string_equal(sl_value_text(1e30, SL_UNIT_COUNT, out), "1e+30");
     assert_string_equal(sl_value_text(0.0123, SL_UNIT_MILLISECONDS, out), "0.012 ms");
     assert_string_equal(sl_value_text(12345.6, SL_UNIT_MILLISECONDS, out), "12,346 ms");
-    /* Not all, and not nothing, must not look so. */
+    /* A share that is not 0 or 100 % must not be shown as 0 or 100 %. */
     assert_string_equal(sl_share_text(0.999999, out), "99.999 %");
     assert_string_equal(sl_share_text(0.99998, out), "99.998 %");
     assert_string_equal(sl_share_text(1, out), "100.0 %");
@@ -111,8 +117,8 @@ static bson_t *parsed(const char *json) {
     return document;
 }
 
-/* However many points there are and however few are kept, the areas under the curve sum up to what
- * was counted. */
+/* For any number of points, and of points kept, the area under the curve is the number of
+ * documents. */
 static void rates_add_up(void **state) {
     (void)state;
     static const struct {
@@ -152,11 +158,14 @@ static void rates_add_up(void **state) {
     }
 }
 
-/* What no load writes: time that stands still or goes back, counters that fall, other types. */
-static void odd_series_are_survived(void **state) {
+/* Invalid series: time that stands still or goes back, counters that decrease, wrong types. */
+static void invalid_series_are_accepted(void **state) {
     (void)state;
     static const char *const series[] = {
-        "{}", "{\"series\": 7}", "{\"series\": []}", "{\"series\": [1, null, {}]}",
+        "{}",
+        "{\"series\": 7}",
+        "{\"series\": []}",
+        "{\"series\": [1, null, {}]}",
         "{\"series\": [{\"seconds\": 0, \"documents\": 9}]}",
         "{\"series\": [{\"seconds\": -5}, {\"seconds\": {\"$numberDouble\": \"NaN\"}}]}",
         "{\"series\": [{\"seconds\": 3, \"documents\": 9}, {\"seconds\": 2, \"documents\": 99},"
@@ -193,25 +202,23 @@ static void markup(const char *text, size_t most, const char *expected) {
 
 static void text_is_never_markup(void **state) {
     (void)state;
-    markup("<script>alert('x')</script>", 100,
-           "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;");
+    markup("<script>alert('x')</script>", 100, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;");
     markup("a & \"b\"", 100, "a &amp; &quot;b&quot;");
     markup("caf\xc3\xa9 \xff \x1b[31m", 100, "caf\xc3\xa9 \\xff \\x1b[31m");
     markup("abcdef", 4, "abc\xe2\x80\xa6");
-    markup("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4,
-           "\xc3\xa9\xc3\xa9\xc3\xa9\xe2\x80\xa6");
+    markup("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4, "\xc3\xa9\xc3\xa9\xc3\xa9\xe2\x80\xa6");
     markup("abcd", 4, "abcd");
     markup(NULL, 4, "");
 }
 
-/* ---- whole records ---- */
+/* ---- records ---- */
 
 static const char smallest[] = "{\"program\": \"shardload\", \"phases\": [], \"accounting\": {}}";
 
-static void a_record_says_what_it_is(void **state) {
+static void the_kind_of_a_record_is_recognised(void **state) {
     (void)state;
     static const struct {
-        const char *json, *said; /* NULL: it can be shown */
+        const char *json, *message; /* NULL: the record is valid */
     } cases[] = {
         {smallest, NULL},
         {"{\"program\": \"shardload\", \"command\": \"tune\", \"settings\": []}", NULL},
@@ -233,11 +240,11 @@ static void a_record_says_what_it_is(void **state) {
         sl_error error = {0};
         char *html = sl_report_html(&report, &error);
         assert_int_equal(sl_report_check_record(record, NULL), html != NULL);
-        if (cases[i].said) {
+        if (cases[i].message) {
             assert_null(html);
             assert_int_equal(error.code, SL_EXIT_SOURCE);
-            if (!strstr(error.message, cases[i].said))
-                fail_msg("%s is not in: %s", cases[i].said, error.message);
+            if (!strstr(error.message, cases[i].message))
+                fail_msg("%s is not in: %s", cases[i].message, error.message);
         } else {
             assert_non_null(html);
             assert_non_null(strstr(html, "</html>"));
@@ -274,9 +281,9 @@ int main(void) {
         cmocka_unit_test(labels_of_ticks_differ),
         cmocka_unit_test(values_as_people_write_them),
         cmocka_unit_test(rates_add_up),
-        cmocka_unit_test(odd_series_are_survived),
+        cmocka_unit_test(invalid_series_are_accepted),
         cmocka_unit_test(text_is_never_markup),
-        cmocka_unit_test(a_record_says_what_it_is),
+        cmocka_unit_test(the_kind_of_a_record_is_recognised),
         cmocka_unit_test(terminals_of_any_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

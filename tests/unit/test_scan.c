@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The structural scan: every version of it must find what a plain loop finds. A user would notice a
- * miss as two fields in one, on one kind of processor only. */
+/* The scan for delimiters: for each instruction set it must find the same positions as a plain
+ * loop. A missed position would join two fields, on one kind of processor only. */
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -8,8 +8,8 @@
 
 static sl_marks marks;
 
-/* Positions, lines and flags of bytes[start..stop). What the flags say of the up to 63 bytes behind
- * may differ, so that there nothing but `x` stands. */
+/* Checks positions, lines and flags of bytes[start..stop). The flags may include up to 63 bytes
+ * after `stop`, so the callers put only `x` there. */
 static void check(const sl_simd *simd, const char *bytes, uint32_t start, uint32_t stop,
                   char delimiter, bool quotes) {
     bool high = false, odd = false, quoted = false;
@@ -30,7 +30,7 @@ static void check(const sl_simd *simd, const char *bytes, uint32_t start, uint32
     assert_true(marks.high == high && marks.odd == odd && marks.quoted == quoted);
 }
 
-static void every_byte_in_every_place(void **state) {
+static void every_byte_at_every_position(void **state) {
     (void)state;
     char bytes[192];
     memset(bytes, 'x', sizeof bytes);
@@ -47,9 +47,9 @@ static void every_byte_in_every_place(void **state) {
     }
 }
 
-/* Neighbours of one another's values, where a carry from byte to byte would show, and more marks in
- * 64 bytes than are stored at once. */
-static void crowds(void **state) {
+/* Adjacent bytes with adjacent values, which detect a carry between bytes; and more marks in 64
+ * bytes than are stored at once. */
+static void many_marks(void **state) {
     (void)state;
     static const char crowd[] = "\0\x01\x80\x7F\xFF\n\x0B\x09,-+|}{\"!#\\[]x,,,,,,||||||\n";
     static char bytes[SL_STRETCH_BYTES + 256];
@@ -58,7 +58,7 @@ static void crowds(void **state) {
         memset(bytes, 'x', sizeof bytes);
         uint32_t start = round % 70;
         uint32_t stop = start + 1 + (round < 100 ? SL_STRETCH_BYTES - 1 : round % 300);
-        size_t kinds = round % 7 == 0 ? 3 : 0; /* or nothing but marks */
+        size_t kinds = round % 7 == 0 ? 3 : 0; /* or only marks */
         for (unsigned i = start; i < stop; i++) {
             random = random * 1664525 + 1013904223;
             bytes[i] =
@@ -69,8 +69,8 @@ static void crowds(void **state) {
     }
 }
 
-/* Somebody who compares processors must not be told of one version and get another. */
-static void the_environment_chooses(void **state) {
+/* SHARDLOAD_SIMD selects the instruction set; an unknown or unsupported name is an error. */
+static void the_environment_selects_the_instruction_set(void **state) {
     (void)state;
     const sl_simd *chosen = NULL;
     sl_error error = {0};
@@ -78,7 +78,7 @@ static void the_environment_chooses(void **state) {
         assert_true(sl_simd_choose(&chosen, &error));
         assert_ptr_equal(chosen, simd);
     }
-    assert_true(sl_simd_choose(&chosen, &error)); /* by itself: the best */
+    assert_true(sl_simd_choose(&chosen, &error)); /* default: the fastest */
     assert_ptr_equal(chosen, next_simd(NULL));
     setenv("SHARDLOAD_SIMD", "mmx", 1);
     assert_false(sl_simd_choose(&chosen, &error));
@@ -90,9 +90,9 @@ static void the_environment_chooses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_in_every_place),
-        cmocka_unit_test(crowds),
-        cmocka_unit_test(the_environment_chooses),
+        cmocka_unit_test(every_byte_at_every_position),
+        cmocka_unit_test(many_marks),
+        cmocka_unit_test(the_environment_selects_the_instruction_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

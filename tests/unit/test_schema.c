@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas: a user who writes one wants to hear of every mistake with its line, and the schemas that
- * come with the program must be right. */
+/* Schemas: errors in a user's schema are reported with their line, and the built-in schemas have
+ * the documented names. */
 #include "parse_text.h"
 
 #include <shardload/embedded.h>
@@ -50,7 +50,7 @@ static void every_key_is_read(void **state) {
     assert_true(sl_schema_column_answers_to(weight, sl_text_of("MASS")));
     assert_false(sl_schema_column_answers_to(weight, sl_text_of("w")));
     const sl_schema_column *fragile = &schema->columns[1];
-    assert_string_equal(fragile->short_name, "fragile"); /* the name, where none is given */
+    assert_string_equal(fragile->short_name, "fragile"); /* default: the name */
     assert_string_equal(fragile->yes, "Y");
     assert_string_equal(fragile->no, "N");
     assert_string_equal(fragile->missing.words[0], "?");
@@ -60,12 +60,12 @@ static void every_key_is_read(void **state) {
     sl_schema_destroy(NULL);
 }
 
-static void mistakes_are_told_with_their_place(void **state) {
+static void errors_name_their_position(void **state) {
     (void)state;
     static const struct {
         const char *yaml;
-        const char *place;
-        const char *words;
+        const char *position;
+        const char *message;
     } rows[] = {
         {"", "s.yaml: ", "empty"},
         {"name: [\n", "s.yaml:2:1: ", "not YAML"},
@@ -100,9 +100,9 @@ static void mistakes_are_told_with_their_place(void **state) {
         assert_false(sl_schema_read(sl_text_of(rows[i].yaml), "s.yaml", &schema, &error));
         assert_null(schema);
         assert_int_equal(error.code, SL_EXIT_USAGE);
-        if (strncmp(error.message, rows[i].place, strlen(rows[i].place)) != 0)
-            fail_msg("%s does not begin with %s", error.message, rows[i].place);
-        assert_contains(error.message, rows[i].words);
+        if (strncmp(error.message, rows[i].position, strlen(rows[i].position)) != 0)
+            fail_msg("%s does not begin with %s", error.message, rows[i].position);
+        assert_contains(error.message, rows[i].message);
     }
 }
 
@@ -114,8 +114,8 @@ static const sl_embedded *embedded_schema(const char *name) {
     return file;
 }
 
-/* The blog's short names, in the order of the file: what its users' queries depend on. */
-static void the_short_names_are_the_known_ones(void **state) {
+/* The short names of the published blog post, on which queries of its readers depend. */
+static void the_short_names_are_the_published_ones(void **state) {
     (void)state;
     const sl_embedded *file = embedded_schema("mot-result.yaml");
     sl_schema *schema = NULL;
@@ -132,8 +132,8 @@ static void the_short_names_are_the_known_ones(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_is_read),
-        cmocka_unit_test(mistakes_are_told_with_their_place),
-        cmocka_unit_test(the_short_names_are_the_known_ones),
+        cmocka_unit_test(errors_name_their_position),
+        cmocka_unit_test(the_short_names_are_the_published_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

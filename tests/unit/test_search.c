@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for the fastest setting. If it broke, a tuning would recommend a slow setting, or a dear
- * one, or would cost more than the grid that it is to replace.
+/* The search for the fastest setting. An error here would make a tuning recommend a slow or
+ * expensive setting, or need more trials than the grid search that it replaces.
  *
- * It is tried on grids that were recorded whole (tests/data/grids): the replay answers each trial with
- * one of the rates that were measured of that cell, drawn by a seed, so that the noise is that of real
- * trials, and what is found is rated by the others; and on made-up grids whose truth is known. */
+ * It runs on recorded grids (tests/data/grids) and on generated ones. On a recorded grid a trial
+ * returns one of the measured rates of its cell, drawn at random, so that the noise is real; the
+ * result is rated by measurements that the search has not seen. Of generated grids the true rates
+ * are known. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,16 +25,17 @@
 
 typedef struct grid {
     size_t threads, batches;
-    double rates[SIDE_MAX][SIDE_MAX][SL_SEARCH_REPEATS_MAX]; /* as recorded, in any order */
+    double rates[SIDE_MAX][SIDE_MAX][SL_SEARCH_REPEATS_MAX]; /* recorded rates, in any order */
     size_t repeats[SIDE_MAX][SIDE_MAX];
-    size_t replayed[SIDE_MAX][SIDE_MAX]; /* the first so many of them; see split */
-    double truth[SIDE_MAX][SIDE_MAX];
-    double noise; /* of made-up trials; 0: replay what was recorded */
+    size_t replayed[SIDE_MAX]
+                   [SIDE_MAX];        /* trials return one of the first so many rates; see split */
+    double truth[SIDE_MAX][SIDE_MAX]; /* true rates, or medians of the rates not replayed */
+    double noise;                     /* of generated trials; 0: replay recorded rates */
     uint64_t random;
     size_t calls, stop_after;
     size_t last;
     bool twice_in_a_row;
-    bool broken_corner; /* the cell 0, 0 never works */
+    bool broken_corner; /* trials of cell 0, 0 fail */
 } grid;
 
 static double uniform(grid *g) {
@@ -67,8 +69,13 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
 static void search(grid *g, sl_search_kind kind, uint64_t seed, sl_search *result) {
     const sl_search_dimension dimensions[] = {{"threads", g->threads, true, 0},
                                               {"batch-size", g->batches, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .kind = kind,
-                                 .repeats = 3, .seed = seed, .measure = measure, .context = g};
+    const sl_search_plan plan = {.dimensions = dimensions,
+                                 .dimension_count = 2,
+                                 .kind = kind,
+                                 .repeats = 3,
+                                 .seed = seed,
+                                 .measure = measure,
+                                 .context = g};
     sl_error error = {0};
     g->calls = 0;
     g->twice_in_a_row = false;
@@ -97,8 +104,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The "settings" of a tune.json of `tune --search grid` over threads and batch sizes. False when that
- * grid has not been recorded. */
+/* Reads the tune.json of a `tune --search grid` over threads and batch sizes. False if the file
+ * does not exist. */
 static bool read_grid(const char *name, grid *g) {
     char path[1000];
     snprintf(path, sizeof path, "%.*s/../data/grids/%s.json",
@@ -121,11 +128,12 @@ static bool read_grid(const char *name, grid *g) {
         assert_true(bson_iter_recurse(&setting, &iter) && bson_iter_find(&iter, "trials") &&
                     bson_iter_recurse(&iter, &trials));
         size_t n = 0;
-        if (g->batches == 0) { /* one column per batch size: known when all settings are counted */
+        if (g->batches == 0) { /* the number of settings divided by the number of threads */
             bson_iter_t counted;
             size_t settings = 0;
             for (assert_true(bson_iter_init_find(&iter, record, "settings") &&
-                             bson_iter_recurse(&iter, &counted)); bson_iter_next(&counted);)
+                             bson_iter_recurse(&iter, &counted));
+                 bson_iter_next(&counted);)
                 settings++;
             g->batches = settings / g->threads;
             assert_true(g->threads <= SIDE_MAX && g->batches <= SIDE_MAX && g->batches > 0);
@@ -149,9 +157,9 @@ static double median(const double *values, size_t count) {
     return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
 }
 
-/* Cuts the trials of each setting in two by chance: the first half, or one more, is replayed, and the
- * other is what the setting is rated by. Whoever rates a setting by the trials that it was chosen
- * for, of settings that lie closer together than trials scatter, praises luck. */
+/* Divides the recorded rates of each setting at random: the larger half is replayed, and the
+ * setting is rated by the other half. Rating a setting by the trials that it was selected by would
+ * overestimate it, because the noise is larger than the differences between settings. */
 static void split(grid *g, uint64_t seed) {
     g->random = (seed + 1) * 0x9e3779b97f4a7c15u;
     for (size_t t = 0; t < g->threads; t++) {
@@ -170,7 +178,7 @@ static void split(grid *g, uint64_t seed) {
     }
 }
 
-/* The rate of the setting that the replayed half of the trials, each of them, shows as the fastest. */
+/* The rate of the setting that a grid search selects, by all replayed trials. */
 static double rate_of_grids_best(const grid *g) {
     double most = 0, rate = 0;
     for (size_t t = 0; t < g->threads; t++) {
@@ -184,17 +192,18 @@ static double rate_of_grids_best(const grid *g) {
     return rate;
 }
 
-/* What came of SEEDS searches in one grid, each with another split of it. */
+/* The results of SEEDS searches in one grid, each with another split. */
 typedef struct outcome {
-    double trials, most_trials; /* in the mean; of the search that took most of them */
+    double trials, most_trials; /* mean and maximum per search */
     double grid_trials;
-    double against_grid;        /* rate of what is recommended, of the grid's best, in the mean */
-    double worst;               /* of these means, of a tenth of the searches each */
+    double against_grid; /* mean rate of the recommended setting / that of the grid search */
+    double worst;        /* the lowest such ratio of a tenth of the searches */
 } outcome;
 
-static outcome replay(grid *g, const char *what) {
+static outcome replay(grid *g, const char *name) {
     outcome found = {.worst = HUGE_VAL};
-    double stretch[2] = {0, 0}, sums[2] = {0, 0}; /* of the searches, of the grid */
+    /* Sums of rates: of recommended settings, and of grid searches; of a tenth, and of all. */
+    double tenth[2] = {0, 0}, sums[2] = {0, 0};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         sl_search result;
         split(g, seed);
@@ -203,11 +212,11 @@ static outcome replay(grid *g, const char *what) {
         const double rates[2] = {truth_of(g, &result, result.recommended), rate_of_grids_best(g)};
         for (size_t i = 0; i < 2; i++) {
             sums[i] += rates[i];
-            stretch[i] += rates[i];
+            tenth[i] += rates[i];
         }
         if (seed % (SEEDS / 10) == SEEDS / 10 - 1) {
-            found.worst = fmin(found.worst, stretch[0] / stretch[1]);
-            stretch[0] = stretch[1] = 0;
+            found.worst = fmin(found.worst, tenth[0] / tenth[1]);
+            tenth[0] = tenth[1] = 0;
         }
         found.trials += (double)result.trials / SEEDS;
         found.most_trials = fmax(found.most_trials, (double)result.trials);
@@ -215,14 +224,15 @@ static outcome replay(grid *g, const char *what) {
         sl_search_clear(&result);
     }
     found.against_grid = sums[0] / sums[1];
-    print_message("%s: recommendations have %.1f %% of the rate of the grid's best, by trials that "
-                  "neither has seen (%.1f %% in the worst tenth of %d searches); %.1f of %.0f trials\n",
-                  what, 100 * found.against_grid, 100 * found.worst, SEEDS, found.trials,
-                  found.grid_trials);
+    print_message(
+        "%s: recommended settings have %.1f %% of the rate of the grid search's best, by "
+        "trials that neither has seen (%.1f %% in the worst tenth of %d searches); %.1f of "
+        "%.0f trials\n",
+        name, 100 * found.against_grid, 100 * found.worst, SEEDS, found.trials, found.grid_trials);
     return found;
 }
 
-/* Recommended is the cheapest setting that is as good as the best, and may have up to 2 % less. */
+/* The recommended setting may be up to 2 % slower than the best: it is the cheapest of these. */
 static void test_recorded_grids_need_a_quarter_of_the_trials(void **state) {
     static const char *const names[] = {"mongod", "two-shards"};
     (void)state;
@@ -235,9 +245,9 @@ static void test_recorded_grids_need_a_quarter_of_the_trials(void **state) {
     }
 }
 
-/* What is found by trying as many cells, chosen blindly, and taking the one with the highest rate: its
- * rate, of the grid's best, by the same splits. */
-static double try_blindly(grid *g, size_t trials) {
+/* Tries `trials` random cells and selects the one with the highest rate. Returns its true rate, as
+ * a share of the grid search's, mean of SEEDS splits. */
+static double search_at_random(grid *g, size_t trials) {
     double sum = 0, of_grids_best = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         bool tried[SIDE_MAX * SIDE_MAX] = {false};
@@ -264,29 +274,29 @@ static double try_blindly(grid *g, size_t trials) {
     return sum / of_grids_best;
 }
 
-/* "busy" was recorded while thirty other processes wanted the same two cores: trials of one setting differ
- * by factors. Nothing can find the best there with certainty; but more than chance must come of it. */
-static void test_on_a_busy_machine_it_is_better_than_chance(void **state) {
+/* "busy" was recorded while thirty other processes used the same two cores, so trials of one
+ * setting differ by factors. The search must at least be better than trying random cells. */
+static void test_on_a_busy_machine_it_is_better_than_random(void **state) {
     (void)state;
     static grid g;
     assert_true(read_grid("busy", &g));
     double found = replay(&g, "busy").against_grid;
-    double blind = try_blindly(&g, g.threads * g.batches * 3 / 4);
-    print_message("busy: as many trials of cells chosen blindly: %.1f %%\n", 100 * blind);
-    assert_true(found > blind);
+    double random = search_at_random(&g, g.threads * g.batches * 3 / 4);
+    print_message("busy: the same number of trials of random cells: %.1f %%\n", 100 * random);
+    assert_true(found > random);
 }
 
-/* ---- made-up grids ---- */
+/* ---- generated grids ---- */
 
-/* A hill whose top is at (top, side), falling off by these exponents. */
+/* A hill whose top is at (top, side). */
 static void make_hill(grid *g, double top, double side, double steep, double noise) {
     memset(g, 0, sizeof *g);
     g->threads = g->batches = 6;
     g->noise = noise;
     for (size_t t = 0; t < 6; t++) {
         for (size_t b = 0; b < 6; b++)
-            g->truth[t][b] = 1e5 * exp(-steep * pow((double)t - top, 2) -
-                                       steep / 2 * pow((double)b - side, 2));
+            g->truth[t][b] =
+                1e5 * exp(-steep * pow((double)t - top, 2) - steep / 2 * pow((double)b - side, 2));
     }
 }
 
@@ -306,9 +316,9 @@ static void test_hills_are_climbed(void **state) {
     assert_true(good * 100 >= all * 95);
 }
 
-/* Trials that scatter as those of the recordings do, where the truth is known: the search must come as
- * close to the best as the whole grid, four times its trials, does. */
-static void test_hills_in_the_fog(void **state) {
+/* Hills with the noise of the recordings: the search must be as good as the grid search, which
+ * needs four times as many trials. */
+static void test_hills_with_noise(void **state) {
     (void)state;
     static grid g;
     double shares[2] = {0, 0};
@@ -327,26 +337,29 @@ static void test_hills_in_the_fog(void **state) {
             }
         }
     }
-    print_message("hills, trials that scatter by 13 %%: recommended within 5 %% of the best in %.0f %%, "
-                  "by the whole grid in %.0f %%; %.1f and %.1f %% of its rate in the mean\n",
-                  100.0 * (double)good[0] / (double)all, 100.0 * (double)good[1] / (double)all,
-                  100 * shares[0] / (double)all, 100 * shares[1] / (double)all);
+    print_message(
+        "hills with 13 %% of noise: the recommended setting is within 5 %% of the best in "
+        "%.0f %% of the searches, that of a grid search in %.0f %%; mean rate %.1f %% and "
+        "%.1f %% of the best\n",
+        100.0 * (double)good[0] / (double)all, 100.0 * (double)good[1] / (double)all,
+        100 * shares[0] / (double)all, 100 * shares[1] / (double)all);
     assert_true(shares[0] >= 0.95 * shares[1] && shares[0] >= 0.93 * (double)all);
 }
 
-/* More threads bring something up to the fourth value, and nothing after that. */
+/* The rate grows up to the fourth number of threads and the third batch size, and is constant
+ * beyond. */
 static void make_plateau(grid *g, double noise) {
     memset(g, 0, sizeof *g);
     g->threads = g->batches = 6;
     g->noise = noise;
     for (size_t t = 0; t < 6; t++) {
         for (size_t b = 0; b < 6; b++)
-            g->truth[t][b] = 1e5 * pow(0.6, t < 3 ? 3.0 - (double)t : 0) *
-                             pow(0.6, b < 2 ? 2.0 - (double)b : 0);
+            g->truth[t][b] =
+                1e5 * pow(0.6, t < 3 ? 3.0 - (double)t : 0) * pow(0.6, b < 2 ? 2.0 - (double)b : 0);
     }
 }
 
-static void test_of_equals_the_cheapest_is_recommended(void **state) {
+static void test_the_cheapest_of_equal_settings_is_recommended(void **state) {
     (void)state;
     static grid g;
     size_t cheapest = 0, near = 0;
@@ -357,11 +370,13 @@ static void test_of_equals_the_cheapest_is_recommended(void **state) {
         const size_t *at = result.cells[result.recommended].at;
         cheapest += at[0] == 3 && at[1] == 2;
         near += at[0] == 3 && at[1] <= 3;
-        assert_true(at[0] >= 3 && at[1] >= 2); /* not one that is slower */
+        assert_true(at[0] >= 3 && at[1] >= 2); /* not a slower one */
         sl_search_clear(&result);
     }
-    print_message("of equals the cheapest was recommended in %zu of 40, a neighbour in %zu\n", cheapest,
-                  near - cheapest);
+    print_message(
+        "the cheapest of equal settings was recommended in %zu of 40 searches, a neighbour of "
+        "it in %zu\n",
+        cheapest, near - cheapest);
     assert_in_range(near, 32, 40);
 
     sl_search whole;
@@ -372,7 +387,7 @@ static void test_of_equals_the_cheapest_is_recommended(void **state) {
     sl_search_clear(&whole);
 }
 
-static void test_a_grid_tries_every_cell_as_often(void **state) {
+static void test_a_grid_search_tries_every_cell_equally_often(void **state) {
     (void)state;
     static grid g;
     sl_search result;
@@ -390,7 +405,7 @@ static void test_a_grid_tries_every_cell_as_often(void **state) {
     sl_search_clear(&result);
 }
 
-/* ---- its edges ---- */
+/* ---- edge cases ---- */
 
 static void test_one_cell_is_enough(void **state) {
     (void)state;
@@ -405,7 +420,7 @@ static void test_one_cell_is_enough(void **state) {
     sl_search_clear(&result);
 }
 
-static void test_a_search_that_is_stopped_says_what_it_has(void **state) {
+static void test_a_stopped_search_has_a_result(void **state) {
     (void)state;
     static grid g;
     for (size_t after = 1; after < 20; after++) {
@@ -435,11 +450,11 @@ static void test_a_cell_that_fails_is_left_out(void **state) {
     sl_search_clear(&result);
 }
 
-/* Each cell fails once it has been tried so often, or all but one of them do. */
+/* Cells whose trials fail from a certain number of trials on. */
 typedef struct fragile {
     grid *g;
-    size_t good_trials;    /* of a cell, before it fails for ever */
-    size_t survivor;       /* the number of the cell that does not; SIZE_MAX: none */
+    size_t good_trials; /* successful trials of a cell before all its trials fail */
+    size_t survivor;    /* the number of the cell that never fails; SIZE_MAX: none */
     size_t tried[36];
 } fragile;
 
@@ -451,14 +466,18 @@ static sl_trial_result measure_fragile(void *context, const size_t *at, double *
     return measure(f->g, at, rate);
 }
 
-/* What failed leaves no rates behind, and the counts are those of what is left. */
+/* Failed cells have no rates, and the number of trials is that of the other cells. */
 static void search_fragile(size_t good_trials, size_t survivor, sl_search_kind kind,
                            sl_search *result) {
     static grid g;
     const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
     fragile f = {.g = &g, .good_trials = good_trials, .survivor = survivor};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 3,
-                                 .kind = kind, .measure = measure_fragile, .context = &f};
+    const sl_search_plan plan = {.dimensions = dimensions,
+                                 .dimension_count = 2,
+                                 .repeats = 3,
+                                 .kind = kind,
+                                 .measure = measure_fragile,
+                                 .context = &f};
     sl_error error = {0};
     make_hill(&g, 3, 3, 0.1, 0.02);
     g.random = 4711;
@@ -472,14 +491,14 @@ static void search_fragile(size_t good_trials, size_t survivor, sl_search_kind k
     assert_int_equal(result->trials, trials);
 }
 
-static void test_cells_that_fail_after_they_have_worked_count_for_nothing(void **state) {
+static void test_cells_that_fail_later_are_left_out(void **state) {
     (void)state;
     static const sl_search_kind kinds[] = {SL_SEARCH_ADAPTIVE, SL_SEARCH_GRID};
     for (size_t k = 0; k < 2; k++) {
         for (size_t good_trials = 0; good_trials < 3; good_trials++) {
             sl_search result;
             search_fragile(good_trials, SIZE_MAX, kinds[k], &result);
-            /* Those that were tried no more often than they work have kept their rates. */
+            /* Cells that were not tried often enough to fail keep their rates. */
             assert_true(good_trials > 0 || result.trials == 0);
             assert_true(result.trials == 0 || result.cells[result.best].trials > 0);
             sl_search_clear(&result);
@@ -497,7 +516,7 @@ static void test_cells_that_fail_after_they_have_worked_count_for_nothing(void *
     }
 }
 
-/* Nothing but one dimension without order: the noise is learnt from repeated trials all the same. */
+/* The only dimension has no order: the noise is estimated from repeated trials. */
 static sl_trial_result measure_kind(void *context, const size_t *at, double *rate) {
     grid *g = context;
     (void)at;
@@ -505,14 +524,18 @@ static sl_trial_result measure_kind(void *context, const size_t *at, double *rat
     return SL_TRIAL_MEASURED;
 }
 
-static void test_noise_is_learnt_without_an_ordered_dimension(void **state) {
+static void test_noise_is_estimated_without_an_ordered_dimension(void **state) {
     (void)state;
     static grid g = {.noise = 0.2};
     size_t covered = 0, cells = 0;
     for (uint64_t seed = 0; seed < 40; seed++) {
         const sl_search_dimension dimensions[] = {{"kind", 4, false, 0}, {"threads", 1, true, 0}};
-        const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 5,
-                                     .kind = SL_SEARCH_GRID, .seed = seed, .measure = measure_kind,
+        const sl_search_plan plan = {.dimensions = dimensions,
+                                     .dimension_count = 2,
+                                     .repeats = 5,
+                                     .kind = SL_SEARCH_GRID,
+                                     .seed = seed,
+                                     .measure = measure_kind,
                                      .context = &g};
         sl_search result;
         sl_error error = {0};
@@ -523,11 +546,11 @@ static void test_noise_is_learnt_without_an_ordered_dimension(void **state) {
             covered += result.cells[i].low < 1e5 && 1e5 < result.cells[i].high;
         sl_search_clear(&result);
     }
-    print_message("of %zu intervals of 90 %%, %zu hold the truth\n", cells, covered);
+    print_message("%zu intervals of 90 %%, %zu contain the true rate\n", cells, covered);
     assert_in_range(covered * 100, 82 * cells, 98 * cells);
 }
 
-/* Hundreds of cells with trials: the model is chosen by a part of them, and is as good. */
+/* With hundreds of cells the model is fitted to a part of them. */
 static sl_trial_result measure_slope(void *context, const size_t *at, double *rate) {
     grid *g = context;
     *rate = 1e5 * exp(-0.002 * pow((double)at[0] - 12, 2) - 0.002 * pow((double)at[1] - 4, 2) +
@@ -538,9 +561,14 @@ static sl_trial_result measure_slope(void *context, const size_t *at, double *ra
 static void test_large_grids(void **state) {
     (void)state;
     static grid g = {.noise = 0.03, .random = 99};
-    const sl_search_dimension dimensions[] = {{"threads", 20, true, 0}, {"batch-size", 20, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 2,
-                                 .kind = SL_SEARCH_GRID, .measure = measure_slope, .context = &g};
+    const sl_search_dimension dimensions[] = {{"threads", 20, true, 0},
+                                              {"batch-size", 20, true, 0}};
+    const sl_search_plan plan = {.dimensions = dimensions,
+                                 .dimension_count = 2,
+                                 .repeats = 2,
+                                 .kind = SL_SEARCH_GRID,
+                                 .measure = measure_slope,
+                                 .context = &g};
     sl_search result;
     sl_error error = {0};
     assert_true(sl_search_run(&plan, &result, &error));
@@ -566,8 +594,12 @@ static void test_cells_that_are_not_usable_are_not_tried(void **state) {
     (void)state;
     static grid g;
     const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
-    sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 2, .repeats = 3,
-                           .usable = never, .measure = measure, .context = &g};
+    sl_search_plan plan = {.dimensions = dimensions,
+                           .dimension_count = 2,
+                           .repeats = 3,
+                           .usable = never,
+                           .measure = measure,
+                           .context = &g};
     sl_search result;
     sl_error error = {0};
     make_hill(&g, 5, 5, 0.05, 0.02);
@@ -590,10 +622,10 @@ static void test_cells_that_are_not_usable_are_not_tried(void **state) {
 
 static void test_too_many_cells_are_refused(void **state) {
     (void)state;
-    const sl_search_dimension dimensions[] = {{"a", 1000, true, 0}, {"b", 1000, true, 0},
-                                              {"c", SIZE_MAX / 2, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 3, .repeats = 1,
-                                 .measure = measure};
+    const sl_search_dimension dimensions[] = {
+        {"a", 1000, true, 0}, {"b", 1000, true, 0}, {"c", SIZE_MAX / 2, true, 0}};
+    const sl_search_plan plan = {
+        .dimensions = dimensions, .dimension_count = 3, .repeats = 1, .measure = measure};
     sl_search result;
     sl_error error = {0};
     assert_false(sl_search_run(&plan, &result, &error));
@@ -601,23 +633,27 @@ static void test_too_many_cells_are_refused(void **state) {
     sl_search_clear(&result);
 }
 
-/* A third dimension without order: value 2 of it is a fifth faster, value 1 (its standard) and 0 are
- * alike. */
+/* A third dimension without order: its value 2 is 20 % faster than its values 0 and 1, which are
+ * equal; 1 is the default. */
 static sl_trial_result measure_kinds(void *context, const size_t *at, double *rate) {
     grid *g = context;
     *rate = g->truth[at[0]][at[1]] * (at[2] == 2 ? 1.2 : 1) * exp(g->noise * normal(g));
     return SL_TRIAL_MEASURED;
 }
 
-static void test_kinds_that_are_faster_are_found_and_others_keep_the_standard(void **state) {
+static void test_an_unordered_value_is_recommended_only_if_faster(void **state) {
     (void)state;
     static grid g;
     size_t found = 0, kept = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
         sl_search_dimension dimensions[] = {
             {"threads", 4, true, 0}, {"batch-size", 4, true, 0}, {"kind", 3, false, 1}};
-        sl_search_plan plan = {.dimensions = dimensions, .dimension_count = 3, .repeats = 3,
-                               .seed = seed, .measure = measure_kinds, .context = &g};
+        sl_search_plan plan = {.dimensions = dimensions,
+                               .dimension_count = 3,
+                               .repeats = 3,
+                               .seed = seed,
+                               .measure = measure_kinds,
+                               .context = &g};
         sl_search result;
         sl_error error = {0};
         make_hill(&g, 2, 2, 0.1, 0.02);
@@ -627,7 +663,7 @@ static void test_kinds_that_are_faster_are_found_and_others_keep_the_standard(vo
         found += result.cells[result.recommended].at[2] == 2;
         sl_search_clear(&result);
 
-        dimensions[2].count = 2; /* 0 and 1, which are alike */
+        dimensions[2].count = 2; /* 0 and 1, which are equal */
         assert_true(sl_search_run(&plan, &result, &error));
         kept += result.cells[result.recommended].at[2] == 1;
         sl_search_clear(&result);
@@ -640,20 +676,20 @@ static void test_kinds_that_are_faster_are_found_and_others_keep_the_standard(vo
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recorded_grids_need_a_quarter_of_the_trials),
-        cmocka_unit_test(test_hills_in_the_fog),
-        cmocka_unit_test(test_on_a_busy_machine_it_is_better_than_chance),
+        cmocka_unit_test(test_hills_with_noise),
+        cmocka_unit_test(test_on_a_busy_machine_it_is_better_than_random),
         cmocka_unit_test(test_hills_are_climbed),
-        cmocka_unit_test(test_of_equals_the_cheapest_is_recommended),
-        cmocka_unit_test(test_a_grid_tries_every_cell_as_often),
+        cmocka_unit_test(test_the_cheapest_of_equal_settings_is_recommended),
+        cmocka_unit_test(test_a_grid_search_tries_every_cell_equally_often),
         cmocka_unit_test(test_one_cell_is_enough),
-        cmocka_unit_test(test_a_search_that_is_stopped_says_what_it_has),
+        cmocka_unit_test(test_a_stopped_search_has_a_result),
         cmocka_unit_test(test_a_cell_that_fails_is_left_out),
-        cmocka_unit_test(test_cells_that_fail_after_they_have_worked_count_for_nothing),
-        cmocka_unit_test(test_noise_is_learnt_without_an_ordered_dimension),
+        cmocka_unit_test(test_cells_that_fail_later_are_left_out),
+        cmocka_unit_test(test_noise_is_estimated_without_an_ordered_dimension),
         cmocka_unit_test(test_large_grids),
         cmocka_unit_test(test_cells_that_are_not_usable_are_not_tried),
         cmocka_unit_test(test_too_many_cells_are_refused),
-        cmocka_unit_test(test_kinds_that_are_faster_are_found_and_others_keep_the_standard),
+        cmocka_unit_test(test_an_unordered_value_is_recommended_only_if_faster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

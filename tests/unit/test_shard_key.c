@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of shard keys without a server: the order of values, their hashes as a server once gave
- * them, and the owners of documents on maps made by hand. test_cluster_routing.c asks a real
- * cluster the same questions; these show which answer is wrong when it says no. */
+/* Shard keys without a server: the order of values, their hashes as a server computed them, and the
+ * owners of documents in chunk maps written by hand. test_cluster_routing.c compares the same with
+ * a real cluster. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static bson_t *json(const char *text) {
 
 /* ---- values ---- */
 
-/* Each row is above the one before; what stands on one row is equal. */
+/* The values of a row are equal, and larger than those of the row before. */
 static const char *const order[] = {
     "[{'$minKey': 1}]",
     "[null]",
@@ -44,7 +44,7 @@ static const char *const order[] = {
     "[2147483647, 2147483647.0]",
     "[2147483647.5]",
     "[{'$numberLong': '9007199254740992'}, 9007199254740992.0]",
-    "[{'$numberLong': '9007199254740993'}]", /* which no double can be */
+    "[{'$numberLong': '9007199254740993'}]", /* not representable as a double */
     "[{'$numberLong': '9007199254740994'}, 9007199254740994.0]",
     "[{'$numberLong': '9223372036854775807'}]",
     "[9223372036854775808.0]",
@@ -56,7 +56,7 @@ static const char *const order[] = {
     "['a\\u0000']",
     "['aa']",
     "['b']",
-    "['\\u00e9']", /* its bytes are above those of any ASCII */
+    "['\\u00e9']", /* larger than any ASCII text, byte by byte */
     "[{'$binary': {'base64': '', 'subType': '00'}}]",
     "[{'$binary': {'base64': '/w==', 'subType': '00'}}]",
     "[{'$binary': {'base64': 'AA==', 'subType': '80'}}]",
@@ -75,7 +75,7 @@ static const char *const order[] = {
 };
 #define ROWS (sizeof order / sizeof order[0])
 
-/* A text with single quotes for double ones. */
+/* Parses JSON that is written with single quotes. */
 static bson_t *quoted(const char *text) {
     char copy[2000];
     snprintf(copy, sizeof copy, "%s", text);
@@ -110,7 +110,7 @@ static void test_order_of_all_kinds(void **state) {
         bson_destroy(rows[i]);
 }
 
-/* As server 6.0.5 gave them for a hashed index. */
+/* The hashes of a hashed index, as computed by server 6.0.5. */
 static const struct {
     const char *value;
     int64_t hash;
@@ -150,14 +150,14 @@ static const struct {
     {"[{'$maxKey': 1}]", 5504842513779440750},
 };
 
-static void test_hashes_as_the_server_gave_them(void **state) {
+static void test_hashes_equal_those_of_a_server(void **state) {
     (void)state;
     sl_owner_cache kept = {0};
     for (size_t i = 0; i < sizeof hashes / sizeof hashes[0]; i++) {
         bson_t *value = quoted(hashes[i].value);
         bson_iter_t iter;
         assert_true(bson_iter_init(&iter, value) && bson_iter_next(&iter));
-        /* Asked with a memory of other values, of itself, and of nothing. */
+        /* With a cache of other values, of the value itself, and empty. */
         sl_owner_cache nothing = {0};
         for (int k = 0; k < 3; k++) {
             int64_t hash = sl_value_hash(bson_iter_value(&iter), k < 2 ? &kept : &nothing);
@@ -170,13 +170,13 @@ static void test_hashes_as_the_server_gave_them(void **state) {
 
 /* ---- owners ---- */
 
-/* `key` and `chunks` as JSON; the map is destroyed by the caller. NULL when it was refused. */
+/* Creates a map of `key` and `chunks` (JSON), which the caller destroys; NULL if it is refused. */
 static sl_shard_map *map_or_null(const char *key, const char *chunks, sl_error *error) {
     bson_t *pattern = quoted(key), *list = quoted(chunks);
     sl_shard_map *map;
     bool made = sl_shard_map_from_keys(pattern, list, &topology, &map, error);
     assert_int_equal(made, map != NULL);
-    bson_destroy(pattern); /* the map keeps what it needs */
+    bson_destroy(pattern); /* the map has copied it */
     bson_destroy(list);
     return map;
 }
@@ -189,7 +189,7 @@ static sl_shard_map *map_of(const char *key, const char *chunks) {
     return map;
 }
 
-/* '?' when the owner is not known. */
+/* The owner's name; '?' if it cannot be computed. */
 static char owner_with(const sl_shard_map *map, const char *document, sl_owner_cache *cache) {
     bson_t *made = quoted(document);
     uint32_t shard;
@@ -230,7 +230,7 @@ static void test_ranges_of_two_fields(void **state) {
     sl_shard_map_destroy(map);
 }
 
-static void test_what_is_missing_is_null(void **state) {
+static void test_missing_fields_are_null(void **state) {
     (void)state;
     sl_shard_map *map = map_of(
         "{'p.q': 1}", "[{'min': {'p.q': {'$minKey': 1}}, 'max': {'p.q': null}, 'shard': 'a'},"
@@ -241,14 +241,14 @@ static void test_what_is_missing_is_null(void **state) {
     assert_owner(map, "{'p': {'r': 9}}", 'b');
     assert_owner(map, "{'p': 9}", 'b');
     assert_owner(map, "{}", 'b');
-    assert_owner(map, "{'p.q': 9, 'pq': 9}", 'b'); /* a name with a dot is no path */
+    assert_owner(map, "{'p.q': 9, 'pq': 9}", 'b'); /* a field name with a dot is not a path */
     assert_owner(map, "{'p': {'qq': 1, 'q': 9}}", 'c');
     assert_owner(map, "{'p': {'q': 4}}", 'b');
     sl_shard_map_destroy(map);
 }
 
-/* Better no answer than a wrong one. */
-static void test_values_that_only_the_router_knows(void **state) {
+/* The owner of these values is not computed: the router finds it. */
+static void test_values_without_a_computed_owner(void **state) {
     (void)state;
     static const char *const unknown[] = {
         "{'p': {'q': {'x': 1}}}",
@@ -290,8 +290,8 @@ static void test_hashed_field_behind_a_range(void **state) {
     sl_shard_map_destroy(map);
 }
 
-/* What a thread remembers may save work, but never change an answer. */
-static void test_memory_changes_no_answer(void **state) {
+/* A thread's cache must not change the result. */
+static void test_the_cache_changes_no_owner(void **state) {
     (void)state;
     sl_shard_map *ranges = map_of("{'st': 1, 'ts': 1}", STATIONS);
     sl_shard_map *hashed =
@@ -306,7 +306,7 @@ static void test_memory_changes_no_answer(void **state) {
     unsigned seen[128] = {0};
     srand(5);
     for (int i = 0; i < 4000; i++) {
-        /* Runs, as in a file by station; stations of one length; now and then a long one. */
+        /* Runs of one station, as in a file; stations of the same length, sometimes a long one. */
         static char station[160] = "A", document[300];
         if (rand() % 4 == 0)
             snprintf(station, sizeof station, "%c%0*d", 'A' + rand() % 3,
@@ -328,7 +328,7 @@ static void test_memory_changes_no_answer(void **state) {
     sl_shard_map_destroy(hashed);
 }
 
-/* Every key of many chunks is found, against the definition. */
+/* The owner of every key in many chunks, compared with the definition. */
 static void test_many_chunks(void **state) {
     (void)state;
     bson_t *pattern = quoted("{'k': 1}"), chunks = BSON_INITIALIZER;
@@ -362,8 +362,8 @@ static void test_many_chunks(void **state) {
     sl_shard_map_destroy(map);
 }
 
-/* A map read while chunks are split and moved must be refused, not believed. */
-static void test_torn_maps_are_refused(void **state) {
+/* An inconsistent map, read while chunks were split or moved, is refused. */
+static void test_inconsistent_maps_are_refused(void **state) {
     (void)state;
     static const char *const torn[] = {
         "[]",
@@ -383,7 +383,7 @@ static void test_torn_maps_are_refused(void **state) {
     }
 }
 
-/* Keys and bounds of kinds that are not known here: the load goes on, and the router chooses. */
+/* Keys and bounds of unsupported types: no owners are computed, and the router routes documents. */
 static void test_unknown_keys_have_no_route(void **state) {
     (void)state;
     static const char *const rows[][2] = {
@@ -408,14 +408,14 @@ static void test_unknown_keys_have_no_route(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_all_kinds),
-        cmocka_unit_test(test_hashes_as_the_server_gave_them),
+        cmocka_unit_test(test_hashes_equal_those_of_a_server),
         cmocka_unit_test(test_ranges_of_two_fields),
-        cmocka_unit_test(test_what_is_missing_is_null),
-        cmocka_unit_test(test_values_that_only_the_router_knows),
+        cmocka_unit_test(test_missing_fields_are_null),
+        cmocka_unit_test(test_values_without_a_computed_owner),
         cmocka_unit_test(test_hashed_field_behind_a_range),
-        cmocka_unit_test(test_memory_changes_no_answer),
+        cmocka_unit_test(test_the_cache_changes_no_owner),
         cmocka_unit_test(test_many_chunks),
-        cmocka_unit_test(test_torn_maps_are_refused),
+        cmocka_unit_test(test_inconsistent_maps_are_refused),
         cmocka_unit_test(test_unknown_keys_have_no_route),
     };
     return cmocka_run_group_tests_name("shard key", tests, NULL, NULL);

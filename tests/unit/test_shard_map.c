@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the chunk map and of planning splits and moves, on chunk lists made by hand. If these
- * broke, documents would be counted for the wrong shard, or chunks moved for nothing, or a range
- * left where it keeps one shard busy and the others idle. */
+/* The chunk map and the planning of splits and moves, with chunk lists written by hand. An error
+ * here would count documents for a wrong shard, move chunks needlessly, or leave ranges on one
+ * shard while the other shards are idle. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 static sl_shard shards[] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
 static const sl_topology topology = {3, shards};
 
-/* Writes a bound: MIN, MAX, NULL, TEXT, or a number after I (int32), L (int64) or D (double). */
+/* Appends a bound: MIN, MAX, NULL, TEXT, or a number after I (int32), L (int64) or D (double). */
 static void append_bound(bson_t *chunk, const char *which, const char *word) {
     bson_t bound;
     bson_append_document_begin(chunk, which, -1, &bound);
@@ -40,7 +40,7 @@ static void append_bound(bson_t *chunk, const char *which, const char *word) {
     bson_append_document_end(chunk, &bound);
 }
 
-/* Makes a map of "bound shard bound shard ... bound"; a semicolon begins a new list of chunks. */
+/* Builds a map of "bound shard bound shard ... bound"; a semicolon starts a new list of chunks. */
 static sl_shard_map *map_or_null(const char *text, sl_error *error) {
     bson_t chunks = BSON_INITIALIZER, chunk;
     char *copy = strdup(text), *rest;
@@ -98,7 +98,7 @@ static void test_bounds_are_half_open(void **state) {
     sl_shard_map_destroy(map);
 }
 
-/* Bounds that other tools made: small integers, fractions, numbers out of reach, other types. */
+/* Bounds by other tools: int32, fractions, numbers beyond 64 bits, other types. */
 static void test_bounds_of_other_types(void **state) {
     (void)state;
     sl_shard_map *map = map_of("MIN c NULL c D-1e300 a I7 b D9.25 c D9.5 a D1e300 c TEXT b MAX");
@@ -120,7 +120,7 @@ static void test_extreme_integers(void **state) {
     sl_shard_map_destroy(map);
 }
 
-/* Every id of a thousand chunks is found, against the definition. */
+/* The owner of every id in a thousand chunks, compared with the definition. */
 static void test_many_chunks(void **state) {
     (void)state;
     char text[16000] = "MIN";
@@ -135,7 +135,7 @@ static void test_many_chunks(void **state) {
     sl_shard_map_destroy(map);
 }
 
-/* The owner of a whole document, in a map by id: only a 64-bit _id tells it. */
+/* The owner of a document in a map by _id is computed only for a 64-bit _id. */
 static void test_owner_of_a_document(void **state) {
     (void)state;
     static const struct {
@@ -163,19 +163,19 @@ static void test_owner_of_a_document(void **state) {
     sl_shard_map_destroy(map);
 }
 
-/* A map read while chunks are split and moved must be refused, not believed. */
-static void test_torn_maps_are_refused(void **state) {
+/* An inconsistent map, read while chunks were split or moved, is refused. */
+static void test_inconsistent_maps_are_refused(void **state) {
     (void)state;
     static const char *const torn[] = {
-        "",                      /* nothing */
-        "MIN a L5",              /* no end */
-        "L5 a MAX",              /* no beginning */
+        "",                      /* no chunks */
+        "MIN a L5",              /* no last chunk */
+        "L5 a MAX",              /* no first chunk */
         "MIN a L5 ; L6 a MAX",   /* a hole */
         "MIN a L5 ; L4 a MAX",   /* an overlap */
-        "MIN a L5 a L1 a MAX",   /* backwards */
+        "MIN a L5 a L1 a MAX",   /* descending bounds */
         "MIN a L5 ; NULL a MAX", /* a hole of another type */
-        "MIN a L5 nowhere MAX",  /* a shard that came later */
-        "MIN a MAX ; MIN a MAX", /* twice */
+        "MIN a L5 nowhere MAX",  /* an unknown shard */
+        "MIN a MAX ; MIN a MAX", /* overlapping chunks */
     };
     for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++) {
         sl_error error = {0};
@@ -185,7 +185,7 @@ static void test_torn_maps_are_refused(void **state) {
     }
 }
 
-/* A map of another shard key, or of something else altogether. */
+/* Chunks of another shard key, and documents that are not chunks. */
 static void test_chunks_without_id_are_refused(void **state) {
     (void)state;
     bson_t *chunks[] = {
@@ -204,7 +204,7 @@ static void test_chunks_without_id_are_refused(void **state) {
     }
 }
 
-/* Writes a plan as text: "s5" splits at 5, "m[5,9)b" moves; bounds that are no integers are "?". */
+/* The plan as text: "s5" is a split at 5, "m[5,9)b" a move to b; bounds of other types are "?". */
 static void describe(const sl_steps *steps, char *out, size_t room) {
     out[0] = '\0';
     for (size_t i = 0; i < steps->count; i++) {
@@ -243,7 +243,7 @@ static void assert_plan(const char *chunks, const sl_range *ranges, size_t count
     sl_shard_map_destroy(map);
 }
 
-/* A new collection lies on one shard; only what must go away is cut out of it. */
+/* A new collection is on one shard; only the ranges of other shards are split off. */
 static void test_plan_for_a_new_collection(void **state) {
     (void)state;
     const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 40, 0}, {40, 50, 1}};
@@ -256,21 +256,21 @@ static void test_plan_shares_the_bounds_of_neighbours(void **state) {
     assert_plan("MIN c MAX", ranges, 3, "s10 s20 m[10,20)a s30 m[20,30)b ");
 }
 
-static void test_plan_is_empty_when_all_is_in_place(void **state) {
+static void test_plan_is_empty_if_all_ranges_are_placed(void **state) {
     (void)state;
     const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 35, 0}};
     assert_plan("MIN a L20 b L30 a MAX", ranges, 3, "");
 }
 
-/* Chunks of others lie across a range: only those on the wrong shard move, with bounds named as the
- * cluster has them. */
-static void test_plan_uses_chunks_that_are_there(void **state) {
+/* A range that contains existing chunks: only those on a wrong shard move, by the cluster's
+ * bounds. */
+static void test_plan_moves_existing_chunks(void **state) {
     (void)state;
     const sl_range ranges[] = {{10, 40, 1}};
     assert_plan("MIN a L10 a L20 b L30 c MAX", ranges, 1, "m[10,20)b s40 m[30,40)b ");
 }
 
-static void test_plan_keeps_foreign_bounds_as_they_are(void **state) {
+static void test_plan_keeps_bounds_of_other_types(void **state) {
     (void)state;
     const sl_range ranges[] = {{10, 40, 1}};
     assert_plan("MIN a D9.5 a I40 a MAX", ranges, 1, "m[?,?)b ");
@@ -290,13 +290,13 @@ int main(void) {
         cmocka_unit_test(test_extreme_integers),
         cmocka_unit_test(test_many_chunks),
         cmocka_unit_test(test_owner_of_a_document),
-        cmocka_unit_test(test_torn_maps_are_refused),
+        cmocka_unit_test(test_inconsistent_maps_are_refused),
         cmocka_unit_test(test_chunks_without_id_are_refused),
         cmocka_unit_test(test_plan_for_a_new_collection),
         cmocka_unit_test(test_plan_shares_the_bounds_of_neighbours),
-        cmocka_unit_test(test_plan_is_empty_when_all_is_in_place),
-        cmocka_unit_test(test_plan_uses_chunks_that_are_there),
-        cmocka_unit_test(test_plan_keeps_foreign_bounds_as_they_are),
+        cmocka_unit_test(test_plan_is_empty_if_all_ranges_are_placed),
+        cmocka_unit_test(test_plan_moves_existing_chunks),
+        cmocka_unit_test(test_plan_keeps_bounds_of_other_types),
         cmocka_unit_test(test_plan_up_to_the_last_id),
     };
     return cmocka_run_group_tests_name("shard map", tests, NULL, NULL);

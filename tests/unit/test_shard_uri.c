@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The URI of a shard has the shard's hosts and set, and of the routers' URI everything else. */
+/* The URI of a shard has the shard's hosts and replica set, and all other options of the routers'
+ * URI. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,7 @@ static mongoc_uri_t *shard_uri(const char *host, const char *like) {
     return made;
 }
 
-static void all_hosts_and_the_set_are_the_shards(void **state) {
+static void hosts_and_replica_set_are_those_of_the_shard(void **state) {
     (void)state;
     mongoc_uri_t *made = shard_uri("s1/a.example:27018,b.example:27019,[::1]:27020",
                                    "mongodb://router1,router2/?directConnection=false"
@@ -55,7 +56,7 @@ static void the_user_is_the_same(void **state) {
     mongoc_uri_destroy(made);
 }
 
-static void certificates_compressors_and_patience_are_the_same(void **state) {
+static void certificates_compressors_and_timeouts_are_the_same(void **state) {
     (void)state;
     mongoc_uri_t *made = shard_uri(
         "s1/a:1", "mongodb://router/?tls=true&tlsCAFile=/ca.pem&tlsCertificateKeyFile=/me.pem"
@@ -68,8 +69,7 @@ static void certificates_compressors_and_patience_are_the_same(void **state) {
                                            {MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD, "x"}};
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(mongoc_uri_get_option_as_utf8(made, texts[i][0], ""), texts[i][1]);
-    assert_true(
-        mongoc_uri_get_option_as_bool(made, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false));
+    assert_true(mongoc_uri_get_option_as_bool(made, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false));
     assert_string_equal(mongoc_uri_get_auth_mechanism(made), "MONGODB-X509");
     assert_string_equal(mongoc_uri_get_auth_source(made), "$external");
     assert_int_equal(mongoc_uri_get_option_as_int32(made, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 0),
@@ -79,7 +79,7 @@ static void certificates_compressors_and_patience_are_the_same(void **state) {
     mongoc_uri_destroy(made);
 }
 
-static void a_host_that_is_none_is_not_understood(void **state) {
+static void invalid_hosts_are_refused(void **state) {
     (void)state;
     static const char *const hosts[] = {"s1/", "s1/a:99999999", ""};
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
@@ -88,10 +88,10 @@ static void a_host_that_is_none_is_not_understood(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_hosts_and_the_set_are_the_shards),
+        cmocka_unit_test(hosts_and_replica_set_are_those_of_the_shard),
         cmocka_unit_test(the_user_is_the_same),
-        cmocka_unit_test(certificates_compressors_and_patience_are_the_same),
-        cmocka_unit_test(a_host_that_is_none_is_not_understood),
+        cmocka_unit_test(certificates_compressors_and_timeouts_are_the_same),
+        cmocka_unit_test(invalid_hosts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

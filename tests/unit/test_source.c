@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources: every line of every file is handed out exactly once, at its right offset, however it is
- * stored and however many threads read; and the ids made of offsets are what document_id.h says. */
+/* Sources: every line of a file is returned exactly once with its offset, for each kind of file and
+ * any number of reading threads; ids are computed from offsets as document_id.h describes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "source_reading.h"
 
-static void every_byte_once_whatever_the_storage(void **state) {
+static void each_byte_is_read_once_plain_and_compressed(void **state) {
     (void)state;
     for (int newline = 0; newline < 2; newline++) {
         size_t length;
@@ -27,9 +27,9 @@ static void every_byte_once_whatever_the_storage(void **state) {
     }
 }
 
-static void block_borders_fall_everywhere(void **state) {
+static void line_ends_near_block_boundaries(void **state) {
     (void)state;
-    /* A line end right before, at and right behind each block's border. */
+    /* A line end before, at and after each block boundary. */
     for (int shift = -2; shift <= 2; shift++) {
         size_t length = (size_t)2 * SL_BLOCK_BYTES + 100;
         char *text = malloc(length);
@@ -45,7 +45,8 @@ static void block_borders_fall_everywhere(void **state) {
     }
 }
 
-/* Reads all blocks of the set; counts those of the sample by the index's low bits. */
+/* Reads all blocks of the set; counts the blocks of the sample by the low three bits of their
+ * number. */
 static void read_sample(const char *const *paths, size_t count, double share, uint64_t inside[8],
                         uint64_t *blocks) {
     sl_source_set *set;
@@ -66,21 +67,21 @@ static void read_sample(const char *const *paths, size_t count, double share, ui
     sl_source_set_destroy(set);
 }
 
-static void a_sample_is_spread_over_the_whole_and_over_all_stripes(void **state) {
+static void a_sample_is_spread_over_the_file_and_over_all_stripes(void **state) {
     (void)state;
     const char *path = path_of("sparse.txt");
-    FILE *file = fopen(path, "w"); /* 4 GiB of nothing: what is outside must not be read */
+    FILE *file = fopen(path, "w"); /* sparse, 4 GiB: blocks outside the sample must not be read */
     assert_int_equal(ftruncate(fileno(file), (off_t)4 << 30), 0);
     fclose(file);
     uint64_t inside[8], blocks;
     read_sample(&path, 1, 0.05, inside, &blocks);
     assert_int_equal(blocks, 4096);
     for (int i = 0; i < 8; i++)
-        assert_in_range(inside[i], 23, 28); /* 25.6 of 512 each */
+        assert_in_range(inside[i], 23, 28); /* 5 % of 512 are 25.6 */
     assert_int_equal(unlink(path), 0);
 }
 
-static void parts_share_out_every_block_once(void **state) {
+static void each_block_belongs_to_one_part(void **state) {
     (void)state;
     const char *path = path_of("parts.txt");
     FILE *file = fopen(path, "w");
@@ -101,10 +102,10 @@ static void parts_share_out_every_block_once(void **state) {
                 sampled += sl_source_set_wants(set, 0, k, k << SL_BLOCK_BITS);
             sl_source_set_sample(set, 0x1.fffffffffffffp-1);
             for (uint64_t k = 0; k < 4096; k++) {
-                bool wanted = sl_source_set_wants(set, 0, k, k << SL_BLOCK_BITS);
-                owners[k] += wanted;
-                taken += wanted;
-                low[k & 1] += wanted;
+                bool selected = sl_source_set_wants(set, 0, k, k << SL_BLOCK_BITS);
+                owners[k] += selected;
+                taken += selected;
+                low[k & 1] += selected;
             }
             most = taken > most ? taken : most;
             least = taken < least ? taken : least;
@@ -119,7 +120,7 @@ static void parts_share_out_every_block_once(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void of_many_small_files_a_share_is_taken(void **state) {
+static void a_sample_of_many_small_files(void **state) {
     (void)state;
     char names[200][300];
     const char *paths[200];
@@ -136,7 +137,7 @@ static void of_many_small_files_a_share_is_taken(void **state) {
         unlink(names[i]);
 }
 
-static void a_block_holds_the_lines_that_begin_in_it(void **state) {
+static void the_lines_of_a_block_start_in_one_mib(void **state) {
     (void)state;
     size_t length;
     char *text = make_text((size_t)3 << 20, true, &length);
@@ -154,8 +155,7 @@ static void a_block_holds_the_lines_that_begin_in_it(void **state) {
             while (start < block.text.length) {
                 assert_int_equal((block.offset + start) >> SL_BLOCK_BITS,
                                  block.offset >> SL_BLOCK_BITS);
-                const char *end = memchr(block.text.bytes + start, '\n',
-                                         block.text.length - start);
+                const char *end = memchr(block.text.bytes + start, '\n', block.text.length - start);
                 start = end ? (size_t)(end - block.text.bytes) + 1 : block.text.length;
             }
         }
@@ -165,7 +165,7 @@ static void a_block_holds_the_lines_that_begin_in_it(void **state) {
     free(text);
 }
 
-/* The next lines of a text that begin in the same MiB. */
+/* The lines from offset `from` on that start in the same MiB. */
 static sl_text lines_of_one_mib(const char *text, size_t length, size_t from) {
     size_t end = from;
     while (end < length && end >> SL_BLOCK_BITS == from >> SL_BLOCK_BITS) {
@@ -175,7 +175,7 @@ static sl_text lines_of_one_mib(const char *text, size_t length, size_t from) {
     return (sl_text){text + from, end - from};
 }
 
-/* One reader returns exactly these lines, block by block. */
+/* Fails unless one reader returns these lines, block by block. */
 static void check_blocks(const char *path, const char *text, size_t length) {
     sl_source_set *set;
     sl_reader *reader;
@@ -185,13 +185,13 @@ static void check_blocks(const char *path, const char *text, size_t length) {
     assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
     assert_true(sl_reader_create(set, &reader, &error));
     while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-        sl_text wanted = lines_of_one_mib(text, length, at);
-        if (block.text.length == 0) /* all of its MiB belongs to one long line */
+        sl_text expected = lines_of_one_mib(text, length, at);
+        if (block.text.length == 0) /* no line starts in its MiB */
             continue;
         assert_int_equal(block.offset, at);
-        assert_int_equal(block.text.length, wanted.length);
-        assert_memory_equal(block.text.bytes, wanted.bytes, wanted.length);
-        at += wanted.length;
+        assert_int_equal(block.text.length, expected.length);
+        assert_memory_equal(block.text.bytes, expected.bytes, expected.length);
+        at += expected.length;
     }
     assert_int_equal(error.code, 0);
     assert_int_equal(at, length);
@@ -199,46 +199,23 @@ static void check_blocks(const char *path, const char *text, size_t length) {
     sl_source_set_destroy(set);
 }
 
-typedef struct piped {
-    const char *text;
-    size_t length;
-    int end;
-} piped;
-
-static void *write_pipe(void *context) {
-    piped *pipe = context;
-    for (size_t done = 0; done < pipe->length;) {
-        ssize_t wrote = write(pipe->end, pipe->text + done, pipe->length - done);
-        if (wrote < 0)
-            break;
-        done += (size_t)wrote;
-    }
-    close(pipe->end);
-    return NULL;
-}
-
 static void check_piped_blocks(const char *text, size_t length) {
-    int ends[2];
-    pthread_t writer;
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
-    close(ends[0]);
-    piped all = {text, length, ends[1]};
-    pthread_create(&writer, NULL, write_pipe, &all);
+    piped input;
+    begin_pipe(&input, text, length);
     check_blocks("-", text, length);
-    pthread_join(writer, NULL);
+    pthread_join(input.writer, NULL);
 }
 
-static void a_line_end_near_a_border_ends_the_right_block(void **state) {
+static void a_line_end_near_a_boundary_ends_the_correct_block(void **state) {
     (void)state;
     size_t length = (size_t)3 * SL_BLOCK_BYTES;
     char *text = malloc(length);
     for (int shift = -2; shift <= 2; shift++) { /* -1: the block's last byte */
-        for (size_t i = 0; i < length; i++)     /* short lines, but none that ends near a border */
+        for (size_t i = 0; i < length; i++)     /* short lines; none ends near a boundary */
             text[i] = i % 64 == 32 ? '\n' : (char)('a' + i % 23);
         text[(long)SL_BLOCK_BYTES + shift] = '\n';
         text[2 * (long)SL_BLOCK_BYTES + shift] = '\n';
-        /* Once the text ends there too. */
+        /* cut: the text ends at the second boundary's line end. */
         for (int cut = 0; cut < 2; cut++) {
             size_t used = cut ? (size_t)(2 * (long)SL_BLOCK_BYTES + shift + 1) : length;
             const char *plain = path_of("exact.txt"), *packed = path_of("exact.gz");
@@ -271,7 +248,7 @@ static void gzip_members_are_one_stream(void **state) {
     check_reading(path, expected, sizeof expected - 1, 2);
 }
 
-static void damaged_gzip_is_told(void **state) {
+static void damaged_gzip_is_an_error(void **state) {
     (void)state;
     size_t length;
     char *text = make_text(300000, true, &length);
@@ -291,7 +268,7 @@ static void damaged_gzip_is_told(void **state) {
     free(text);
 }
 
-static void containers_get_advice(void **state) {
+static void unsupported_formats_get_advice(void **state) {
     (void)state;
     static const struct {
         const char *name, *bytes, *word;
@@ -308,7 +285,7 @@ static void containers_get_advice(void **state) {
             assert_non_null(strstr(reading_error(path), containers[i].word));
         }
     }
-    /* In a folder such a file spoils nothing: whoever looks at its head is told. */
+    /* In a folder such a file is an error only when its head is read. */
     mkdir(path_of("mixed"), 0700);
     write_file(path_of("mixed/a.7z"), "7z\xBC\xAF\x27\x1C", 6, false);
     write_file(path_of("mixed/b.csv"), "1\n", 2, true);
@@ -330,7 +307,7 @@ static void containers_get_advice(void **state) {
     sl_source_set_destroy(set);
 }
 
-static void nothing_is_text_too(void **state) {
+static void an_empty_file_is_a_source(void **state) {
     (void)state;
     write_file(path_of("empty.txt"), "", 0, false);
     write_file(path_of("empty.gz"), "", 0, true);
@@ -338,8 +315,9 @@ static void nothing_is_text_too(void **state) {
     assert_string_equal(reading_error(path_of("empty.gz")), "");
 }
 
-/* A ship's file that is begun last keeps one thread busy when all others have nothing left. */
-static void the_largest_is_begun_first(void **state) {
+/* The largest file is read first. Read last, it would keep one thread busy while the others
+ * idle. */
+static void the_largest_file_is_read_first(void **state) {
     (void)state;
     size_t length;
     char *text = make_text((size_t)2 << 20, true, &length);
@@ -351,14 +329,14 @@ static void the_largest_is_begun_first(void **state) {
     }
     write_file(path_of("fleet/99-ships.gz"), text, length, true);
     const char *path = path_of("fleet");
-    for (int looked = 0; looked < 2; looked++) { /* whether kinds are known or not */
+    for (int heads = 0; heads < 2; heads++) { /* without and with reading all heads before */
         sl_source_set *set;
         sl_reader *reader;
         sl_error error;
         sl_source_block block;
         assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
         assert_int_equal(sl_source_set_count(set), 21);
-        for (size_t i = 0; looked && i < 21; i++) {
+        for (size_t i = 0; heads && i < 21; i++) {
             char head[8];
             size_t got;
             bool whole;
@@ -372,7 +350,7 @@ static void the_largest_is_begun_first(void **state) {
         }
         assert_int_equal(count, 21);
         assert_int_equal(begun[0], 20);
-        for (size_t i = 0; looked && i < 4; i++) /* plain files come last, in their order */
+        for (size_t i = 0; heads && i < 4; i++) /* plain files are last, in order */
             assert_int_equal(begun[17 + i], i * 5);
         sl_reader_destroy(reader);
         sl_source_set_destroy(set);
@@ -421,7 +399,7 @@ static void all_bad_paths_are_reported_at_once(void **state) {
     assert_non_null(strstr(error.message, "two.txt"));
 }
 
-static void a_fingerprint_knows_a_file_again(void **state) {
+static void a_fingerprint_identifies_a_file(void **state) {
     (void)state;
     size_t length;
     char *text = make_text(400000, true, &length);
@@ -449,30 +427,30 @@ static void a_fingerprint_knows_a_file_again(void **state) {
     free(text);
 }
 
-static void ids_lead_back_to_the_byte(void **state) {
+static void ids_contain_source_and_offset(void **state) {
     (void)state;
     uint64_t offset = 1;
     for (int i = 0; i < 100000; i++) {
         offset = (offset * 6364136223846793005u + 1442695040888963407u);
-        uint64_t place = offset % SL_SOURCE_BYTES_MAX;
+        uint64_t position = offset % SL_SOURCE_BYTES_MAX;
         uint32_t number = (uint32_t)(offset >> 40) % (SL_SOURCE_NUMBER_MAX + 1);
-        int64_t id = sl_document_id(number, place);
+        int64_t id = sl_document_id(number, position);
         assert_true(id >= 0);
         assert_int_equal(sl_document_id_source(id), number);
-        assert_int_equal(sl_document_id_offset(id), place);
+        assert_int_equal(sl_document_id_offset(id), position);
         assert_true(id >= sl_stripe_first_id(number, 0) && id < sl_stripe_first_id(number, 256));
     }
     assert_true(sl_document_id(1, 10) < sl_document_id(1, 20));
-    /* The last number has an end, too. */
+    /* The ids of the last number end at its last stripe. */
     int64_t last = sl_document_id(SL_SOURCE_NUMBER_MAX, SL_SOURCE_BYTES_MAX - 1);
     assert_true(last < sl_stripe_first_id(SL_SOURCE_NUMBER_MAX, SL_STRIPES));
     assert_int_equal(last + 1, sl_stripe_first_id(SL_SOURCE_NUMBER_MAX, SL_STRIPES));
 }
 
-static void successive_blocks_feed_all_ranges(void **state) {
+static void successive_blocks_go_to_all_ranges(void **state) {
     (void)state;
-    /* Whatever the number of equal ranges, the first blocks of a source visit all of them soon,
-     * and after any number of blocks the ranges differ by little. */
+    /* For any number of equal ranges: the first few blocks of a source reach all ranges, and later
+     * the ranges have almost the same number of blocks. */
     for (uint32_t ranges = 2; ranges <= 16; ranges++) {
         unsigned filled[16] = {0};
         for (uint64_t block = 0; block < 1000; block++) {
@@ -491,23 +469,23 @@ static void successive_blocks_feed_all_ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_once_whatever_the_storage),
-        cmocka_unit_test(block_borders_fall_everywhere),
-        cmocka_unit_test(a_block_holds_the_lines_that_begin_in_it),
-        cmocka_unit_test(parts_share_out_every_block_once),
-        cmocka_unit_test(a_sample_is_spread_over_the_whole_and_over_all_stripes),
-        cmocka_unit_test(of_many_small_files_a_share_is_taken),
-        cmocka_unit_test(a_line_end_near_a_border_ends_the_right_block),
+        cmocka_unit_test(each_byte_is_read_once_plain_and_compressed),
+        cmocka_unit_test(line_ends_near_block_boundaries),
+        cmocka_unit_test(the_lines_of_a_block_start_in_one_mib),
+        cmocka_unit_test(each_block_belongs_to_one_part),
+        cmocka_unit_test(a_sample_is_spread_over_the_file_and_over_all_stripes),
+        cmocka_unit_test(a_sample_of_many_small_files),
+        cmocka_unit_test(a_line_end_near_a_boundary_ends_the_correct_block),
         cmocka_unit_test(gzip_members_are_one_stream),
-        cmocka_unit_test(damaged_gzip_is_told),
-        cmocka_unit_test(containers_get_advice),
-        cmocka_unit_test(nothing_is_text_too),
-        cmocka_unit_test(the_largest_is_begun_first),
+        cmocka_unit_test(damaged_gzip_is_an_error),
+        cmocka_unit_test(unsupported_formats_get_advice),
+        cmocka_unit_test(an_empty_file_is_a_source),
+        cmocka_unit_test(the_largest_file_is_read_first),
         cmocka_unit_test(folders_are_searched_without_hidden_files_and_loops),
         cmocka_unit_test(all_bad_paths_are_reported_at_once),
-        cmocka_unit_test(a_fingerprint_knows_a_file_again),
-        cmocka_unit_test(ids_lead_back_to_the_byte),
-        cmocka_unit_test(successive_blocks_feed_all_ranges),
+        cmocka_unit_test(a_fingerprint_identifies_a_file),
+        cmocka_unit_test(ids_contain_source_and_offset),
+        cmocka_unit_test(successive_blocks_go_to_all_ranges),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source that is not the file any more that it was when it was first looked at: noticed at each
- * open, after each block, and at the end, for every kind of source and every kind of change. */
+/* Files that change while they are loaded: the change is detected when the file is opened, after
+ * each block, and at the end of the load, for every kind of source and every kind of change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,19 +8,17 @@
 
 #include <cmocka.h>
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "source_reading.h"
+#include "archive_making.h"
 
 #define LENGTH ((size_t)3 << 20)
 
 /* ---- kinds of sources ---- */
 
 typedef struct kind {
-    const char *name; /* of the file; "-": the file is standard input */
+    const char *name; /* the file's name; "-": standard input is the file */
     bool gzip;
     bool tar;
 } kind;
@@ -33,22 +31,7 @@ static const kind kinds[] = {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static void write_tar(const char *path, const char *bytes, size_t length) {
-    struct archive *archive = archive_write_new();
-    struct archive_entry *entry = archive_entry_new();
-    archive_write_set_format_ustar(archive);
-    assert_int_equal(archive_write_open_filename(archive, path), ARCHIVE_OK);
-    archive_entry_set_pathname(entry, "inner.txt");
-    archive_entry_set_filetype(entry, AE_IFREG);
-    archive_entry_set_perm(entry, 0644);
-    archive_entry_set_size(entry, (la_int64_t)length);
-    assert_int_equal(archive_write_header(archive, entry), ARCHIVE_OK);
-    assert_int_equal(archive_write_data(archive, bytes, length), (long)length);
-    archive_entry_free(entry);
-    assert_int_equal(archive_write_free(archive), ARCHIVE_OK);
-}
-
-/* Lines of 64 bytes that do not become much smaller. */
+/* LENGTH bytes in lines of 64 bytes that hardly compress. */
 static char *lines(unsigned seed) {
     char *text = malloc(LENGTH);
     for (size_t i = 0; i < LENGTH; i++) {
@@ -61,7 +44,8 @@ static char *lines(unsigned seed) {
 static void write_kind(const kind *made, const char *path, unsigned seed) {
     char *text = lines(seed);
     if (made->tar)
-        write_tar(path, text, LENGTH);
+        make_archive(path, "ustar", NULL,
+                     &(entry_spec){.name = "inner.txt", .bytes = text, .length = LENGTH}, 1);
     else
         write_file(path, text, LENGTH, made->gzip);
     free(text);
@@ -79,8 +63,8 @@ static bool is_later(struct timespec a, struct timespec b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* Sets one byte in the middle, and again until the file system's clock, which is coarse, shows it.
- */
+/* Writes one byte in the middle until the modification time changes: the file system's clock is
+ * coarse. */
 static void rewrite(const char *path) {
     struct stat before = facts_of(path);
     int file = open(path, O_WRONLY);
@@ -117,7 +101,7 @@ static void replace(const char *path) {
     assert_int_equal(rename(other, path), 0);
 }
 
-/* By one that looks the same in all but its number: a copy that keeps the times. */
+/* Replaces the file by a copy with the same times, which differs only in its inode. */
 static void replace_by_a_copy(const char *path) {
     char command[700];
     const char *other = path_of("copy");
@@ -137,8 +121,8 @@ static void take_away(const char *path) {
 
 typedef struct change {
     void (*make)(const char *path);
-    const char *said;
-    bool of_path; /* of the path alone: whoever has the file open reads on as if nothing was */
+    const char *message;
+    bool of_path; /* only the path changes; the content of the open file stays the same */
 } change;
 
 static const change changes[] = {
@@ -153,14 +137,14 @@ static const change changes[] = {
 };
 #define CHANGES (sizeof changes / sizeof changes[0])
 
-/* ---- where it happens ---- */
+/* ---- when the file changes ---- */
 
 static const char *path_for(const kind *made) {
     return path_of(made->name[0] == '-' ? "stdin.txt" : made->name);
 }
 
-/* Standard input becomes the file; an end and a beginning of its own each time. */
-static void give_as_input(const char *path) {
+/* Opens the file as standard input. */
+static void redirect_input(const char *path) {
     int file = open(path, O_RDONLY);
     assert_true(file >= 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
     close(file);
@@ -170,29 +154,29 @@ static sl_source_set *set_of(const kind *made, const char *path) {
     sl_source_set *set;
     sl_error error = {0};
     if (made->name[0] == '-')
-        give_as_input(path);
-    const char *given = made->name[0] == '-' ? "-" : path;
-    if (!sl_source_set_create(&given, 1, NULL, &set, &error))
+        redirect_input(path);
+    const char *source = made->name[0] == '-' ? "-" : path;
+    if (!sl_source_set_create(&source, 1, NULL, &set, &error))
         fail_msg("%s: %s", path, error.message);
     return set;
 }
 
-static void assert_told(const sl_error *error, const kind *made, const change *what) {
-    const char *shown = made->name[0] == '-' ? "-" : made->name;
-    if (error->code != SL_EXIT_SOURCE || !strstr(error->message, shown) ||
-        !strstr(error->message, what->said))
-        fail_msg("%s, expected \"%s\", got %d: %s", made->name, what->said, error->code,
-                 error->message);
+static void assert_detected(const sl_error *error, const kind *made, const change *what) {
+    if (error->code != SL_EXIT_SOURCE || !strstr(error->message, made->name) ||
+        !strstr(error->message, what->message))
+        fail_msg("%s, expected \"%s\", but the error is %d: %s", made->name, what->message,
+                 error->code, error->message);
 }
 
-/* Of standard input there is no path; losing its name is a change of its status. */
+/* Standard input has no path that could be replaced. */
 static bool applies(const kind *made, const change *what) {
     return made->name[0] != '-' || !what->of_path;
 }
 
-typedef void scene(const kind *made, const change *what, const char *path);
+typedef void scenario(const kind *made, const change *what, const char *path);
 
-static void play(scene *function) {
+/* Runs a scenario with a new file for each kind of source and each change. */
+static void run(scenario *function) {
     for (size_t i = 0; i < KINDS; i++) {
         for (size_t k = 0; k < CHANGES; k++) {
             const char *path = path_for(&kinds[i]);
@@ -205,102 +189,105 @@ static void play(scene *function) {
     }
 }
 
-static void before_it_is_opened(const kind *made, const change *what, const char *path) {
-    sl_source_set *set = set_of(made, path);
+typedef struct reading {
+    sl_source_set *set;
     sl_reader *reader;
-    sl_error error = {0};
+    sl_error error;
     sl_source_block block;
-    assert_true(sl_reader_create(set, &reader, &error));
+} reading;
+
+static reading begin_reading(const kind *made, const char *path) {
+    reading r = {.set = set_of(made, path)};
+    assert_true(sl_reader_create(r.set, &r.reader, &r.error));
+    return r;
+}
+
+static sl_read_result read_next(reading *r) {
+    return sl_reader_next(r->reader, &r->block, &r->error);
+}
+
+static void end_reading(reading *r) {
+    sl_reader_destroy(r->reader);
+    sl_source_set_destroy(r->set);
+}
+
+static void before_it_is_opened(const kind *made, const change *what, const char *path) {
+    reading r = begin_reading(made, path);
     what->make(path);
-    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
-    assert_told(&error, made, what);
-    assert_true(sl_source_set_has_changed(set));
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
+    assert_int_equal(read_next(&r), SL_READ_FAILED);
+    assert_detected(&r.error, made, what);
+    assert_true(sl_source_set_has_changed(r.set));
+    end_reading(&r);
 }
 
 static void between_two_blocks(const kind *made, const change *what, const char *path) {
-    sl_source_set *set = set_of(made, path);
-    sl_reader *reader;
-    sl_error error = {0};
-    sl_source_block block;
-    assert_true(sl_reader_create(set, &reader, &error));
-    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_BLOCK);
+    reading r = begin_reading(made, path);
+    assert_int_equal(read_next(&r), SL_READ_BLOCK);
     what->make(path);
-    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
-    assert_told(&error, made, what);
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
+    assert_int_equal(read_next(&r), SL_READ_FAILED);
+    assert_detected(&r.error, made, what);
+    end_reading(&r);
 }
 
-static void behind_the_last_block(const kind *made, const change *what, const char *path) {
-    sl_source_set *set = set_of(made, path);
-    sl_reader *reader;
-    sl_error error = {0};
-    sl_source_block block;
-    assert_true(sl_reader_create(set, &reader, &error));
-    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK)
+static void after_the_last_block(const kind *made, const change *what, const char *path) {
+    reading r = begin_reading(made, path);
+    while (read_next(&r) == SL_READ_BLOCK)
         ;
-    assert_int_equal(error.code, 0);
-    assert_true(sl_source_set_unchanged(set, &error));
-    assert_false(sl_source_set_has_changed(set));
+    assert_int_equal(r.error.code, 0);
+    assert_true(sl_source_set_unchanged(r.set, &r.error));
+    assert_false(sl_source_set_has_changed(r.set));
     what->make(path);
-    assert_false(sl_source_set_unchanged(set, &error));
-    assert_told(&error, made, what);
-    sl_source_set_skip(set, 0); /* one that is left out may change */
-    assert_true(sl_source_set_unchanged(set, &error));
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
+    assert_false(sl_source_set_unchanged(r.set, &r.error));
+    assert_detected(&r.error, made, what);
+    sl_source_set_skip(r.set, 0); /* a skipped source may change */
+    assert_true(sl_source_set_unchanged(r.set, &r.error));
+    end_reading(&r);
 }
 
-/* A file of a folder is listed long before it is opened. */
+/* The files of a folder are listed long before they are opened. */
 static void in_a_folder(const kind *made, const change *what, const char *path) {
     if (made->name[0] == '-')
         return;
-    char place[300], inner[600], head[100], fingerprint[SL_FINGERPRINT_ROOM];
+    char parent[300], inner[600], head[100], fingerprint[SL_FINGERPRINT_ROOM];
     sl_source_set *set;
     sl_error error = {0};
     size_t length;
     bool whole;
-    snprintf(place, sizeof place, "%s", path_of("place"));
-    snprintf(inner, sizeof inner, "%s/%s", place, made->name);
-    mkdir(place, 0700);
+    snprintf(parent, sizeof parent, "%s", path_of("parent"));
+    snprintf(inner, sizeof inner, "%s/%s", parent, made->name);
+    mkdir(parent, 0700);
     assert_int_equal(rename(path, inner), 0);
-    const char *given = place;
-    assert_true(sl_source_set_create(&given, 1, NULL, &set, &error));
+    const char *source = parent;
+    assert_true(sl_source_set_create(&source, 1, NULL, &set, &error));
     what->make(inner);
     assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
-    assert_told(&error, made, what);
+    assert_detected(&error, made, what);
     error = (sl_error){0};
     assert_false(sl_source_fingerprint(set, 0, fingerprint, &error));
-    assert_told(&error, made, what);
+    assert_detected(&error, made, what);
     sl_source_set_destroy(set);
     unlink(inner);
-    rmdir(place);
+    rmdir(parent);
 }
 
-static void a_change_before_the_first_open_is_noticed(void **state) {
-    (void)state;
-    play(before_it_is_opened);
+static const struct scenario_row {
+    const char *name;
+    scenario *function;
+} scenarios[] = {
+    {"a change before the first open is detected", before_it_is_opened},
+    {"a change between two blocks is detected", between_two_blocks},
+    {"a change after the last block is detected", after_the_last_block},
+    {"a change after a folder was listed is detected", in_a_folder},
+};
+#define SCENARIOS (sizeof scenarios / sizeof scenarios[0])
+
+static void run_scenario(void **state) {
+    const struct scenario_row *row = *state;
+    run(row->function);
 }
 
-static void a_change_between_two_blocks_is_noticed(void **state) {
-    (void)state;
-    play(between_two_blocks);
-}
-
-static void a_change_behind_the_last_block_is_noticed(void **state) {
-    (void)state;
-    play(behind_the_last_block);
-}
-
-static void a_change_after_a_folder_was_listed_is_noticed(void **state) {
-    (void)state;
-    play(in_a_folder);
-}
-
-/* Two readers have the same path open, or not yet. */
-static void no_reader_gets_text_of_another_file(void **state) {
+/* The file is replaced while one reader has it open and another has not opened it yet. */
+static void no_reader_reads_another_file(void **state) {
     (void)state;
     const char *path = path_of("shared.txt");
     sl_source_set *set;
@@ -324,8 +311,8 @@ static void no_reader_gets_text_of_another_file(void **state) {
     sl_source_set_destroy(set);
 }
 
-/* Blocks that are done are read where they are to be compared, and only there. */
-static void done_blocks_are_read_to_be_compared(void **state) {
+/* Completed blocks are read again only if they are to be compared. */
+static void completed_blocks_are_read_only_to_be_compared(void **state) {
     (void)state;
     static const uint64_t done = 5; /* the blocks 0 and 2 */
     const char *path = path_of("done.txt");
@@ -354,13 +341,13 @@ static void done_blocks_are_read_to_be_compared(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_before_the_first_open_is_noticed),
-        cmocka_unit_test(a_change_between_two_blocks_is_noticed),
-        cmocka_unit_test(a_change_behind_the_last_block_is_noticed),
-        cmocka_unit_test(a_change_after_a_folder_was_listed_is_noticed),
-        cmocka_unit_test(no_reader_gets_text_of_another_file),
-        cmocka_unit_test(done_blocks_are_read_to_be_compared),
+    struct CMUnitTest tests[SCENARIOS + 2] = {
+        cmocka_unit_test(no_reader_reads_another_file),
+        cmocka_unit_test(completed_blocks_are_read_only_to_be_compared),
     };
+    for (size_t i = 0; i < SCENARIOS; i++)
+        tests[2 + i] = (struct CMUnitTest){.name = scenarios[i].name,
+                                           .test_func = run_scenario,
+                                           .initial_state = (void *)(uintptr_t)&scenarios[i]};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

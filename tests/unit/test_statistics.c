@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of values without ties and without even spacing, against figures from Python's
- * statistics module. Values that repeat hide a rank that is off by one. */
+/* Statistics of distinct, unevenly spaced values, compared with figures of Python's statistics
+ * module. With repeated values a rank that is off by one would not be detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,34 +14,40 @@
 #include <shardload/histogram.h>
 #include <shardload/query.h>
 
-static void assert_near(double is, double wanted) {
-    if (fabs(is - wanted) > 1e-12 * fabs(wanted))
-        fail_msg("is %.17g, not %.17g", is, wanted);
+static void assert_near(double actual, double expected) {
+    if (fabs(actual - expected) > 1e-12 * fabs(expected))
+        fail_msg("%.17g, expected %.17g", actual, expected);
 }
 
 /* ---- timings ---- */
 
-static void a_sample_of_an_odd_count(void **state) {
+/* An odd and an even number of values, whose medians are computed differently. */
+static void samples(void **state) {
     (void)state;
-    double values[] = {7.7, 0.7, 29.3, 1.9, 13.9, 2.3, 4.1};
-    sl_sample is = sl_sample_of(values, 7);
-    assert_int_equal(is.count, 7);
-    assert_near(is.minimum, 0.7);
-    assert_near(is.median, 4.1);
-    assert_near(is.mean, 8.557142857142857);
-    assert_near(is.deviation, 10.203080767241683);
-    assert_near(is.maximum, 29.3);
-}
-
-static void a_sample_of_an_even_count(void **state) {
-    (void)state;
-    double values[] = {61.1, 7.7, 0.7, 29.3, 1.9, 13.9, 2.3, 4.1};
-    sl_sample is = sl_sample_of(values, 8);
-    assert_near(is.minimum, 0.7);
-    assert_near(is.median, 5.9);
-    assert_near(is.mean, 15.125);
-    assert_near(is.deviation, 20.84046544585797);
-    assert_near(is.maximum, 61.1);
+    static const sl_sample expected[] = {
+        {.count = 7,
+         .minimum = 0.7,
+         .median = 4.1,
+         .mean = 8.557142857142857,
+         .deviation = 10.203080767241683,
+         .maximum = 29.3},
+        {.count = 8,
+         .minimum = 0.7,
+         .median = 5.9,
+         .mean = 15.125,
+         .deviation = 20.84046544585797,
+         .maximum = 61.1},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        double values[] = {7.7, 0.7, 29.3, 1.9, 13.9, 2.3, 4.1, 61.1};
+        sl_sample actual = sl_sample_of(values, expected[i].count);
+        assert_int_equal(actual.count, expected[i].count);
+        assert_near(actual.minimum, expected[i].minimum);
+        assert_near(actual.median, expected[i].median);
+        assert_near(actual.mean, expected[i].mean);
+        assert_near(actual.deviation, expected[i].deviation);
+        assert_near(actual.maximum, expected[i].maximum);
+    }
 }
 
 /* ---- the histogram ---- */
@@ -71,7 +77,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Over nine powers of ten, no two alike. */
+/* Distinct values over nine orders of magnitude. */
 static void make_values(uint64_t values[VALUES]) {
     uint64_t random = 12345;
     for (int i = 0; i < VALUES; i++) {
@@ -80,7 +86,8 @@ static void make_values(uint64_t values[VALUES]) {
     }
 }
 
-/* The value of rank ceil(quantile * count) is met within the width of a bucket, from above. */
+/* A quantile is at least the value of rank ceil(quantile * count), and larger by at most the width
+ * of a bucket. */
 static void large_values_have_percentiles_within_a_bucket(void **state) {
     (void)state;
     static uint64_t values[VALUES];
@@ -99,17 +106,16 @@ static void large_values_have_percentiles_within_a_bucket(void **state) {
     static const double quantiles[] = {0.0001, 0.013, 0.25, 0.5, 0.777, 0.95, 0.999, 1};
     for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
         uint64_t exact = values[(size_t)ceil(quantiles[i] * VALUES) - 1];
-        uint64_t is = sl_histogram_quantile(&merged, quantiles[i]);
-        if (is < exact || is > exact + exact / 256)
-            fail_msg("quantile %g is %llu, not %llu", quantiles[i], (unsigned long long)is,
+        uint64_t actual = sl_histogram_quantile(&merged, quantiles[i]);
+        if (actual < exact || actual > exact + exact / 256)
+            fail_msg("quantile %g is %llu, not %llu", quantiles[i], (unsigned long long)actual,
                      (unsigned long long)exact);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_of_an_odd_count),
-        cmocka_unit_test(a_sample_of_an_even_count),
+        cmocka_unit_test(samples),
         cmocka_unit_test(small_values_have_exact_percentiles),
         cmocka_unit_test(large_values_have_percentiles_within_a_bucket),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query suites: what a correct one means, and whether the message about a wrong one leads its
- * author to the place. */
+/* Query suites: valid suites are read correctly, and error messages name the position of the
+ * error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void full_suite(void **state) {
     assert_int_equal(bson_iter_as_int64(&iter), 500);
     assert_true(bson_iter_init(&iter, query->options));
     assert_true(bson_iter_find_descendant(&iter, "hint.km", &field));
-    /* Extended JSON: a date is a date, not a document. */
+    /* Extended JSON: {"$date": ...} becomes a date. */
     assert_true(bson_iter_init(&iter, query->pipeline));
     assert_true(bson_iter_find_descendant(&iter, "0.$match.at.$gte", &field));
     assert_true(BSON_ITER_HOLDS_DATE_TIME(&field));
@@ -90,13 +90,13 @@ static void defaults(void **state) {
     sl_suite_destroy(suite);
 }
 
-/* Everything that a query may say besides an aggregation. */
+/* Queries of each operation except aggregations. */
 static void operations(void **state) {
     (void)state;
     sl_error error = {0};
     sl_suite *suite;
     if (!parse("name: s\n"
-               "mix: {read: 95, write: 5}\n" /* before the queries that it names */
+               "mix: {read: 95, write: 5}\n" /* may precede its queries */
                "defaults: {limit: 7, agree: true}\n"
                "queries:\n"
                "  - name: read\n"
@@ -143,17 +143,17 @@ static void operations(void **state) {
     uint64_t examined;
     assert_true(sl_examined_by_definition(scan, 7, 100, &examined));
     assert_int_equal(examined, 7);
-    assert_false(sl_examined_by_definition(read, 7, 100, &examined)); /* only a plan can tell */
+    assert_false(sl_examined_by_definition(read, 7, 100, &examined)); /* needs the plan */
     sl_suite_destroy(suite);
 }
 
 #define START "name: s\nqueries:\n  - name: q\n"
 
-/* Each wrong suite, and where and how it must be told. */
+/* Invalid suites, and the position and text that the error message must have. */
 static const struct {
     const char *text;
-    const char *place; /* the message's beginning */
-    const char *part;  /* something it must also say */
+    const char *position; /* start of the message */
+    const char *part;     /* another part of the message */
 } wrong[] = {
     {"", "s.yaml: ", "contains no suite"},
     {"- a\n", "s.yaml:1:1: ", "found a list"},
@@ -175,7 +175,8 @@ static const struct {
      "s.yaml:3:5: ", "the parameter \"b\" is used, but not declared under \"parameters\""},
     {START "    operation: find\n    parameters: {a: {range: [2, 1]}}\n",
      "s.yaml:5:29: ", "the lowest number is above the highest"},
-    {START "    operation: find\n    parameters: {a: {}}\n", "s.yaml:5:21: ", "expected one of range"},
+    {START "    operation: find\n    parameters: {a: {}}\n",
+     "s.yaml:5:21: ", "expected one of range"},
     {START "    operation: find\n    parameters: {a: {range: [1, 2], list: '[1]'}}\n",
      "s.yaml:5:43: ", "found two"},
     {START "    operation: find\n    parameters: {a: {list: '[]'}}\n", "s.yaml:5:28: ", "empty"},
@@ -197,7 +198,7 @@ static const struct {
     /* A pipeline written as YAML instead of JSON text. */
     {START "    pipeline: [{\"$match\": {}}]\n", "s.yaml:4:15: ", "write \"pipeline: |\""},
     {START "    pipeline: |\n      {\"$match\": {}}\n", "s.yaml:5:7: ", "expected ["},
-    /* Errors inside a block are told by the line and column of the file. */
+    /* Errors inside a block of text have the line and column of the file. */
     {START "    pipeline: |\n      [\n        {\"$match\": {\"a\" 1}}\n      ]\n",
      "s.yaml:6:25: ", ""},
     {START "    pipeline: |\n      [\n        {\"$limit\": 3},\n      ]\n",
@@ -232,16 +233,16 @@ static void wrong_suites(void **state) {
         sl_suite *suite;
         if (parse(wrong[i].text, &suite, &error))
             fail_msg("accepted:\n%s", wrong[i].text);
-        if (strncmp(error.message, wrong[i].place, strlen(wrong[i].place)) != 0 ||
+        if (strncmp(error.message, wrong[i].position, strlen(wrong[i].position)) != 0 ||
             !strstr(error.message, wrong[i].part))
-            fail_msg("expected %s... %s, got %s for\n%s", wrong[i].place, wrong[i].part,
-                     error.message, wrong[i].text);
+            fail_msg("expected %s... %s, but the message is %s for\n%s", wrong[i].position,
+                     wrong[i].part, error.message, wrong[i].text);
         assert_null(suite);
         assert_int_equal(error.code, SL_EXIT_SOURCE);
     }
 }
 
-/* A pipeline of `queries/` that cannot be read would only show after installation. */
+/* All suites of `queries/` can be read. */
 static void built_in_suites(void **state) {
     (void)state;
     static const char *const names[] = {"mot", "mot-long"};
@@ -295,10 +296,9 @@ static void files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_suite),   cmocka_unit_test(defaults),
-        cmocka_unit_test(operations),
-        cmocka_unit_test(wrong_suites), cmocka_unit_test(built_in_suites),
-        cmocka_unit_test(files),
+        cmocka_unit_test(full_suite),      cmocka_unit_test(defaults),
+        cmocka_unit_test(operations),      cmocka_unit_test(wrong_suites),
+        cmocka_unit_test(built_in_suites), cmocka_unit_test(files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a search says of the noise of its trials. If it were wrong, intervals would promise what
- * they do not hold, and a figure would pass for a measurement that is none. */
+/* The search's estimate of the noise of its trials. An error here would give wrong confidence
+ * intervals, or report an assumed noise as a measured one. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
     return SL_TRIAL_MEASURED;
 }
 
-/* A whole grid of two by two settings that are all alike. */
+/* Searches a grid of two by two settings that have the same rate. */
 static void search(double noise, unsigned repeats, uint64_t seed, sl_search *result) {
     const sl_search_dimension dimensions[] = {{"threads", 2, true, 0}, {"batch-size", 2, true, 0}};
     world w = {noise, (seed + 1) * 0x9e3779b97f4a7c15u};
@@ -54,7 +54,7 @@ static void search(double noise, unsigned repeats, uint64_t seed, sl_search *res
     assert_true(sl_search_run(&plan, result, &error));
 }
 
-/* Also one that is larger than any that the model reckons with, and any size in between. */
+/* Noise of any size, also larger than the largest that the model assumes. */
 static void noise_is_measured(void **state) {
     static const double noises[] = {0.004, 0.025, 0.13, 0.27, 0.45, 0.9};
     (void)state;
@@ -71,39 +71,41 @@ static void noise_is_measured(void **state) {
             sl_search_clear(&result);
         }
         print_message(
-            "noise %.3f: measured as %.3f; of %zu intervals of 90 %%, %zu hold the truth\n",
+            "noise %.3f: measured as %.3f; %zu intervals of 90 %%, %zu contain the true rate\n",
             noises[i], sqrt(square), cells, covered);
         assert_true(fabs(sqrt(square) / noises[i] - 1) < 0.1);
         assert_in_range(covered * 100, 87 * cells, 93 * cells);
     }
 }
 
-static double scatter_of(const sl_search *result, size_t *spare) {
-    double scatter = 0;
-    *spare = 0;
+/* The sum of the squared deviations of log rates from the means of their cells. */
+static double squares_of(const sl_search *result, size_t *degrees_of_freedom) {
+    double squares = 0;
+    *degrees_of_freedom = 0;
     for (size_t c = 0; c < result->count; c++) {
         const sl_search_cell *cell = &result->cells[c];
         double mean = 0;
         for (size_t k = 0; k < cell->trials; k++)
             mean += log(cell->rates[k]) / (double)cell->trials;
         for (size_t k = 0; k < cell->trials; k++)
-            scatter += pow(log(cell->rates[k]) - mean, 2);
-        *spare += cell->trials - 1;
+            squares += pow(log(cell->rates[k]) - mean, 2);
+        *degrees_of_freedom += cell->trials - 1;
     }
-    return scatter;
+    return squares;
 }
 
-static void it_is_the_scatter_of_repeated_trials_once_there_are_eight(void **state) {
+/* With at least eight degrees of freedom the noise is computed from repeated trials alone. */
+static void eight_degrees_of_freedom_are_enough(void **state) {
     (void)state;
     for (unsigned repeats = 1; repeats <= 4; repeats++) {
         sl_search result;
-        size_t spare;
+        size_t freedom;
         search(0.2, repeats, 7, &result);
-        double scatter = scatter_of(&result, &spare);
-        assert_int_equal(spare, 4 * (repeats - 1));
-        assert_true(result.noise_measured == (spare >= 8));
+        double squares = squares_of(&result, &freedom);
+        assert_int_equal(freedom, 4 * (repeats - 1));
+        assert_true(result.noise_measured == (freedom >= 8));
         if (result.noise_measured)
-            assert_true(fabs(result.noise - sqrt(scatter / (double)spare)) < 1e-9);
+            assert_true(fabs(result.noise - sqrt(squares / (double)freedom)) < 1e-9);
         sl_search_clear(&result);
     }
 }
@@ -111,7 +113,7 @@ static void it_is_the_scatter_of_repeated_trials_once_there_are_eight(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noise_is_measured),
-        cmocka_unit_test(it_is_the_scatter_of_repeated_trials_once_there_are_eight),
+        cmocka_unit_test(eight_degrees_of_freedom_are_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sized text: what a user types as sizes and times, what must never reach a log. */
+/* Text: sizes and times as users write them, printing of foreign text, removal of passwords. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
@@ -19,15 +19,15 @@ static void sizes_as_people_write_them(void **state) {
     static const struct {
         const char *text;
         uint64_t bytes;
-    } good[] = {{"0", 0},          {"500000", 500000},   {"64KiB", 65536},   {"64k", 65536},
-                {"8MB", 8000000},  {"16mib", 16777216},  {"2G", 2147483648}, {"1tb", 1000000000000}};
+    } good[] = {{"0", 0},         {"500000", 500000},  {"64KiB", 65536},   {"64k", 65536},
+                {"8MB", 8000000}, {"16mib", 16777216}, {"2G", 2147483648}, {"1tb", 1000000000000}};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         uint64_t bytes = 1;
         assert_true(sl_text_to_bytes(sl_text_of(good[i].text), &bytes));
         assert_int_equal(bytes, good[i].bytes);
     }
-    static const char *const bad[] = {"", "k", "-1", "1.5M", "12 M", "99999999999999999999",
-                                      "20000000000G", "5X"};
+    static const char *const bad[] = {
+        "", "k", "-1", "1.5M", "12 M", "99999999999999999999", "20000000000G", "5X"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t bytes = 77;
         assert_false(sl_text_to_bytes(sl_text_of(bad[i]), &bytes));
@@ -42,8 +42,7 @@ static void counts_as_people_write_them(void **state) {
     assert_true(sl_text_to_count(sl_text_of("100M"), &count) && count == 100000000);
     assert_true(sl_text_to_count(sl_text_of("2g"), &count) && count == 2000000000);
     assert_true(sl_text_to_count(sl_text_of("1T"), &count) && count == 1000000000000);
-    static const char *const bad[] = {"", "k", "-1", "1.5M", "12 M", "1KiB", "1MB",
-                                      "99999999999T"};
+    static const char *const bad[] = {"", "k", "-1", "1.5M", "12 M", "1KiB", "1MB", "99999999999T"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_false(sl_text_to_count(sl_text_of(bad[i]), &count));
 }
@@ -58,7 +57,7 @@ static void times_as_people_write_them(void **state) {
     assert_false(sl_text_to_seconds(sl_text_of("4 h"), &seconds));
 }
 
-static void utf8_is_judged_as_the_standard_does(void **state) {
+static void utf8_is_checked_by_the_standard(void **state) {
     (void)state;
     static const struct {
         const char *bytes;
@@ -66,17 +65,17 @@ static void utf8_is_judged_as_the_standard_does(void **state) {
         int where; /* -1: valid */
     } rows[] = {
         {"plain", 5, -1},
-        {"\xC5\xBBUK", 4, -1},             /* a letter of two bytes */
-        {"\xE2\x82\xAC", 3, -1},           /* three */
-        {"\xF0\x9F\x9A\x97", 4, -1},       /* four */
-        {"\xF4\x8F\xBF\xBF", 4, -1},       /* the last code point */
-        {"a\xE9", 2, 1},                   /* Latin-1 */
-        {"\xC0\xAF", 2, 0},                /* overlong */
-        {"\xE0\x9F\xBF", 3, 0},            /* overlong */
-        {"\xED\xA0\x80", 3, 0},            /* a surrogate */
-        {"\xF4\x90\x80\x80", 4, 0},        /* beyond the last code point */
-        {"ok\x80", 3, 2},                  /* a continuation without a lead */
-        {"\xE2\x82", 2, 0},                /* cut off */
+        {"\xC5\xBBUK", 4, -1},       /* a letter of two bytes */
+        {"\xE2\x82\xAC", 3, -1},     /* three */
+        {"\xF0\x9F\x9A\x97", 4, -1}, /* four */
+        {"\xF4\x8F\xBF\xBF", 4, -1}, /* the last code point */
+        {"a\xE9", 2, 1},             /* Latin-1 */
+        {"\xC0\xAF", 2, 0},          /* overlong */
+        {"\xE0\x9F\xBF", 3, 0},      /* overlong */
+        {"\xED\xA0\x80", 3, 0},      /* a surrogate */
+        {"\xF4\x90\x80\x80", 4, 0},  /* beyond the last code point */
+        {"ok\x80", 3, 2},            /* a continuation without a lead */
+        {"\xE2\x82", 2, 0},          /* cut off */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t where = 99;
@@ -91,20 +90,24 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
     char out[64];
     sl_text_printable((sl_text){"a\tb\x1B[31m\xC5\xBB\xFF", 11}, out, sizeof out);
     assert_string_equal(out, "a\\x09b\\x1b[31m\xC5\xBB\\xff");
-    /* U+009B begins a command as ESC [ does; U+00A0 is but a blank. */
-    sl_text_printable(sl_text_of("\xC2\x9B" "31m\xC2\xA0"), out, sizeof out);
+    /* U+009B starts a control sequence, like ESC [; U+00A0 is a harmless blank. */
+    sl_text_printable(sl_text_of("\xC2\x9B"
+                                 "31m\xC2\xA0"),
+                      out, sizeof out);
     assert_string_equal(out, "\\xc2\\x9b31m\xC2\xA0");
-    /* Direction marks, overrides and isolates, and the separators; their neighbours are plain. */
-    static const char *const acting[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xA8",
-                                         "\xE2\x80\xA9", "\xE2\x80\xAA", "\xE2\x80\xAE", "\xE2\x81\xA6",
-                                         "\xE2\x81\xA9", "\xC2\x80",     "\x7F",         "\n"};
-    for (size_t i = 0; i < sizeof acting / sizeof acting[0]; i++) {
-        sl_text_printable(sl_text_of(acting[i]), out, sizeof out);
-        assert_int_equal(strlen(out), 4 * strlen(acting[i]));
-        assert_null(strpbrk(out, acting[i]));
+    /* Direction marks, overrides, isolates and separators are escaped; their neighbours are not. */
+    static const char *const control[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F",
+                                          "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAA",
+                                          "\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x81\xA9",
+                                          "\xC2\x80",     "\x7F",         "\n"};
+    for (size_t i = 0; i < sizeof control / sizeof control[0]; i++) {
+        sl_text_printable(sl_text_of(control[i]), out, sizeof out);
+        assert_int_equal(strlen(out), 4 * strlen(control[i]));
+        assert_null(strpbrk(out, control[i]));
     }
-    static const char plain[] = "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xE2\x81\xA5 "
-                                "\xE2\x81\xB0 \xF0\x9F\x9A\x97";
+    static const char plain[] =
+        "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xE2\x81\xA5 "
+        "\xE2\x81\xB0 \xF0\x9F\x9A\x97";
     sl_text_printable(sl_text_of(plain), out, sizeof out);
     assert_string_equal(out, plain);
     char small[8];
@@ -114,7 +117,7 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
     assert_string_equal(small, "abcdefg");
 }
 
-/* What printf and the printer make of the same arguments. */
+/* The printer formats these arguments as printf does. */
 #define ASSERT_AS_PRINTF(...)                                                                      \
     do {                                                                                           \
         char expected[300], found[300];                                                            \
@@ -128,13 +131,13 @@ static void formats_are_those_of_printf(void **state) {
     ASSERT_AS_PRINTF("nothing but text\n100 %%\n");
     ASSERT_AS_PRINTF("%d %5d|%-5d|%05d %+d %i", -1, 42, 42, 42, 42, INT32_MIN);
     ASSERT_AS_PRINTF("%u %x %#x %02X %o", 7u, 255u, 255u, 10u, 8u);
-    ASSERT_AS_PRINTF("%ld %lld %zu %lu %llu %zd", -3L, INT64_MIN + 0LL, SIZE_MAX, 5ul, UINT64_MAX + 0ull,
-                     (ssize_t)-1);
+    ASSERT_AS_PRINTF("%ld %lld %zu %lu %llu %zd", -3L, INT64_MIN + 0LL, SIZE_MAX, 5ul,
+                     UINT64_MAX + 0ull, (ssize_t)-1);
     ASSERT_AS_PRINTF("%" PRId64 " %" PRIu64 " %" PRIu32, INT64_MAX, UINT64_MAX, UINT32_MAX);
-    ASSERT_AS_PRINTF("%.1f %8.3f|%-8.2f|%g %.6g %e %.*f %+.1f", 1.25, 3.14159, 2.5, 1e40, 123456789.0,
-                     1e-9, 2, 1.005, 3.0);
-    ASSERT_AS_PRINTF("%s|%10s|%-10s|%.3s|%.*s|%*s|%c", "abc", "abc", "abc", "abcdef", 2, "xyz", 6, "q",
-                     'c');
+    ASSERT_AS_PRINTF("%.1f %8.3f|%-8.2f|%g %.6g %e %.*f %+.1f", 1.25, 3.14159, 2.5, 1e40,
+                     123456789.0, 1e-9, 2, 1.005, 3.0);
+    ASSERT_AS_PRINTF("%s|%10s|%-10s|%.3s|%.*s|%*s|%c", "abc", "abc", "abc", "abcdef", 2, "xyz", 6,
+                     "q", 'c');
     ASSERT_AS_PRINTF("%*s%.*s%*s", 0, "", 3, "abcdef", 4, "");
 }
 
@@ -149,10 +152,10 @@ static void inserted_texts_are_harmless(void **state) {
     assert_string_equal(out, "\\xc3");
     sl_print_text(out, sizeof out, "<" SL_LINES ">", "two\nlines\r\x9B");
     assert_string_equal(out, "<two\nlines\\x0d\\x9b>");
-    /* A width counts characters, as a table needs it. */
+    /* A width counts characters, not bytes. */
     sl_print_text(out, sizeof out, "%-4s|%4s|", "\xC5\xBB", "\xC5\xBBuk");
     assert_string_equal(out, "\xC5\xBB   | \xC5\xBBuk|");
-    /* What does not fit is cut between characters, and nothing comes after the cut. */
+    /* Text that does not fit is cut between characters, and nothing is printed after the cut. */
     char small[6];
     assert_int_equal(sl_print_text(small, sizeof small, "abc%s%s", "\xE2\x82\xAC", "d"), 3);
     assert_string_equal(small, "abc");
@@ -161,7 +164,7 @@ static void inserted_texts_are_harmless(void **state) {
     assert_int_equal(sl_print_text(small, 0, "x"), 0);
 }
 
-static void errors_hold_no_foreign_line_ends(void **state) {
+static void errors_contain_no_foreign_line_ends(void **state) {
     (void)state;
     sl_error error = {0};
     sl_error_set(&error, SL_EXIT_SOURCE, "%s:\nadvice", "a\nb");
@@ -170,7 +173,7 @@ static void errors_hold_no_foreign_line_ends(void **state) {
     assert_string_equal(error.message, "c\\x09d: a\\x0ab:\nadvice");
 }
 
-static void figures_read_well(void **state) {
+static void figures_with_units(void **state) {
     (void)state;
     char out[SL_HUMAN_ROOM];
     assert_string_equal(sl_human_count(1234567, out), "1,234,567");
@@ -181,7 +184,7 @@ static void figures_read_well(void **state) {
     assert_string_equal(sl_human_seconds(14700, out), "4 h 05 min");
 }
 
-static void passwords_do_not_survive_redaction(void **state) {
+static void passwords_are_redacted(void **state) {
     (void)state;
     static const struct {
         const char *uri;
@@ -189,9 +192,9 @@ static void passwords_do_not_survive_redaction(void **state) {
     } rows[] = {
         {"mongodb://127.0.0.1:27017/", "mongodb://127.0.0.1:27017/"},
         {"mongodb://ann:secret@a,b/?ssl=true", "mongodb://***@a,b/?ssl=true"},
-        {"mongodb://ann:se@cret@a/", "mongodb://***@a/"},     /* not escaped, as people do */
+        {"mongodb://ann:se@cret@a/", "mongodb://***@a/"}, /* an @ that is not escaped */
         {"mongodb://ann:se/cret@a/", "mongodb://***@a/"},
-        /* The "@" forgotten, or written in another way. */
+        /* Without an "@", or with another character in its place. */
         {"mongodb://ann:secret", "mongodb://***"},
         {"mongodb://ann:secret/db", "mongodb://***"},
         {"mongodb://ann:se/cret", "mongodb://***"},
@@ -211,11 +214,11 @@ static void passwords_do_not_survive_redaction(void **state) {
         {"mongodb://%2Ftmp%2Fmongodb.sock", "mongodb://%2Ftmp%2Fmongodb.sock"},
         {"localhost:27017", "localhost:27017"},
         {"mongodb:///", "mongodb:///"},
-        {"ann:secret@a", "***@a"},                              /* the scheme forgotten */
+        {"ann:secret@a", "***@a"}, /* without a scheme */
         {"mongodb://a/?tlsCertificateKeyFilePassword=abc&x=1",
          "mongodb://a/?tlsCertificateKeyFilePassword=***&x=1"},
         {"mongodb://ann:s@cret/two@three?x@a/", "mongodb://***@a/"}, /* all at once */
-        {"mongodb://a/?x=1&TLSCertificateKeyFilePassword=abc", /* any case, and at the end */
+        {"mongodb://a/?x=1&TLSCertificateKeyFilePassword=abc",       /* any case, and at the end */
          "mongodb://a/?x=1&TLSCertificateKeyFilePassword=***"},
         {"mongodb://a/?authMechanismProperties=T:1&tlsCertificateKeyFilePassword=b&tls=true&"
          "tlsCertificateKeyFilePassword=c",
@@ -229,19 +232,20 @@ static void passwords_do_not_survive_redaction(void **state) {
     }
 }
 
-static void connection_strings_are_known_by_their_beginning(void **state) {
+static void connection_strings_are_recognised_by_their_scheme(void **state) {
     (void)state;
-    static const char *const are[] = {"mongodb://h", "mongodb+srv://h/", "MongoDB://h", "mongodb:ann:b@h",
-                                      "mongodb:/ann:b", "postgres://a:b@h", "s3://bucket"};
-    static const char *const are_not[] = {"", "mongodb", "a/b://c", "./mongodb:x", "://x", "data.csv",
-                                          "C:data", "x:y@z"};
+    static const char *const are[] = {"mongodb://h",     "mongodb+srv://h/", "MongoDB://h",
+                                      "mongodb:ann:b@h", "mongodb:/ann:b",   "postgres://a:b@h",
+                                      "s3://bucket"};
+    static const char *const are_not[] = {"",     "mongodb",  "a/b://c", "./mongodb:x",
+                                          "://x", "data.csv", "C:data",  "x:y@z"};
     for (size_t i = 0; i < sizeof are / sizeof are[0]; i++)
         assert_true(sl_is_connection_string(are[i]));
     for (size_t i = 0; i < sizeof are_not / sizeof are_not[0]; i++)
         assert_false(sl_is_connection_string(are_not[i]));
 }
 
-static void quantiles_are_near_the_truth(void **state) {
+static void quantiles_are_near_the_exact_values(void **state) {
     (void)state;
     sl_histogram *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
     for (uint64_t i = 1; i <= 100000; i++)
@@ -267,15 +271,15 @@ int main(void) {
         cmocka_unit_test(sizes_as_people_write_them),
         cmocka_unit_test(counts_as_people_write_them),
         cmocka_unit_test(times_as_people_write_them),
-        cmocka_unit_test(utf8_is_judged_as_the_standard_does),
+        cmocka_unit_test(utf8_is_checked_by_the_standard),
         cmocka_unit_test(printable_text_is_safe_on_a_terminal),
         cmocka_unit_test(formats_are_those_of_printf),
         cmocka_unit_test(inserted_texts_are_harmless),
-        cmocka_unit_test(errors_hold_no_foreign_line_ends),
-        cmocka_unit_test(figures_read_well),
-        cmocka_unit_test(passwords_do_not_survive_redaction),
-        cmocka_unit_test(connection_strings_are_known_by_their_beginning),
-        cmocka_unit_test(quantiles_are_near_the_truth),
+        cmocka_unit_test(errors_contain_no_foreign_line_ends),
+        cmocka_unit_test(figures_with_units),
+        cmocka_unit_test(passwords_are_redacted),
+        cmocka_unit_test(connection_strings_are_recognised_by_their_scheme),
+        cmocka_unit_test(quantiles_are_near_the_exact_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

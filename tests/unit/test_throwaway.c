@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of throw-away collections. If two hosts had the same, one would take the other's collection for
- * a leftover of its own and drop it under a running trial. */
+/* Names of throw-away collections. If two hosts used the same name, one could drop the other's
+ * collection during a trial, because it looks like a leftover of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,24 +25,26 @@ static const char *host(const char *name, const char *boot, uint64_t space) {
     return room;
 }
 
-static void test_hosts_are_told_apart(void **state) {
+static void test_hosts_have_different_identities(void **state) {
     static const char name[] = "loader-with-a-long-name-in-a-cluster-of-them-1.example";
     static const char other[] = "loader-with-a-long-name-in-a-cluster-of-them-2.example";
     (void)state;
     assert_string_equal(host(name, BOOT, 7), host(name, BOOT, 7));
     assert_string_not_equal(host(name, BOOT, 7), host(other, BOOT, 7));
-    assert_string_not_equal(host("a", BOOT, 7), host("a", "", 7)); /* another run of the kernel */
-    assert_string_not_equal(host("a", BOOT, 7), host("a", BOOT, 8)); /* other process numbers */
+    assert_string_not_equal(host("a", BOOT, 7), host("a", "", 7)); /* another boot id */
+    assert_string_not_equal(host("a", BOOT, 7),
+                            host("a", BOOT, 8)); /* another namespace of process ids */
     assert_memory_equal(host(name, BOOT, 7), "loader-with-a-lo-", 17);
 }
 
-static void test_a_host_is_one_word(void **state) {
+static void test_identities_have_no_special_characters(void **state) {
     static const char *const names[] = {"a.b.c", "", "host", "$x y", "h\xc3\xb6st"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *made = host(names[i], BOOT, 1);
-        assert_int_equal(strspn(made, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"),
-                         strlen(made));
+        assert_int_equal(
+            strspn(made, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"),
+            strlen(made));
         assert_true(strlen(made) > 12 && strlen(made) < SL_HOST_ROOM);
     }
 }
@@ -60,24 +62,33 @@ static void test_names(void **state) {
     assert_non_null(strstr(first, pid));
     memset(longest, 'x', 199);
     longest[199] = '\0';
-    assert_false(sl_throwaway_name("a-database-with-a-name-of-some-length", longest, "tune", 1, first, &error));
+    assert_false(sl_throwaway_name("a-database-with-a-name-of-some-length", longest, "tune", 1,
+                                   first, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
 }
 
-static void test_nothing_is_noted_at_first(void **state) {
+static void test_there_are_no_leftovers_at_first(void **state) {
     sl_error error = {0};
     (void)state;
     assert_true(sl_litter_remove(&error));
     assert_true(sl_litter_remove_at_once(&error));
 }
 
-static void test_a_trial_keeps_nothing_of_what_the_whole_gives_the_user(void **state) {
+static void test_a_trial_writes_no_reports(void **state) {
     bson_t account;
-    const sl_load_config whole = {.report = "r.json", .html = "page.html", .again = true, .resume = true,
-                                  .threads = 3, .threads_most = 9, .adapt_batches = true, .sample = 1,
-                                  .collection = "t", .database = "db"};
+    const sl_load_config whole = {.report = "r.json",
+                                  .html = "page.html",
+                                  .again = true,
+                                  .resume = true,
+                                  .threads = 3,
+                                  .threads_most = 9,
+                                  .adapt_batches = true,
+                                  .sample = 1,
+                                  .collection = "t",
+                                  .database = "db"};
     (void)state;
-    const sl_load_config trial = sl_load_as_trial(&whole, "t.tune.x", "w/trial-001", 0.25, &account);
+    const sl_load_config trial =
+        sl_load_as_trial(&whole, "t.tune.x", "w/trial-001", 0.25, &account);
     assert_null(trial.report);
     assert_null(trial.html);
     assert_false(trial.again || trial.resume || trial.adapt_batches);
@@ -91,11 +102,11 @@ static void test_a_trial_keeps_nothing_of_what_the_whole_gives_the_user(void **s
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts_are_told_apart),
-        cmocka_unit_test(test_a_host_is_one_word),
+        cmocka_unit_test(test_hosts_have_different_identities),
+        cmocka_unit_test(test_identities_have_no_special_characters),
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_nothing_is_noted_at_first),
-        cmocka_unit_test(test_a_trial_keeps_nothing_of_what_the_whole_gives_the_user),
+        cmocka_unit_test(test_there_are_no_leftovers_at_first),
+        cmocka_unit_test(test_a_trial_writes_no_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

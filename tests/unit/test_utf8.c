@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8: a user would notice a wrong answer as text that the server refuses, or good records in the
- * reject file. */
+/* UTF-8 validation. An error here would send text that the server refuses, or reject good
+ * records. */
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -8,7 +8,8 @@
 
 #include "../../src/format/kernels.h"
 
-/* What the definition says, without a table: decode, then ask whether it was the shortest form. */
+/* Validates by the definition: decodes each character and checks that its encoding is the
+ * shortest. */
 static bool valid_by_definition(const uint8_t *p, size_t length) {
     for (size_t i = 0; i < length;) {
         size_t more = p[i] < 0x80       ? 0
@@ -32,7 +33,7 @@ static bool valid_by_definition(const uint8_t *p, size_t length) {
     return true;
 }
 
-static void every_pair_and_many_longer(void **state) {
+static void every_pair_of_bytes(void **state) {
     (void)state;
     for (unsigned a = 0; a < 256; a++) {
         for (unsigned b = 0; b < 256; b++) {
@@ -44,9 +45,9 @@ static void every_pair_and_many_longer(void **state) {
     }
 }
 
-/* Every version for instruction sets must say what the definition says: of all that one to four
- * bytes can be, with the values between which something changes, in every place of a vector. */
-static void each_version_agrees_with_the_definition(void **state) {
+/* Each instruction set must agree with the definition: for all sequences of four bytes at the
+ * bounds of byte classes, and all pairs of bytes, at many positions of a vector. */
+static void each_instruction_set_agrees_with_the_definition(void **state) {
     (void)state;
     static const uint8_t bounds[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
                                      0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
@@ -77,8 +78,8 @@ static void each_version_agrees_with_the_definition(void **state) {
     }
 }
 
-/* Text as people write it, of every length, with one byte of it changed. */
-static void each_version_agrees_on_mixed_text(void **state) {
+/* Mixed text of many lengths, valid or with one changed byte. */
+static void each_instruction_set_agrees_on_mixed_text(void **state) {
     (void)state;
     static const char *const words[] = {"a",
                                         "Motor ",
@@ -104,7 +105,7 @@ static void each_version_agrees_on_mixed_text(void **state) {
             text[(random >> 8) % length] = (char)(random >> 24);
         }
         if (round % 5 == 0)
-            length = room; /* perhaps within a character */
+            length = room; /* may end within a character */
         bool valid = valid_by_definition((uint8_t *)text, length);
         assert_int_equal(sl_utf8_valid(text, length, NULL), valid);
         for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd))
@@ -128,12 +129,12 @@ static void the_first_bad_byte_is_named(void **state) {
     }
 }
 
-/* The quick look that lets plain text pass: wrong in one place, and bad bytes get through. */
+/* The fast check that skips validation: an error at any position would accept invalid bytes. */
 static void plain_means_ascii_without_nul(void **state) {
     (void)state;
     for (size_t length = 0; length <= 40; length++) {
         char text[64];
-        memset(text, '\xFF', sizeof text); /* what stands behind must not matter */
+        memset(text, '\xFF', sizeof text); /* bytes after the text must not affect the result */
         memset(text, 'a', length);
         assert_true(sl_text_is_plain(text, length));
         for (size_t at = 0; at < length; at++) {
@@ -162,9 +163,9 @@ static void windows_1252_becomes_utf8(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair_and_many_longer),
-        cmocka_unit_test(each_version_agrees_with_the_definition),
-        cmocka_unit_test(each_version_agrees_on_mixed_text),
+        cmocka_unit_test(every_pair_of_bytes),
+        cmocka_unit_test(each_instruction_set_agrees_with_the_definition),
+        cmocka_unit_test(each_instruction_set_agrees_on_mixed_text),
         cmocka_unit_test(the_first_bad_byte_is_named),
         cmocka_unit_test(plain_means_ascii_without_nul),
         cmocka_unit_test(windows_1252_becomes_utf8),

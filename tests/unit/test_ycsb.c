@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up records: what a document is made of, that it depends on nothing but the options and its
- * record's number, that the integers have the distribution that they claim, and that a source
- * without a file hands out each record once. */
+/* Generated records: a document depends only on the options and the number of its record, the
+ * integers have the declared distribution, and a source without a file returns each record once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +21,12 @@
 
 #define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_MADE_UP_BYTES)
 
-static const sl_ycsb_options usual = {.records = 10000, .seed = 1, .field_count = 8,
-                                      .field_length = 100, .integer_count = 8, .skew = 0.99};
+static const sl_ycsb_options usual = {.records = 10000,
+                                      .seed = 1,
+                                      .field_count = 8,
+                                      .field_length = 100,
+                                      .integer_count = 8,
+                                      .skew = 0.99};
 
 static sl_plan *plan_of(const sl_ycsb_options *options) {
     sl_plan *plan;
@@ -32,7 +35,7 @@ static sl_plan *plan_of(const sl_ycsb_options *options) {
     return plan;
 }
 
-/* ---- a buffer that grows, fed by a batch of exactly its size ---- */
+/* ---- generating documents into a growing buffer ---- */
 
 typedef struct made {
     uint8_t *bytes;
@@ -59,8 +62,8 @@ static bool keep(sl_sink *sink, size_t need) {
     return ++all->batches != all->stop_after;
 }
 
-/* The documents of `count` records that begin with record `from` of the source whose first record
- * is `first`. False when it was stopped. */
+/* Generates the documents of the `count` records from record `from` on, in a source whose first
+ * record is `first`. False if it was stopped. */
 static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, uint64_t count,
                  size_t room, uint32_t batch_documents) {
     char name[256];
@@ -71,10 +74,14 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
     all->room = room;
     all->batch = malloc(room + SL_SLACK);
     assert_non_null(all->batch);
-    sl_sink sink = {.cursor = all->batch, .limit = all->batch + room,
-                    .documents_limit = batch_documents, .full = keep, .context = all};
+    sl_sink sink = {.cursor = all->batch,
+                    .limit = all->batch + room,
+                    .documents_limit = batch_documents,
+                    .full = keep,
+                    .context = all};
     uint64_t offset = from * SL_MADE_UP_BYTES;
-    sl_block block = {.text = {NULL, (size_t)(count * SL_MADE_UP_BYTES)}, .offset = offset,
+    sl_block block = {.text = {NULL, (size_t)(count * SL_MADE_UP_BYTES)},
+                      .offset = offset,
                       .id_base = sl_document_id(3, offset) & ~(int64_t)(SL_BLOCK_BYTES - 1)};
     bool whole = sl_format_ycsb.parse(plan, dialect, &block, &sink, &all->counts);
     unsigned stop_after = all->stop_after;
@@ -86,7 +93,7 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
     return whole;
 }
 
-static void forget(made *all) {
+static void free_made(made *all) {
     free(all->bytes);
     *all = (made){0};
 }
@@ -97,9 +104,8 @@ static void forget(made *all) {
 static void random_words_are_split_mix(void **state) {
     (void)state;
     static const uint64_t expected[] = {
-        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
-        UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
-        UINT64_C(16408922859458223821)};
+        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
+        UINT64_C(4593380528125082431), UINT64_C(16408922859458223821)};
     uint64_t at = 1234567;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_true(sl_random_word(at += SL_RANDOM_STEP) == expected[i]);
@@ -109,11 +115,14 @@ static void a_document_has_the_fields_asked_for(void **state) {
     (void)state;
     static const uint32_t lengths[] = {0, 1, 7, 8, 9, 16, 100, 4097};
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
-        sl_ycsb_options options = {.seed = 5, .field_count = 3, .field_length = lengths[l],
-                                   .integer_count = 2, .skew = 0.5};
+        sl_ycsb_options options = {.seed = 5,
+                                   .field_count = 3,
+                                   .field_length = lengths[l],
+                                   .integer_count = 2,
+                                   .skew = 0.5};
         sl_plan *plan = plan_of(&options);
         made all = {0};
-        /* One document to a batch, of exactly its size: what is written behind it is slack. */
+        /* One document per batch, whose size is exactly that of the document. */
         size_t size = 4 + 13 + 3 * (4 + 5 + lengths[l]) + 2 * (4 + 4) + 1;
         assert_true(make(&all, plan, 0, 0, 3, size, 1));
         assert_int_equal(all.length, 3 * size);
@@ -153,12 +162,12 @@ static void a_document_has_the_fields_asked_for(void **state) {
             }
             assert_false(bson_iter_next(&iter));
         }
-        forget(&all);
+        free_made(&all);
         sl_format_ycsb.plan_destroy(plan);
     }
 }
 
-static void nothing_but_the_number_matters(void **state) {
+static void documents_depend_only_on_their_number(void **state) {
     (void)state;
     sl_plan *plan = plan_of(&usual);
     made whole = {0};
@@ -170,28 +179,28 @@ static void nothing_but_the_number_matters(void **state) {
         made one = {0};
         assert_true(make(&one, plan, 0, (uint64_t)block * BLOCK_RECORDS, BLOCK_RECORDS, 10000, 7));
         assert_int_equal(one.documents, BLOCK_RECORDS);
-        for (size_t i = 0; i < BLOCK_RECORDS; i++) /* but for the ids, which belong to blocks */
+        for (size_t i = 0; i < BLOCK_RECORDS; i++) /* without the ids, which depend on the block */
             assert_memory_equal(one.bytes + i * size + 17,
                                 whole.bytes + ((size_t)block * BLOCK_RECORDS + i) * size + 17,
                                 size - 17);
-        forget(&one);
+        free_made(&one);
     }
-    /* The same records as a source of their own: only ids differ. */
+    /* The same records in a source that starts with them: only the ids differ. */
     made apart = {0};
     assert_true(make(&apart, plan, BLOCK_RECORDS, 0, 100, 10000, 7));
     for (size_t i = 0; i < 100; i++)
         assert_memory_equal(apart.bytes + i * size + 17,
                             whole.bytes + (BLOCK_RECORDS + i) * size + 17, size - 17);
-    forget(&apart);
-    /* Beyond what 32 bits hold. */
+    free_made(&apart);
+    /* Numbers that need more than 32 bits. */
     made far = {0}, further = {0};
     assert_true(make(&far, plan, SL_MADE_UP_RECORDS_MAX, 5, 1, 10000, 7));
     assert_true(make(&further, plan, 0, SL_MADE_UP_RECORDS_MAX + 5, 1, 10000, 7));
     assert_memory_equal(far.bytes + 17, further.bytes + 17, size - 17);
     assert_memory_not_equal(far.bytes + 17, whole.bytes + 5 * size + 17, size - 17);
-    forget(&far);
-    forget(&further);
-    forget(&whole);
+    free_made(&far);
+    free_made(&further);
+    free_made(&whole);
     sl_format_ycsb.plan_destroy(plan);
 }
 
@@ -219,7 +228,7 @@ static void every_option_that_changes_bytes_is_in_the_name(void **state) {
     sl_format_ycsb.plan_destroy(plan);
 }
 
-static void a_load_that_ends_stops_it(void **state) {
+static void the_sink_can_stop_the_generator(void **state) {
     (void)state;
     sl_plan *plan = plan_of(&usual);
     made all = {.stop_after = 3};
@@ -227,11 +236,11 @@ static void a_load_that_ends_stops_it(void **state) {
     assert_int_equal(all.documents, 300);
     assert_int_equal(all.counts.documents, 300);
     assert_int_equal(all.counts.records, 300);
-    forget(&all);
+    free_made(&all);
     sl_format_ycsb.plan_destroy(plan);
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
+static void invalid_options_are_refused(void **state) {
     (void)state;
     sl_plan *plan;
     sl_error error = {0};
@@ -245,15 +254,15 @@ static void what_makes_no_sense_is_refused(void **state) {
     assert_non_null(strstr(error.message, "--schema"));
     plan = plan_of(&usual);
     sl_dialect *dialect;
-    assert_false(sl_format_ycsb.sniff(plan, "test_result.csv", sl_text_of("a,b\n"), true, &dialect,
-                                      &error));
+    assert_false(
+        sl_format_ycsb.sniff(plan, "test_result.csv", sl_text_of("a,b\n"), true, &dialect, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
     sl_format_ycsb.plan_destroy(plan);
 }
 
 /* ---- integers ---- */
 
-/* The share of each value, in 2^-64, as the table has it. */
+/* The probability of each value by the table, in units of 2^-64. */
 static uint64_t *shares_of(const sl_zipf *table) {
     uint64_t *shares = calloc(SL_ZIPF_VALUES, sizeof *shares);
     assert_non_null(shares);
@@ -266,7 +275,7 @@ static uint64_t *shares_of(const sl_zipf *table) {
     return shares;
 }
 
-static void the_table_has_zipf_s_shares(void **state) {
+static void the_table_has_zipf_probabilities(void **state) {
     (void)state;
     static const double skews[] = {0, 0.5, 0.99, 1, 1.5, 10};
     sl_zipf *table = malloc(sizeof *table);
@@ -285,14 +294,14 @@ static void the_table_has_zipf_s_shares(void **state) {
                 fail_msg("skew %g: the share of %u is off by %Lg", skews[s], k, off);
             sum += shares[k];
         }
-        assert_true(sum == 0); /* 2^64 */
+        assert_true(sum == 0); /* 2^64, modulo 2^64 */
         free(shares);
     }
     free(table);
 }
 
-/* Pearson's test with the values 0 to 15 and then powers of two: 28 groups. A fixed seed: it says
- * the same each time. With 27 degrees of freedom, one fair draw in 10,000 exceeds 62. */
+/* Pearson's chi-square test with 28 groups: the values 0 to 15, then powers of two. With 27 degrees
+ * of freedom, 62 is exceeded with a probability of 1 in 10,000; the seed is fixed. */
 static void draws_follow_the_table(void **state) {
     (void)state;
     enum { DRAWS = 4000000, GROUPS = 28 };
@@ -320,7 +329,7 @@ static void draws_follow_the_table(void **state) {
         sum += (found[g] - expected[g]) * (found[g] - expected[g]) / expected[g];
     if (sum > 62)
         fail_msg("chi-square is %g", sum);
-    forget(&all);
+    free_made(&all);
     sl_format_ycsb.plan_destroy(plan);
 }
 
@@ -358,7 +367,7 @@ static void *count_blocks(void *context) {
     return NULL;
 }
 
-static void each_record_is_handed_out_once(void **state) {
+static void each_record_is_returned_once(void **state) {
     (void)state;
     static const uint64_t records[] = {40 * BLOCK_RECORDS + 1, 1};
     tally all = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -414,13 +423,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_words_are_split_mix),
         cmocka_unit_test(a_document_has_the_fields_asked_for),
-        cmocka_unit_test(nothing_but_the_number_matters),
+        cmocka_unit_test(documents_depend_only_on_their_number),
         cmocka_unit_test(every_option_that_changes_bytes_is_in_the_name),
-        cmocka_unit_test(a_load_that_ends_stops_it),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(the_table_has_zipf_s_shares),
+        cmocka_unit_test(the_sink_can_stop_the_generator),
+        cmocka_unit_test(invalid_options_are_refused),
+        cmocka_unit_test(the_table_has_zipf_probabilities),
         cmocka_unit_test(draws_follow_the_table),
-        cmocka_unit_test(each_record_is_handed_out_once),
+        cmocka_unit_test(each_record_is_returned_once),
         cmocka_unit_test(the_same_name_is_the_same_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

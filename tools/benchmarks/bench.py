@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every row works with: rounds, loads by the loader and by the yardstick, servers, data."""
+"""For every row: rounds, loads by the loader and by the yardstick, servers, data."""
 import datetime
 import json
 import shutil
@@ -11,22 +11,22 @@ from .data import DataSets
 from .process import Failure, rate, run, run_together
 from .servers import COLLECTION, DATABASE, Servers
 
-BATCH_DOCUMENTS, BATCH_BYTES = 10000, 16 << 20  # of loads that are compared with others
-BATCH_BEGINS = 20000  # what a load begins with when it is left to itself
+BATCH_DOCUMENTS, BATCH_BYTES = 10000, 16 << 20  # for comparisons with the yardstick and other loaders
+BATCH_BEGINS = 20000  # initial documents per batch of `--batch-size auto`
 EXIT_OK, EXIT_REJECTS = 0, 1
 
 
 class Loaded(NamedTuple):
-    """A load that has ended: the system's account of the process, the program's of its phases."""
+    """A completed load: measurements of its process, and figures of its run.json."""
 
     process: object      # process.Finished
     documents: int
-    seconds: float       # the loading alone
+    seconds: float       # of the load phase
     batches: int
     text_bytes: int = 0
     bson_bytes: int = 0
-    span: tuple = ()     # of the loading alone: from, to, as time.time() counts
-    settings: tuple = ()   # threads and documents per batch that an adapting load came to
+    span: tuple = ()     # start and end of the load phase, as time.time() counts
+    settings: tuple = () # final threads and documents per batch of an adapting load
     settled: bool = False
 
     @property
@@ -37,7 +37,7 @@ class Loaded(NamedTuple):
     def cpu_per_million(self):
         return self.process.cpu / self.documents * 1e6
 
-    # Of null sinks: by the whole process, whose end is not the program's own claim.
+    # For null sinks, by the wall time of the process.
 
     @property
     def text_rate(self):
@@ -58,10 +58,10 @@ class Bench:
         self.bin = build / "bin"
         self.data = DataSets(folder, self.bin)
         self.servers = Servers(folder)
-        self.threads = 2 * machine.cores()  # what a load begins with when it is left to itself
-        self.driver = None   # these two are known once something has been loaded
+        self.threads = 2 * machine.cores()  # initial threads of `--threads auto`
+        self.driver = None   # versions of the C driver and the loader; set by the first load
         self.version = None
-        self.doing = ""  # the row, set by who runs it
+        self.doing = ""      # name of the current row, set by the caller
 
     def scaled(self, count, least=1000):
         return max(int(count * self.scale), least)
@@ -70,15 +70,15 @@ class Bench:
         print(f"bench: {self.doing}: {text}", file=sys.stderr, flush=True)
 
     def rounds(self, most=None, what=""):
-        """The numbers of the rounds, said as they begin. `most`: rows with many variants take
-        fewer rounds."""
+        """Yields the numbers of the rounds, and prints each. `most`: the maximum, for rows with
+        many variants."""
         runs = min(self.runs, most or self.runs)
         for number in range(1, runs + 1):
             self.say(f"{what + ', ' if what else ''}round {number} of {runs}")
             yield number
 
     def has_format(self, name):
-        """Does this build's loader know that format?"""
+        """Does this build of the loader have the format?"""
         work = self.folder / "work"
         done = run(self._load_words(work, ["--sink", "null", "--format", name, "--records", 1]),
                    allowed=range(256))
@@ -111,14 +111,14 @@ class Bench:
                       "settledAfterSeconds" in found)
 
     def parse(self, *words, threads=1):
-        """A load that goes nowhere: parsing and encoding alone."""
+        """A load into the null sink: parsing and encoding only."""
         work = self.folder / "work"
         process = run(self._load_words(work, ["--sink", "null", "--threads", threads, *words]),
                       (EXIT_OK, EXIT_REJECTS))
         return self._loaded(work, process)
 
     def parse_twice(self, *words):
-        """Two processes at once, with one thread each: the later one's wall seconds."""
+        """Two loads into the null sink at once, one thread each. Returns the longer wall time."""
         works = [self.folder / f"work-{i}" for i in range(2)]
         commands = [self._load_words(work, ["--sink", "null", "--threads", 1, *words])
                     for work in works]
@@ -129,8 +129,7 @@ class Bench:
 
     def load(self, deployment, data, *words, threads=None, uri=None, clustered=True,
              batch=BATCH_DOCUMENTS, database=DATABASE):
-        """A load by the loader into a database that is emptied before. Its documents are there
-        afterwards."""
+        """A load by the loader into an emptied database; checks the number of documents."""
         deployment.empty(database)
         work = self.folder / "work"
         more = ["--clustered"] if clustered else []
@@ -143,7 +142,7 @@ class Bench:
         return loaded
 
     def query(self, deployment, *names, suite="mot", repeat=5):
-        """Runs queries of a suite over what was loaded: shardquery's entries of its report."""
+        """Runs queries of a suite on the loaded documents. Returns the queries of the report."""
         file = self.folder / "queries.json"
         words = [word for name in names for word in ("--query", name)]
         run([self.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE,
@@ -153,14 +152,14 @@ class Bench:
 
     def yardstick(self, deployment, data, layout=(), threads=None, uri=None, clustered=True,
                   batch=BATCH_DOCUMENTS):
-        """The same documents by the yardstick: the same layout, threads and batches."""
+        """Loads the same documents by the yardstick, with the same layout, threads and batches."""
         dump = self.data.dump(data)
         deployment.empty()
         options = {"clusteredIndex": {"key": {"_id": 1}, "unique": True}} if clustered else {}
         deployment.lay_out(layout, **options)
         splits = [word for lower, _, _ in layout[1:] for word in ("--split", lower["_id"])]
         room = BATCH_BYTES
-        if layout:  # as the loader shares a worker's room among the shards
+        if layout:  # the loader divides a worker's buffer among the shards
             shards = len({shard for _, _, shard in layout})
             room = min(room, max(2 * BATCH_BYTES // shards, 1 << 20))
         process = run([self.bin / "shardload-yardstick", "--uri", uri or deployment.plain_uri,
@@ -168,13 +167,14 @@ class Bench:
                        "--threads", threads or self.threads, "--batch-size", batch,
                        "--batch-bytes", room, "--write-concern", json.dumps(deployment.durable),
                        *splits, dump])
-        said = json.loads(process.output)
-        deployment.expect(said["documents"])
-        return Loaded(process, said["documents"], said["seconds"], said["batches"])
+        figures = json.loads(process.output)
+        deployment.expect(figures["documents"])
+        return Loaded(process, figures["documents"], figures["seconds"], figures["batches"])
 
     def same_documents(self, deployment, data):
-        """Asks whether a load has given the ids that the dump has: else it is no comparison."""
+        """Checks that a load has given the documents the ids of the dump, so that the two are
+        comparable."""
         with open(self.data.dump(data), "rb") as dump:
             first = int.from_bytes(dump.read(17)[9:], "little", signed=True)
         if deployment.smallest_id() != first:
-            raise Failure("the dump has other ids than the load")
+            raise Failure("the ids of the yardstick's dump differ from those of the load")

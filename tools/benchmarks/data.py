@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated data: made when it is first wanted, from fixed seeds, and kept for the other rows."""
+"""Generated data: generated at the first use, from fixed seeds, and kept for other rows."""
 import os
 import shutil
 from typing import NamedTuple
 
 from .process import Failure, run
 
-MOT_ROW = 86         # bytes of a record, about
-GZIP_SHARE = 0.45    # of them when compressed, at most
+MOT_ROW = 86         # bytes of a record, approximately
+GZIP_SHARE = 0.45    # maximum share of compressed bytes
 
 
 class Data(NamedTuple):
@@ -23,7 +23,7 @@ class DataSets:
         self.made = {}
 
     def mot(self, records, dialect="B", gzip=False, clean=False):
-        """`clean`: without the oddities of real files, for loaders that would stumble."""
+        """`clean`: without the irregularities of real files, on which other loaders fail."""
         self.need_room(records * MOT_ROW * (GZIP_SHARE if gzip else 1))
         more = ["--gzip", "--gzip-level", "1"] if gzip else []
         more += ["--dirt", "none"] if clean else []
@@ -42,7 +42,7 @@ class DataSets:
         return self.made[path]
 
     def dump(self, data):
-        """The documents that a load of `data` makes, in the order of the file, as BSON."""
+        """A BSON file with the documents that a load of `data` stores, in the order of the text."""
         path = self.folder / (os.path.basename(data.path) + ".bson")
         if path not in self.made:
             self.need_room(data.bytes * 6)
@@ -53,13 +53,13 @@ class DataSets:
         return self.made[path]
 
     def forget(self, data):
-        """Deletes what is large and not needed again."""
+        """Deletes data that no other row uses."""
         for path in [path for path in self.made if str(path).startswith(data.path)]:
             os.unlink(path)
             del self.made[path]
 
-    def need_room(self, wanted):
+    def need_room(self, needed):
         free = shutil.disk_usage(self.folder).free
-        if free < wanted * 1.1:
-            raise Failure(f"{self.folder} has {free / 1e9:.1f} GB free, of {wanted / 1e9:.1f} GB "
-                          "needed: set TMPDIR, or a smaller --scale")
+        if free < needed * 1.1:
+            raise Failure(f"{self.folder} has {free / 1e9:.1f} GB free, but {needed / 1e9:.1f} GB "
+                          "are needed: set TMPDIR to another folder, or use a smaller --scale")

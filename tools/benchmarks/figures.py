@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured: lines with one value per round, their medians, spreads and targets.
+"""Measured values: lines with one value per round, their medians, spreads and targets.
 
-A comparison is never a quotient of two medians: the two sides run in turn, and each round gives one
-ratio, so that whatever slows the machine down for a while touches both sides of a ratio.
+A comparison is not a quotient of two medians: the two sides run alternately, and each round gives one
+ratio, so that a temporary slowdown of the machine affects both sides of the ratio.
 """
 import statistics
 from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """What a line's median should reach: `sense` is ">=" or "<="."""
+    """The limit for a line's median; `sense` is ">=" or "<="."""
 
     sense: str
     limit: float
@@ -18,7 +18,7 @@ class Target(NamedTuple):
         return value >= self.limit if self.sense == ">=" else value <= self.limit
 
     def missed_by(self, value):
-        """How far a value is on the wrong side, in percent of the limit."""
+        """By how many percent of the limit a value misses it."""
         return abs(value - self.limit) / self.limit * 100
 
     def text(self):
@@ -50,7 +50,7 @@ def threads_of(count):
 
 
 class Line:
-    """One figure: its name with the unit, a value per round, and perhaps a target."""
+    """One figure: its title with the unit, a value per round, and an optional target."""
 
     def __init__(self, title, target=None):
         self.title = title
@@ -88,7 +88,7 @@ class Line:
 
 
 class Comparison:
-    """Two sides that run in turn, and their ratio round by round."""
+    """Two sides that run alternately, and their ratio in each round."""
 
     def __init__(self, left, right, ratio):
         self.left, self.right, self.ratio = left, right, ratio
@@ -104,7 +104,7 @@ class Skip(Exception):
 
 
 class Result:
-    """What a row has found: its lines in order, what must be said about them, how it ended."""
+    """The result of a row: its lines, notes, and final state."""
 
     def __init__(self, name, summary):
         self.name = name

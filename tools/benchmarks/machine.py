@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the figures were measured on, and whether anything else was going on there."""
+"""Describes the machine, and detects other programs that used it during the measurements."""
 import datetime
 import os
 import platform
@@ -9,9 +9,9 @@ import threading
 import time
 from pathlib import Path
 
-BUSY = 0.15  # load per core at the start from which figures are not to be believed
-FOREIGN = 0.05  # share of the machine that other programs may take meanwhile
-SMALL = 0.5  # scale below which they are not either
+BUSY = 0.15  # load average per core at the start above which a warning is printed
+FOREIGN = 0.05  # share of the machine above which other programs cause a warning
+SMALL = 0.5  # scale below which a warning is printed
 
 
 def first_match(path, pattern):
@@ -27,7 +27,7 @@ def cores():
 
 
 def cpu_ticks():
-    """(all, stolen by other guests of a shared machine) since the start of the machine."""
+    """Ticks since the machine's start: (all, stolen by other guests of a virtual host)."""
     try:
         fields = Path("/proc/stat").read_text("ascii").splitlines()[0].split()[1:9]
     except OSError:
@@ -50,8 +50,8 @@ def cpu_states():
 
 
 class CpuWatch:
-    """What the machine's processors do while something runs: looked at ten times a second, so that
-    a stretch in the middle, such as one phase of a load, can be told from the rest."""
+    """Samples the states of the processors ten times a second, so that the shares of any time span
+    can be computed, such as one phase of a load."""
 
     INTERVAL = 0.1  # seconds
 
@@ -65,7 +65,7 @@ class CpuWatch:
     def __exit__(self, *_):
         self.over.set()
         self.thread.join()
-        # A shorter look than that would find no tick at all.
+        # In a shorter time there may be no tick at all.
         time.sleep(max(0.0, self.seen[0][0] + self.INTERVAL - time.time()))
         self.seen.append((time.time(), cpu_states()))
 
@@ -74,7 +74,7 @@ class CpuWatch:
             self.seen.append((time.time(), cpu_states()))
 
     def _at(self, moment):
-        """The ticks at a moment: on the straight line between the two looks around it."""
+        """The ticks at a time, interpolated between the two samples around it."""
         for (left, before), (right, after) in zip(self.seen, self.seen[1:]):
             if moment <= right:
                 share = min(max((moment - left) / (right - left), 0.0), 1.0)
@@ -82,14 +82,14 @@ class CpuWatch:
         return self.seen[-1][1]
 
     def busy(self):
-        """CPU seconds that all programs have spent all the while, and those that there were."""
+        """(CPU seconds that all programs have used, CPU seconds available) since the start."""
         ticks = [b - a for a, b in zip(self.seen[0][1], self.seen[-1][1])]
         per_second = os.sysconf("SC_CLK_TCK")
         return sum(ticks[:2]) / per_second, sum(ticks) / per_second
 
     def shares(self, begin=None, end=None):
-        """{state: share of the machine} between two moments of time.time(), or all the while. The
-        shares sum up to 1. Nothing is said of time that was stolen where none was."""
+        """{state: share of the machine} between two times of time.time(), by default since the
+        start. The sum is 1. There is no "steal" if no time was stolen."""
         first = self.seen[0][1] if begin is None else self._at(begin)
         last = self.seen[-1][1] if end is None else self._at(end)
         ticks = [max(b - a, 0.0) for a, b in zip(first, last)]
@@ -103,7 +103,7 @@ class CpuWatch:
 
 
 def memory_available():
-    """Bytes that programs can still take, or None."""
+    """Bytes of memory that programs can still allocate, or None."""
     found = first_match("/proc/meminfo", r"^MemAvailable:\s+(\d+) kB")
     return int(found) * 1024 if found else None
 
@@ -124,14 +124,13 @@ def describe(build):
 
 
 def wait_for_rest(seconds):
-    """Waits until what ran before (the build, for one) has left the load average, but not longer."""
+    """Waits up to `seconds` until the load average is low (a build may have raised it)."""
     end = time.monotonic() + seconds
-    said = False
+    printed = False
     while os.getloadavg()[0] > BUSY * cores() and time.monotonic() < end:
-        if not said:
-            print(f"bench: waiting for the machine to come to rest, {seconds} s at most",
-                  file=sys.stderr)
-            said = True
+        if not printed:
+            print(f"bench: waiting up to {seconds} s until the load average is low", file=sys.stderr)
+            printed = True
         time.sleep(1)
 
 
@@ -141,10 +140,10 @@ def warnings(facts):
         found.append(f"the machine was busy at the start (load {facts['loadAtStart']:.1f}): do not "
                      "quote these figures")
     if facts["build"] not in ("Release", "RelWithDebInfo"):
-        found.append(f"the build is of the kind {facts['build']}: do not quote these figures")
+        found.append(f"the build type is {facts['build']}: do not quote these figures")
     if facts.get("scale", 1) < SMALL:
-        found.append(f"at a scale of {facts['scale']:g} starting and ending weighs more than the "
-                     "work: do not quote these figures")
+        found.append(f"at a scale of {facts['scale']:g} starting and ending take longer than the "
+                     "measured work: do not quote these figures")
     if facts.get("stolenShare", 0) > 0.01:
         found.append(f"{facts['stolenShare'] * 100:.1f} % of the processor's time went to other "
                      "guests of this machine")

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: reads documents by their keys, on schedule, until its standard input ends.
+"""A program: reads documents by their keys at a fixed rate, until its standard input ends.
 
     python3 point_reads.py URI DATABASE COLLECTION PER-SECOND THREADS
 
-The URI says which members are read. Reads are due at fixed times, and so many threads take the next
-one in turn: a read that is slow does not hold up those behind it, unless all threads wait. Even
-then a latency counts from the time at which its read was due: else a server that stands still for a
-second would be seen as a few slow reads, where every client of that second would have waited. At
-the end it prints a line of JSON per read: when it was due, as time.time() counts, and the milliseconds
-until its document was there.
+The URI selects the members that are read. Reads are due at fixed times; each thread takes the next
+one, so that a slow read delays others only if all threads wait. A latency counts from the time at
+which the read was due: if the server stalls for a second, all reads of that second are slow, as they
+would be for clients. At the end it prints one line of JSON per read: the time at which it was due, as
+time.time() counts, and its latency in milliseconds.
 """
 import json
 import random
@@ -23,7 +22,7 @@ KEYS = 5000
 
 
 class Schedule:
-    """When the next read is due. Any thread may ask."""
+    """The times at which reads are due; may be used by several threads."""
 
     def __init__(self, per_second):
         self.interval = 1 / per_second
@@ -37,14 +36,14 @@ class Schedule:
 
 
 def read(collection, keys, schedule, over):
-    """What one thread does: [(when it was due, milliseconds)]."""
+    """Body of a thread. Returns [(time at which the read was due, milliseconds)]."""
     reads = []
     while not over.is_set():
         due = schedule.draw()
         time.sleep(max(due - time.time(), 0))
         key = random.choice(keys)
         if collection.find_one({"_id": key}) is None:
-            raise SystemExit(f"the document {key} is not there")
+            raise SystemExit(f"found no document with the _id {key}")
         reads.append((due, (time.time() - due) * 1e3))
     return reads
 
@@ -57,7 +56,7 @@ def main():
         collection = client[database][name]
         keys = [each["_id"] for each in
                 collection.aggregate([{"$sample": {"size": KEYS}}, {"$project": {"_id": 1}}])]
-        # So that each thread finds a connection.
+        # Opens a connection for each thread.
         list(pool.map(lambda key: collection.find_one({"_id": key}), keys[:4 * int(threads)]))
         print("reading", flush=True)
         schedule = Schedule(float(per_second))

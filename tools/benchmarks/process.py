@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs run to their end, with the operating system's account of them.
+"""Runs programs and measures their time and memory.
 
-CPU seconds and the peak of memory are wait4's: of the whole process, its threads, and the children
-that it waited for, whatever the program itself claims.
+CPU seconds and peak memory are those of wait4: of the process with all its threads, and of the
+children that it waited for.
 
-The peak has a floor: a process is born with the peak of the one that started it, which is this one.
-So nothing large is ever held here, and `floor` says how much it is.
+A process inherits the peak memory of its parent, this program, so smaller peaks cannot be measured.
+This program therefore holds no large data; `floor` returns its peak.
 """
 import os
 import resource
@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 
 class Failure(Exception):
-    """A program that did not do what it was started for, in words."""
+    """The reason why a program failed, as a message for the user."""
 
 
 class Finished(NamedTuple):
-    """A program that has ended."""
+    """Measurements of a program that has ended."""
 
     code: int
     output: str
@@ -31,7 +31,7 @@ class Finished(NamedTuple):
     user: float      # CPU seconds
     system: float    # CPU seconds
     peak: int        # bytes of memory
-    switches: int    # times a thread waited: voluntary context switches
+    switches: int    # voluntary context switches: how often a thread waited
 
     @property
     def cpu(self):
@@ -39,19 +39,19 @@ class Finished(NamedTuple):
 
 
 def environment():
-    """The caller's, without settings that change what the loader does."""
+    """The caller's environment, without the variables that set options of the loader."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SHARDLOAD_")}
     for key in ("SHARDLOAD_BUILD", "SHARDLOAD_MONGOD", "SHARDLOAD_MONGOS"):
         if key in os.environ:
             kept[key] = os.environ[key]
-    # Counters in shared memory, which a process that is killed leaves behind.
+    # A killed process would leave the driver's counters in shared memory.
     kept["MONGOC_DISABLE_SHM"] = "1"
     return kept
 
 
 def start(words, **more):
-    """A program in a session of its own: Ctrl-C at the terminal is this program's business, and
-    `end` reaches the children as well."""
+    """Starts a program in a new session: it does not receive the terminal's Ctrl-C, and `end` can
+    kill its children, too."""
     more.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.Popen(list(map(str, words)), env=environment(), start_new_session=True,
                             **more)
@@ -65,8 +65,8 @@ def end(process):
 
 
 class Interruption:
-    """SIGINT and SIGTERM: an exception at once, or after what must not be cut in two. Held here and
-    not by the system, whose mask a program that is started meanwhile would keep."""
+    """SIGINT and SIGTERM raise an exception at once or, while `held`, afterwards. The signals are
+    not blocked by the system's mask, because started programs would inherit the mask."""
 
     held = False
     waiting = False
@@ -74,7 +74,7 @@ class Interruption:
     @classmethod
     def listen(cls):
         for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as a shell's background jobs have it
+            if signal.getsignal(number) is not signal.SIG_IGN:  # a shell's background job ignores SIGINT
                 signal.signal(number, cls.arrive)
 
     @classmethod
@@ -85,8 +85,8 @@ class Interruption:
 
 
 def with_signals_held(function):
-    """What must not be cut in two: servers that are being stopped, data that is being deleted, a
-    program that has been started and is not known yet."""
+    """Calls a function that must not be interrupted: stopping servers, deleting data, starting a
+    program that is not yet in the list of processes."""
     outermost, Interruption.held = not Interruption.held, True
     try:
         return function()
@@ -99,7 +99,7 @@ def with_signals_held(function):
 
 
 def remove_folder(folder):
-    """Deletes it, also when a server that is just ending still writes into it."""
+    """Deletes a folder, even if a server that is ending still writes into it."""
     for _ in range(50):
         shutil.rmtree(folder, ignore_errors=True)
         if not os.path.exists(folder):
@@ -108,19 +108,19 @@ def remove_folder(folder):
 
 
 def floor():
-    """The least peak of memory that can be seen, in bytes."""
+    """The smallest peak memory that can be measured, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def rate(amount, seconds):
-    """Per second; a Failure where there was nothing to measure."""
+    """Amount per second; a Failure if the time is too short to measure."""
     if seconds <= 0:
-        raise Failure("too little data for a figure: a larger --scale is needed")
+        raise Failure("too little data to measure: use a larger --scale")
     return amount / seconds
 
 
 def run_together(commands, allowed=(0,)):
-    """Starts all commands at once and waits for all. Their errors go into the Failure."""
+    """Starts all commands at once and waits for them. A Failure has their standard error."""
     with tempfile.TemporaryFile() as errors:
         outputs = [tempfile.TemporaryFile() for _ in commands]
         begun = time.monotonic()
@@ -148,8 +148,8 @@ def run_together(commands, allowed=(0,)):
         for words, one in zip(commands, ended):
             if one.code not in allowed:
                 errors.seek(0)
-                said = errors.read()[-2000:].decode("utf-8", "replace").strip()
-                raise Failure(f"{os.path.basename(str(words[0]))} ended with {one.code}: {said}")
+                message = errors.read()[-2000:].decode("utf-8", "replace").strip()
+                raise Failure(f"{os.path.basename(str(words[0]))}: exit status {one.code}: {message}")
         return ended
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: loads a MOT file through the Python driver, as one would write it in an hour.
+"""A program: loads a MOT file through the Python driver, as a typical script would.
 
     python3 python_load.py URI DATABASE COLLECTION FILE PROCESSES BATCH WRITE-CONCERN
 
-The file is shared out by lines among processes; each splits its lines with the csv module, builds a
-dict per record with the same keys and types as the loader's documents, and inserts them in
-unordered batches. The collection exists.
+The file is divided among processes at line ends. Each process splits its lines with the csv module,
+builds a dict per record with the same keys and types as the loader's documents, and inserts them in
+unordered batches. The collection must exist.
 """
 import csv
 import datetime
@@ -29,14 +29,14 @@ def text_of(text):
     return text or None
 
 
-# The columns of a published file, and what the loader calls them and makes of them.
+# The columns of a published file: the loader's key, and the conversion to the loader's type.
 COLUMNS = [("t", whole), ("v", whole), ("d", day), ("c", whole), ("y", text_of), ("r", text_of),
            ("m", whole), ("s", text_of), ("k", text_of), ("o", text_of), ("u", text_of),
            ("f", text_of), ("e", whole), ("i", day)]
 
 
 def lines_between(path, begin, end):
-    """The lines that begin at these offsets, without the file's first one, which is a header."""
+    """The lines that start between these offsets, without the header."""
     with open(path, "rb") as file:
         file.seek(max(begin - 1, 0))
         file.readline()

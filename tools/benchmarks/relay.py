@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: passes TCP connections on to a server, every byte later than it came, both ways.
+"""A program: relays TCP connections to a server and delays every byte in both directions.
 
     python3 relay.py HOST:PORT MILLISECONDS
 
-Listens on a free port of loopback, prints it, and runs until its standard input ends: so it does
-not outlive who started it. One thread: what has been read waits in order, with the time at which it
-may be written. A direction holds so much that the delay does not limit the rate, and stops reading
-beyond that.
+Listens on a free loopback port, prints it, and runs until its standard input ends, so that it ends
+with the program that started it. One thread: bytes that were read are queued with the time at which
+they may be written. A direction queues up to HELD bytes, enough that the delay does not limit the
+rate, and then stops reading.
 """
 import selectors
 import socket
@@ -45,7 +45,7 @@ class Direction:
         self.queue.append((time.monotonic() + self.delay, memoryview(data)))
 
     def write(self, now):
-        """Writes what is due. False once the end has been passed on or the target has gone."""
+        """Writes bytes that are due. False at the end of the source, or if the target is closed."""
         while self.due(now):
             when, data = self.queue[0]
             if not data:
@@ -87,7 +87,7 @@ class Relay:
         self.directions += [Direction(near, far, self.delay), Direction(far, near, self.delay)]
 
     def hang_up(self, direction):
-        """Both directions of a connection end together: what uses it is done or broken."""
+        """Closes both directions of a connection."""
         pair = {direction.source, direction.target}
         for one in pair:
             if one in self.selector.get_map():
@@ -96,19 +96,19 @@ class Relay:
         self.directions = [d for d in self.directions if d.source not in pair]
 
     def watch(self, now):
-        """Watches each socket for what it is waited for; returns when the next bytes are due."""
-        wanted, soonest = {}, None
+        """Registers each socket for the events it needs. Returns when the next bytes are due."""
+        needed, soonest = {}, None
         for direction in self.directions:
             if direction.reads():
-                wanted[direction.source] = wanted.get(direction.source, 0) | selectors.EVENT_READ
+                needed[direction.source] = needed.get(direction.source, 0) | selectors.EVENT_READ
             if direction.due(now):
-                wanted[direction.target] = wanted.get(direction.target, 0) | selectors.EVENT_WRITE
+                needed[direction.target] = needed.get(direction.target, 0) | selectors.EVENT_WRITE
             elif direction.queue:
                 when = direction.queue[0][0]
                 soonest = when if soonest is None else min(soonest, when)
         known = self.selector.get_map()
         for one in {s for d in self.directions for s in (d.source, d.target)}:
-            events = wanted.get(one, 0)
+            events = needed.get(one, 0)
             if one in known:
                 if not events:
                     self.selector.unregister(one)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about what the loader finds by itself: --threads auto --batch-size auto against settings that
-stay.
+"""Rows about --threads auto --batch-size auto, against fixed settings.
 
-First each setting of a grid has one short load. The few that were fastest then take turns with auto,
-and with what auto begins with, in loads that are long enough for auto to move; the best of them is the
-one with the best median, so it is chosen with the knowledge of all rounds, which auto has not."""
+First each setting of a grid is measured by one short load. Then the BEST fastest settings, auto, and
+the settings that auto begins with run alternately, in loads that are long enough for auto to change
+its settings. The best fixed setting is the one with the best median of these rounds, so it is chosen
+after the fact, which favours it over auto."""
 from .bench import BATCH_BEGINS
 from .figures import at_least, threads_of
 from .rows_server import relayed
@@ -12,10 +12,10 @@ from .servers import NAMES
 
 NEAR = [(threads, batch) for threads in (1, 2, 4, 8) for batch in (1000, 10_000, 20_000, 50_000)]
 DISTANT = [(threads, batch) for threads in (4, 8, 16) for batch in (10_000, 20_000, 50_000, 100_000)]
-BEST = 2      # of the grid, in the rounds
-FEW = 3       # rounds: each is some loads of most of a minute
-SCAN = 0.2    # of the records, in a load of the grid
-# Millions of records: loads of most of a minute on two cores.
+BEST = 2      # fastest settings of the grid that are used in the rounds
+FEW = 3       # rounds: each has several loads of almost a minute
+SCAN = 0.2    # share of the records in a load of the grid
+# Millions of records, for loads of almost a minute on two cores.
 MILLIONS = {"mongod": 24, "cluster": 9, "replica": 6}
 DISTANT_MILLIONS = 14
 DISTANT_MS = 50  # each way: another continent
@@ -37,16 +37,16 @@ def against_grid(bench, result, deployment, grid, millions, uri=None):
 
     found, seconds = [], []
     auto_line = result.line("auto, docs/s")
-    ratio = result.line("auto against the best that stays", at_least(0.9))
-    begin_ratio = result.line("auto against what it begins with")
-    fixed(begins, sample)  # does not count
+    ratio = result.line("auto against the best fixed setting", at_least(0.9))
+    begin_ratio = result.line("auto against its initial setting")
+    fixed(begins, sample)  # warm-up
     bench.say(f"a grid of {len(grid)} settings")
     scan = {setting: fixed(setting, sample) for setting in grid}
     best = sorted(scan, key=scan.get, reverse=True)[:BEST]
     if begins not in best:
         best.append(begins)
     lines = {setting: result.line(f"{shown(setting)}, docs/s") for setting in best}
-    fixed(begins)  # the first of this length finds files that have yet to grow
+    fixed(begins)  # warm-up: the first long load has to extend the servers' files
     for _ in bench.rounds(FEW):
         run = bench.load(deployment, data, threads="auto", batch="auto", uri=uri)
         seconds.append(run.seconds)
@@ -58,10 +58,10 @@ def against_grid(bench, result, deployment, grid, millions, uri=None):
     for rate, fast, began in zip(auto_line.values, lines[winner].values, lines[begins].values):
         ratio.add(rate / fast)
         begin_ratio.add(rate / began)
-    result.note(f"the best that stays: {shown(winner)}; auto begins with {shown(begins)} and came to "
-                + ", ".join(found))
-    result.note(f"auto's loads took {min(seconds):.0f} to {max(seconds):.0f} s, those of the grid about "
-                f"{SCAN:.0%} of that")
+    result.note(f"the best fixed setting: {shown(winner)}; auto begins with {shown(begins)} and ended "
+                "with " + ", ".join(found))
+    result.note(f"the loads with auto took {min(seconds):.0f} to {max(seconds):.0f} s, those of the "
+                f"grid about {SCAN:.0%} of that")
     result.note("the grid, one load each, docs/s: " +
                 "; ".join(f"{shown(setting)} {rate:,.0f}" for setting, rate in scan.items()))
 
@@ -79,7 +79,8 @@ def distant(bench, result):
     result.note(f"a relay adds {DISTANT_MS} ms each way")
 
 
-ROWS = [(f"auto-{kind}", f"threads and batches that adapt, into {NAMES[kind]}", near(kind))
+ROWS = [(f"auto-{kind}", f"automatic threads and batch size, into {NAMES[kind]}", near(kind))
         for kind in MILLIONS] + [
-    ("auto-distant", f"the same into one mongod that is {DISTANT_MS} ms away", distant),
+    ("auto-distant", "automatic threads and batch size, into one mongod that is "
+     f"{DISTANT_MS} ms away", distant),
 ]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows without a server: what the client's own work costs."""
+"""Rows without a server: the cost of parsing and encoding."""
 from .figures import Skip, at_least, at_most, threads_of
 from .process import floor, rate
 
-BLOCK = 1 << 20  # text that a worker draws at a time
+BLOCK = 1 << 20  # bytes of text that a worker reads at a time
 MANY_THREADS = 64
 BATCH_BYTES = 16 << 20
 MEMORY_FIXED = 64 << 20
@@ -60,8 +60,8 @@ def second_core(bench, result):
             threads.add(one / two)
             processes.add(2 * one / apart)
             share.add(one / two / (2 * one / apart))
-    result.note("two processes share nothing but the machine: what they reach together is what two "
-                "threads could reach on it at best")
+    result.note("two processes share only the machine: their common rate is the most that two "
+                "threads can reach on it")
 
 
 def many_threads(bench, result):
@@ -80,9 +80,10 @@ def many_threads(bench, result):
             waits[threads].add((many.process.switches - few.process.switches) / blocks)
             used[threads] = many.process.cpu - few.process.cpu
         cpu.add(used[MANY_THREADS] / used[1])
-    result.note("waits are voluntary context switches of the whole process per block of one MiB "
-                "(about 12,000 documents), between a small and a large input, so that the start and "
-                "end of the threads do not count: a lock that they queue for would show as several")
+    result.note("waits are voluntary context switches of the process per block of one MiB (about "
+                "12,000 documents), as the difference between a large and a small input, so that the "
+                "start and end of the threads do not count; a contended lock would cause several per "
+                "block")
 
 
 def memory_limit(threads, batch_bytes):
@@ -114,8 +115,8 @@ def memory(bench, result):
         line.add(run.process.peak / 2 ** 20)
         if (threads, batch) == cases[-1]:
             bench.data.forget(data)
-    result.note(f"MiB of resident memory at the peak, as the system counts it; what is below "
-                f"{floor() / 2 ** 20:.0f} cannot be told apart. Text: "
+    result.note(f"MiB of peak resident memory, as the system counts it; values below "
+                f"{floor() / 2 ** 20:.0f} cannot be measured. Text: "
                 f"{sizes['null sink'] * MOT_TEXT / 1e9:.3g} GB for the null sink, "
                 f"{sizes['two shards'] * MOT_TEXT / 1e9:.2g} GB for the shards. Limit: 64 MiB + "
                 f"threads x 2 x batch bytes; batches end by bytes, not by documents")
@@ -126,6 +127,6 @@ ROWS = [
     ("isd-parse", "ISD text to BSON, one thread, null sink, all checks on", isd_parse),
     ("ycsb-generate", "generated records, one thread, null sink", ycsb_generate),
     ("second-core", "null sink, two threads against one", second_core),
-    ("many-threads", "null sink, contention where threads are many", many_threads),
-    ("memory", "peak of memory on large inputs, plain and compressed", memory),
+    ("many-threads", f"null sink, lock contention with {MANY_THREADS} threads", many_threads),
+    ("memory", "peak memory on large inputs, plain and compressed", memory),
 ]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about the server: what it takes, by layout, compressor, batch size and shards.
+"""Rows about the limits of the server: rates by layout, compressor, batch size and shards.
 
-They use the loader, which is never far from the yardstick, because layouts are its own options. The
-variants of a row take turns within each round.
+They use the loader, which is almost as fast as the yardstick and has options for these layouts. The
+variants of a row run alternately in each round.
 """
 from .servers import NAMES
 
@@ -48,7 +48,7 @@ def shards(bench, result):
         bench.load(deployment, data)
         for _ in bench.rounds(FEW, what=NAMES[kind]):
             line.add(bench.load(deployment, data).rate)
-    result.note("all shards share this machine's cores and disk: more of them gain nothing here")
+    result.note("all shards share this machine's cores and disk, so more shards are not faster here")
 
 
 ROWS = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows against other loaders, by the wall time and CPU time of their whole processes."""
+"""Rows against other loaders, by the wall time and CPU time of the processes."""
 import json
 import shutil
 import sys
@@ -16,7 +16,7 @@ CLUSTERED = {"clusteredIndex": {"key": {"_id": 1}, "unique": True}}
 
 
 def peer(bench, result, name, data, words, layout, clustered, targets):
-    """The peer's runs in turn with the loader's, into the same kind of collection of a mongod."""
+    """The other loader (`name`) and ours run alternately, into the same kind of collection."""
     deployment = bench.servers.start("mongod")
     wall_target, cpu_target = targets
     walls = result.compare(f"{name}, wall s", "loader, wall s", "times as fast, by wall time",
@@ -31,8 +31,7 @@ def peer(bench, result, name, data, words, layout, clustered, targets):
         documents = deployment.collection.estimated_document_count()
         ours = bench.load(deployment, data, clustered=clustered)
         if documents != ours.documents:
-            result.note(f"{name} has inserted {documents:,} documents, the loader "
-                        f"{ours.documents:,}")
+            result.note(f"{name} inserted {documents:,} documents, the loader {ours.documents:,}")
         walls.add(theirs.wall, ours.process.wall)
         cpu.add(theirs.cpu / documents * 1e6, ours.cpu_per_million)
 
@@ -78,7 +77,7 @@ def mongorestore(bench, result):
                 "--writeConcern", json.dumps(deployment.durable), dump]
 
     peer(bench, result, "mongorestore", data, words, {}, False, (None, None))
-    result.note("it reads documents that are already BSON; the loader reads the text")
+    result.note("mongorestore reads documents that are already BSON; the loader reads the text")
 
 
 ROWS = [

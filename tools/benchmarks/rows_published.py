@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows after experiments that others have published about loading and querying such data sets.
+"""Rows that repeat published experiments on loading and querying such data sets.
 
-Ways to sum up, in documents per millisecond; block compressors side by side; point queries on a
-secondary while its set is loaded. `bench shards` (shards.py) is another one.
+Methods to compute a sum, in documents per millisecond; block compressors; point queries on a secondary
+during a load. `bench shards` (shards.py) is another one.
 """
 import json
 import subprocess
@@ -15,49 +15,51 @@ from .process import Failure, end, rate, run, start
 from .servers import COLLECTION, DATABASE, NAMES
 
 HERE = Path(__file__).resolve().parent
-WAYS = {"pipeline": "pipeline", "map-reduce": "mapReduce", "documents": "client, documents",
+METHODS = {"pipeline": "pipeline", "map-reduce": "mapReduce", "documents": "client, documents",
         "projection": "client, two fields"}
 COMPRESSORS = ("none", "snappy", "zlib", "zstd")
 QUERY = "green-ness"
-READS, READERS = 100, 8  # per second, by so many threads
+READS, READERS = 100, 8  # reads per second, and their threads
 AT_REST = 10    # seconds
 PERCENTILES = (50, 95, 99)
-OTHER = f"{DATABASE}_beside"  # database that is loaded while the first one is read
+OTHER = f"{DATABASE}_beside"  # the database that is loaded while the other one is read
 
 
-# Ways to sum up
+# Methods to compute a sum
 
 def sums(bench, result):
     data = bench.data.mot(bench.scaled(500_000))
     speeds, answers = {}, {}
-    for kind, ways in (("mongod", WAYS), ("cluster", ("pipeline",))):
+    for kind, methods in (("mongod", METHODS), ("cluster", ("pipeline",))):
         deployment = bench.servers.start(kind)
         documents = bench.load(deployment, data, clustered=False).documents
         deployment.write_out()
-        lines = {way: result.line(f"{NAMES[kind]}, {WAYS[way]}, docs/ms") for way in ways}
-        ratios = {way: result.line(f"{WAYS[way]} against pipeline") for way in ways
-                  if way != "pipeline"}
+        lines = {method: result.line(f"{NAMES[kind]}, {METHODS[method]}, docs/ms")
+                 for method in methods}
+        ratios = {method: result.line(f"{METHODS[method]} against pipeline") for method in methods
+                  if method != "pipeline"}
         sum_up(deployment, "pipeline")  # fills the cache
         for _ in bench.rounds(what=NAMES[kind]):
-            for way, line in lines.items():
-                said = sum_up(deployment, way)
-                answers[kind, way] = said["answer"]
-                if said["answer"] != answers["mongod", "pipeline"]:
-                    raise Failure(f"{NAMES[kind]}, {WAYS[way]}: another answer than the pipeline's")
-                speeds[way] = rate(documents, said["seconds"]) / 1e3
-                line.add(speeds[way])
-            for way, line in ratios.items():
-                line.add(speeds[way] / speeds["pipeline"])
+            for method, line in lines.items():
+                output = sum_up(deployment, method)
+                answers[kind, method] = output["answer"]
+                if output["answer"] != answers["mongod", "pipeline"]:
+                    raise Failure(f"{NAMES[kind]}, {METHODS[method]}: the answer differs from that of "
+                                  "the pipeline on mongod")
+                speeds[method] = rate(documents, output["seconds"]) / 1e3
+                line.add(speeds[method])
+            for method, line in ratios.items():
+                line.add(speeds[method] / speeds["pipeline"])
     counted = sum(tests for tests, _ in answers["mongod", "pipeline"].values())
     if counted != documents:
-        raise Failure(f"the sums are over {counted} documents, of {documents}")
+        raise Failure(f"the sums count {counted} documents instead of {documents}")
     result.note(f"tests and miles of each fuel type, over {documents:,} MOT tests, everything in "
-                "the cache; every way gives the same answer; mapReduce is not among what the "
-                "project's router does, so two shards have the pipeline alone")
+                "the cache; all methods give the same answer; the project's router does not support "
+                "mapReduce, so two shards have only the pipeline")
 
 
-def sum_up(deployment, way):
-    done = run([sys.executable, HERE / "sums.py", deployment.uri, DATABASE, COLLECTION, way])
+def sum_up(deployment, method):
+    done = run([sys.executable, HERE / "sums.py", deployment.uri, DATABASE, COLLECTION, method])
     return json.loads(done.output)
 
 
@@ -81,9 +83,8 @@ def compressors(bench, result):
                 line.add(figures[key])
         for (kind, key), line in against.items():
             line.add(found[kind][key] / found["none"][key])
-    result.note("clustered collections; data is the BSON that the server counts, files are after "
-                "they were written out; queries find the blocks in the cache, uncompressed, where "
-                "the collection fits into it")
+    result.note("clustered collections; data: bytes of BSON; files: their size after a flush; queries "
+                "read uncompressed blocks of the cache if the collection fits into it")
 
 
 def compressed(bench, deployment, data, kind):
@@ -107,8 +108,8 @@ def secondary_reads(bench, result):
              for percent in PERCENTILES}
     most = result.compare("while loading, slowest, ms", "at rest, slowest, ms",
                           "loading against rest, slowest")
-    alone = result.line("loader, docs/s, nobody reading")
-    rates = result.line("loader, docs/s, while reading")
+    alone = result.line("loader, docs/s, without reads")
+    rates = result.line("loader, docs/s, with reads")
     counts = []
     for _ in bench.rounds(3):
         with reading(deployment) as reads:
@@ -122,33 +123,33 @@ def secondary_reads(bench, result):
         busy = sorted(latency for due, latency in reads if begin <= due < until)
         wait_for_secondaries(deployment)
         if not rest or not busy:
-            raise Failure("too little data for a figure: a larger --scale is needed")
+            raise Failure("too little data to measure: use a larger --scale")
         for percent, pair in pairs.items():
             pair.add(quantile(busy, percent), quantile(rest, percent))
         most.add(busy[-1], rest[-1])
         rates.add(loaded.rate)
         counts.append((len(rest), len(busy)))
-    result.note(f"{READS} reads per second by _id, by {READERS} threads, of a collection beside "
-                "the one that is loaded; latencies count from when a read was due; reads per round, "
-                "at rest and while loading: " +
+    result.note(f"{READS} reads per second by _id, by {READERS} threads, of another collection than "
+                "the loaded one; latencies count from the time at which a read was due; reads per "
+                "round, at rest and while loading: " +
                 ", ".join(f"{a:,} and {b:,}" for a, b in counts))
 
 
 @contextmanager
 def reading(deployment):
-    """Reads from secondaries go on meanwhile; then the list has them: (when it was due, ms)."""
+    """Reads from secondaries during the `with`; afterwards the list has their (due time, ms)."""
     uri = deployment.uri + "&readPreference=secondary"
     process = start([sys.executable, HERE / "point_reads.py", uri, DATABASE, COLLECTION, READS,
                      READERS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     reads = []
     try:
         if process.stdout.readline() != b"reading\n":
-            raise Failure("the reads from a secondary did not begin")
+            raise Failure("point_reads.py did not start to read from a secondary")
         yield reads
         process.stdin.close()
         reads += map(json.loads, process.stdout)
         if process.wait() != 0:
-            raise Failure("the reads from a secondary have failed")
+            raise Failure("point_reads.py failed to read from a secondary")
     finally:
         end(process)
         process.stdin.close()
@@ -156,12 +157,12 @@ def reading(deployment):
 
 
 def quantile(ordered, percent):
-    """The value that so many percent of all do not exceed."""
+    """The value that `percent` of the values do not exceed."""
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
 
 
 def wait_for_secondaries(deployment, patience=120):
-    """Until every member has applied what the primary has, so that rest is rest."""
+    """Waits until every member has applied the primary's operations."""
     deadline = time.monotonic() + patience
     while True:
         members = deployment.client.admin.command("replSetGetStatus")["members"]
@@ -177,6 +178,7 @@ def wait_for_secondaries(deployment, patience=120):
 
 ROWS = [
     ("queries", "one sum over all documents: pipeline, mapReduce, client", sums),
-    ("compressors", "block compressors: load, room, query", compressors),
-    ("secondary-reads", "point queries on a secondary, loaded and at rest", secondary_reads),
+    ("compressors", "block compressors: load rate, disk space, query time", compressors),
+    ("secondary-reads", "point queries on a secondary, during a load and at rest",
+     secondary_reads),
 ]

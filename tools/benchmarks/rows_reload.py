@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about experiments made of loads: what they say against what is so."""
+"""The row of `shardload reload`: times predicted from a sample, against those of full reloads."""
 import json
 import shutil
 from statistics import mean
@@ -14,7 +14,7 @@ FEW = 3      # rounds
 
 
 def drill(bench, deployment, data, *words):
-    """A drill on a deployment that is emptied before; its record."""
+    """Runs `shardload reload` on an emptied deployment. Returns its record."""
     deployment.empty()
     work = bench.folder / "drill"
     shutil.rmtree(work, ignore_errors=True)
@@ -30,8 +30,8 @@ def phase(phases, name):
     return next(entry["seconds"] for entry in phases if entry["name"] == name)
 
 
-# What the servers can keep in memory decides what a load meets: a sample says nothing of the far side
-# of that line. GB of cache of each server, against about 1.2 GB of documents in the whole.
+# A sample that fits into the servers' caches cannot predict a load that does not. (deployment, GB of
+# cache per server, name, whether there is a target); all sources are about 1.2 GB of documents.
 CASES = [("mongod", 4, "mongod, all within its cache", True),
          ("mongod", 0.25, "mongod, a sample as large as its cache", True),
          ("mongod", 1, "mongod, only the sample within its cache", False),
@@ -39,9 +39,8 @@ CASES = [("mongod", 4, "mongod, all within its cache", True),
 
 
 def reload(bench, result):
-    """Each whole is held against the drill before it, as a user would, and against the mean of that one
-    and the one after it: machines get faster and slower from minute to minute, and a whole takes more
-    than one of them."""
+    """Compares each full reload with the prediction before it, as a user would, and with the mean of
+    the predictions before and after it, because a machine's speed changes during a full reload."""
     data = bench.data.mot(bench.scaled(8_000_000))
 
     def sampled():
@@ -50,16 +49,16 @@ def reload(bench, result):
     for kind, cache, name, judged in CASES:
         deployment = bench.servers.start(kind, "--cache", cache)
         whole = result.compare(f"{name}: predicted from {SAMPLE} %, before and after, s",
-                               f"{name}: the whole took, s", f"{name}: predicted against measured")
-        error = result.line(f"{name}: off by, %", at_most(10) if judged else None)
-        alone = result.line(f"{name}: the drill before it alone: off by, %",
+                               f"{name}: full reload, s", f"{name}: predicted against measured")
+        error = result.line(f"{name}: error, %", at_most(10) if judged else None)
+        alone = result.line(f"{name}: error of the prediction before it, %",
                             at_most(10) if judged else None)
-        inside = result.line(f"{name}: within the range that it predicted, 1 or 0")
-        above = result.line(f"{name}: that range reaches above the prediction by, %")
-        below = result.line(f"{name}: and below it by, %")
+        inside = result.line(f"{name}: within the predicted range, 1 or 0")
+        above = result.line(f"{name}: the range ends above the prediction by, %")
+        below = result.line(f"{name}: the range starts below the prediction by, %")
         parts = {part: result.line(f"{name}: {part}, predicted against measured")
                  for part in ("load", "indexes", "verify", "query")}
-        # Does not count: servers take the memory for the whole from the system, here and not later.
+        # Warm-up: the servers allocate the memory for a full reload from the system.
         drill(bench, deployment, data)
         after = sampled()
         for _ in bench.rounds(FEW, what=name):
@@ -78,10 +77,10 @@ def reload(bench, result):
                 took = phase(record["phases"], part)
                 if took > 0:
                     line.add(mean(phase(made["phases"], part) for made in (before, after)) / took)
-    result.note("one index, clustered collection; the way to the first query of the suite `mot`; drills "
-                "on samples and wholes in turn, on servers that have held the whole once")
+    result.note("one index, clustered collection; time until the first query of the suite `mot` has "
+                "ended; predictions and full reloads alternate, after one full reload as warm-up")
 
 
 ROWS = [
-    ("reload", f"a drill on {SAMPLE} % of the sources against a reload of the whole", reload),
+    ("reload", f"times predicted from {SAMPLE} % of the sources against a full reload", reload),
 ]

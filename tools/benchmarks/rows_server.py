@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows with a server: the loader against the yardstick, which does nothing but send."""
+"""Rows with a server: the loader against the yardstick, which only sends batches."""
 import json
 import re
 import subprocess
@@ -44,8 +44,8 @@ def against_yardstick(kind):
         result.note(f"documents/s of the loading alone; {bench.threads} threads, write concern "
                     f"{json.dumps(deployment.durable)}, clustered collection; batches of loader "
                     f"and yardstick: {batches[-1][0]} and {batches[-1][1]}")
-        result.note("the loader's whole process also prepares and verifies; in its CPU time is "
-                    "parsing, in the yardstick's reading the dump")
+        result.note("the loader's process also prepares and verifies; its CPU time includes parsing, "
+                    "the yardstick's includes reading the dump")
     return row
 
 
@@ -54,7 +54,7 @@ def client_cpu(bench, result):
     for kind in ("mongod", "cluster"):
         deployment = bench.servers.start(kind)
         line = result.line(f"{NAMES[kind]}, CPU s per million", at_most(0.25))
-        kernel = result.line(f"{NAMES[kind]}, of that in the kernel")
+        kernel = result.line(f"{NAMES[kind]}, kernel CPU s per million")
         for _ in bench.rounds(what=NAMES[kind]):
             run = bench.load(deployment, data)
             line.add(run.cpu_per_million)
@@ -80,7 +80,7 @@ def scaling(bench, result):
 
 @contextmanager
 def relayed(uri, milliseconds):
-    """The URI of a relay in front of a server, which delays every byte both ways."""
+    """The URI of a relay to a server, which delays every byte in both directions."""
     host, port = re.match(r"mongodb://([^:/]+):(\d+)", uri).groups()
     process = start([sys.executable, RELAY, f"{host}:{port}", milliseconds],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -114,8 +114,8 @@ def round_trip(bench, result):
                 line.add(ours)
                 shares[threads].add(ours / base)
                 ratios[threads].add(ours / plain)
-    result.note(f"a relay adds {RELAY_MS} ms each way to one mongod; 'no delay' goes through the "
-                "relay too, since it takes its own share of the machine; batches of 10,000")
+    result.note(f"a relay delays both directions by {RELAY_MS} ms; 'no delay' uses the relay too, "
+                "because the relay also uses the machine; batches of 10,000")
 
 
 def durability(bench, result):
@@ -129,8 +129,8 @@ def durability(bench, result):
         for _ in bench.rounds(what=NAMES[kind]):
             safe = bench.load(deployment, data).rate
             pair.add(safe, bench.load(deployment, data, "--write-concern", 1).rate)
-    result.note("majority is journaled on every member that counts; on a lone mongod the loader "
-                "means w: 1, j: true by it")
+    result.note("majority: journaled on a majority of members; on a standalone mongod the loader uses "
+                "w: 1, j: true")
 
 
 def direct(bench, result):
@@ -151,8 +151,8 @@ def direct(bench, result):
                     for route in ("direct", "mongos")]
             rates.add(*[run.rate for run in runs])
             cpu.add(*[run.cpu_per_million for run in runs])
-    result.note("two shards and one router that share this machine: what the router takes of it is "
-                "saved, and so is the copy through it")
+    result.note("two shards and one router share this machine; the direct route saves the router's CPU "
+                "time and one copy of the documents")
 
 
 def wire_compression(bench, result):
@@ -173,19 +173,20 @@ def wire_compression(bench, result):
             cpu[kind].add(run.cpu_per_million)
         for kind, line in ratios.items():
             line.add(found[kind] / found["none"])
-    result.note("on loopback compression can only cost; over a slow network it is worth what it "
-                "saves")
+    result.note("on loopback compression only costs CPU time; over a slow network it saves time")
 
 
 ROWS = [
-    ("load-mongod", "MOT into one mongod, loader and yardstick in turn",
+    ("load-mongod", "MOT into one mongod, loader against yardstick",
      against_yardstick("mongod")),
-    ("load-replica", "the same into a replica set of three", against_yardstick("replica")),
-    ("load-cluster", "the same into a cluster of two shards", against_yardstick("cluster")),
+    ("load-replica", "MOT into a replica set of three, loader against yardstick",
+     against_yardstick("replica")),
+    ("load-cluster", "MOT into two shards, loader against yardstick",
+     against_yardstick("cluster")),
     ("client-cpu", "the loader's CPU time, parsing and sending, MOT", client_cpu),
     ("scaling", "the loader with 1, 2, 4 and 8 threads, MOT", scaling),
-    ("round-trip", "a distant server: how many threads hide the way there", round_trip),
-    ("durability", "what majority costs against w: 1", durability),
-    ("direct", "batches straight to the shards against through the router, in turn", direct),
+    ("round-trip", f"a server {RELAY_MS} ms away, by number of threads", round_trip),
+    ("durability", "write concern majority against w: 1", durability),
+    ("direct", "--route direct against the router", direct),
     ("wire-compression", "compressors in the URI, into one mongod", wire_compression),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about the loader's own experiments: is what they say true?"""
+"""The row of `shardload tune`: its adaptive search against its grid search."""
 import json
 import shutil
 
@@ -33,24 +33,24 @@ def tuned(bench, deployment, data, *words):
 
 
 def tune(bench, result):
-    """The grid is measured once, and is the measure of what each search finds in it."""
+    """A grid search is run once; its rates rate the settings that the searches recommend."""
     data = bench.data.mot(bench.scaled(1_000_000, 80_000))
     deployment = bench.servers.start("mongod")
-    share = result.line("rate of the recommended setting, of the grid's best", at_least(0.95))
-    cost = result.line("trials, of the grid's",
+    share = result.line("rate of the recommended setting / grid's best", at_least(0.95))
+    cost = result.line("trials of the search / trials of the grid",
                        at_most(0.25) if bench.scale >= LEAST_SCALE else None)
-    bench.say("the whole grid")
+    bench.say("the grid search")
     grid = tuned(bench, deployment, data, "--search", "grid")
     rates = [setting.get("rate", 0) for setting in grid["settings"]]
     for _ in bench.rounds(FEW):
         found = tuned(bench, deployment, data)
         share.add(rates[found["recommended"]] / max(rates))
         cost.add(found["trials"] / found["gridTrials"])
-    result.note(f"a grid of {grid['gridTrials']} trials, each within {100 * grid['noise']:.0f} % "
-                f"of others of its setting; its best has {max(rates):,.0f} docs/s, its worst "
+    result.note(f"a grid of {grid['gridTrials']} trials; trials of one setting differ by "
+                f"{100 * grid['noise']:.0f} %; its best setting has {max(rates):,.0f} docs/s, its worst "
                 f"{min(rate for rate in rates if rate):,.0f}")
 
 
 ROWS = [
-    ("tune", "the search for threads and batch size against the whole grid", tune),
+    ("tune", "adaptive search for threads and batch size against a grid search", tune),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One deployment at a time, made by tools/localcluster: nothing else runs while it is measured."""
+"""Starts one deployment at a time with tools/localcluster."""
 import json
 import os
 import re
@@ -11,10 +11,10 @@ from .process import Failure, run
 
 LOCALCLUSTER = Path(__file__).resolve().parent.parent / "localcluster"
 DATABASE, COLLECTION = "bench", "documents"
-TOO_EARLY = 5841000  # a server's code: it has no stable state to write yet
+TOO_EARLY = 5841000  # error code of fsync: the server has no stable checkpoint yet
 PATIENCE = 60        # seconds
 
-# What the rows call them, and what tools/localcluster makes of it.
+# Kinds of deployments, and the options of tools/localcluster.
 KINDS = {
     "mongod": ["--standalone"],
     "replica": ["--shards", "0", "--replicas", "3"],
@@ -27,7 +27,7 @@ NAMES = {"mongod": "mongod", "replica": "replica set of three", "cluster1": "one
 
 
 class Deployment:
-    """Running servers, with a client that looks after them between measurements."""
+    """Running servers, and a client for work between measurements."""
 
     def __init__(self, kind, folder, more=()):
         import pymongo
@@ -39,7 +39,7 @@ class Deployment:
         self.client = pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=20000)
         self.sharded = kind.startswith("cluster")
         self.version = self.client.server_info()["version"]
-        # Those that hold documents, for what a router does not pass on.
+        # Servers that store documents, for commands that a router does not forward.
         self.processes = state["processes"]
         self.holders = [process for process in self.processes
                         if process["role"] == "server" and not process["name"].startswith("cfg")]
@@ -55,7 +55,7 @@ class Deployment:
 
     @property
     def plain_uri(self):
-        """The one host that takes writes, for programs that know no sets."""
+        """URI of the only host that accepts writes, for programs without support of replica sets."""
         if self.kind == "replica":
             host, port = self.client.admin.command("hello")["primary"].split(":")
         else:
@@ -64,7 +64,7 @@ class Deployment:
 
     @property
     def durable(self):
-        """The write concern that the loader means by majority, here."""
+        """The write concern that the loader uses for `majority` on this deployment."""
         return {"w": 1, "j": True} if self.kind == "mongod" else {"w": "majority"}
 
     @property
@@ -72,25 +72,24 @@ class Deployment:
         return self.client[DATABASE][COLLECTION]
 
     def empty(self, database=DATABASE):
-        """No data, and nothing left to do for the last load: caches written, files gone."""
+        """Drops the database, and lets the servers finish the writes of the last load."""
         self.client.drop_database(database)
         self.write_out()
 
     def write_out(self):
-        """What the servers still hold in memory goes into their files."""
+        """Makes all servers write their caches to their files."""
         for member in self.members:
             write_out(member)
 
     def expect(self, documents, database=DATABASE):
         found = self.client[database][COLLECTION].estimated_document_count()
         if found != documents:
-            raise Failure(f"the {self.kind} holds {found} documents, not {documents}")
+            raise Failure(f"the {self.kind} stores {found} documents, not {documents}")
 
-    # What the documents, and the servers that hold them, take of the machine.
+    # Disk space, memory and CPU time.
 
     def stored(self):
-        """(documents, bytes of data, bytes of its files, bytes of the indexes' files), as the
-        servers say it themselves."""
+        """(documents, bytes of data, bytes of data files, bytes of index files), by $collStats."""
         found = [0, 0, 0, 0]
         for member in self.members:
             for entry in member[DATABASE][COLLECTION].aggregate(
@@ -102,7 +101,7 @@ class Deployment:
         return found
 
     def file_bytes(self):
-        """(all, of the journals) that the files of the data directories take on the disk."""
+        """Bytes on the disk of (all files, journals) of the data directories."""
         total = journal = 0
         for process in self.holders:
             for path in (self.folder / process["name"]).rglob("*"):
@@ -115,13 +114,13 @@ class Deployment:
         return total, journal
 
     def peak_memory(self):
-        """Bytes: the peaks of the servers that hold documents, together."""
+        """The sum of the peak memories of the servers that store documents, in bytes."""
         return sum(int(re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{process['pid']}/status")
                                  .read_text("utf-8"), re.M).group(1)) * 1024
                    for process in self.holders)
 
     def cpu_seconds(self):
-        """Of all servers, configuration and router included, since they were started."""
+        """CPU time of all servers since their start, with config servers and router."""
         ticks = 0
         for process in self.processes:
             fields = Path(f"/proc/{process['pid']}/stat").read_text("utf-8").rpartition(")")[2]
@@ -131,7 +130,7 @@ class Deployment:
     def smallest_id(self):
         return next(iter(self.collection.find({}, {"_id": 1}).sort("_id", 1).limit(1)))["_id"]
 
-    # The loader's layout again, for others to load into.
+    # The loader's layout, for loads by other programs.
 
     def layout(self):
         """[(lower bound, upper bound, shard)] of the collection's ranges, ascending."""
@@ -143,7 +142,7 @@ class Deployment:
         return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in chunks]
 
     def lay_out(self, layout, **options):
-        """Makes the empty collection, sharded and placed like that."""
+        """Creates the empty collection, and shards and places it by the layout."""
         name = f"{DATABASE}.{COLLECTION}"
         self.client[DATABASE].create_collection(COLLECTION, **options)
         if not self.sharded:
@@ -158,8 +157,8 @@ class Deployment:
 
 
 def write_out(member):
-    """Lets a server write its caches to disk. A new member of a set cannot until it has heard from
-    the others."""
+    """Makes a server write its caches to disk. A new member of a replica set cannot do that until it
+    has a stable checkpoint."""
     import pymongo
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -173,7 +172,7 @@ def write_out(member):
 
 
 class Servers:
-    """Starts what a row wants, after it has stopped what the last one wanted."""
+    """Starts a deployment after stopping the previous one."""
 
     def __init__(self, folder):
         self.folder = folder / "servers"
@@ -181,8 +180,8 @@ class Servers:
         self.version = None
 
     def start(self, kind, *more):
-        """A deployment that nobody has used before. `more`: further words for tools/localcluster,
-        of which the last of a kind counts."""
+        """Starts a new deployment. `more`: options for tools/localcluster; later ones override
+        earlier ones."""
         self.stop()
         self.running = Deployment(kind, self.folder, more)
         self.version = self.running.version
@@ -192,6 +191,6 @@ class Servers:
         if self.running:
             running, self.running = self.running, None
             running.close()
-        elif self.folder.exists():  # a start that was cut short
+        elif self.folder.exists():  # the start was interrupted
             run([LOCALCLUSTER, "down", "--dir", self.folder], allowed=(0, 1))
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `bench shards` is asked for: numbers of shards, engine options and caches, each a list, of
-which every combination is measured."""
+"""The options of `bench shards`: lists of numbers of shards, engine options and cache sizes, of which
+every combination is measured."""
 import argparse
 import os
 import re
@@ -11,12 +11,12 @@ from typing import NamedTuple
 from . import machine
 
 GIB = 1 << 30
-LEAST_CACHE = GIB // 4      # of a mongod, by its own rule
+LEAST_CACHE = GIB // 4      # the smallest cache that mongod accepts
 MOST_SHARDS = 99            # what tools/localcluster can start
 SUITE = Path(__file__).resolve().parents[2] / "queries" / "mot.yaml"
 QUICK_RECORDS, RECORDS = 20_000, 1_000_000
 
-# Engine options that can be asked for by name.
+# Predefined sets of mongod options.
 ENGINES = {
     "default": "",
     **{name: f"--wiredTigerCollectionBlockCompressor={name} --wiredTigerJournalCompressor={name}"
@@ -36,7 +36,7 @@ class Engine(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One combination. `cache`: bytes, shared out evenly to the shards."""
+    """One combination. `cache`: bytes, divided evenly among the shards."""
 
     shards: int
     engine: Engine
@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
     @property
     def peers(self):
-        """Those that differ in nothing but the number of shards have this in common."""
+        """Equal for cases that differ only in the number of shards."""
         return (self.engine, self.cache)
 
     def text(self):
@@ -91,7 +91,7 @@ def engine(text):
         return Engine(name, ENGINES[name])
     if not equals or not name.strip() or name.startswith("-"):
         raise ValueError(text)
-    shlex.split(options)  # a ValueError where a quote is left open
+    shlex.split(options)  # raises ValueError for an open quote
     return Engine(name.strip(), options.strip())
 
 
@@ -105,8 +105,8 @@ def query(text):
     return text
 
 
-def read_each(option, texts, read, wanted, problems):
-    """Every value of a list option, once; what is none goes to `problems`."""
+def read_each(option, texts, read, expected, problems):
+    """The distinct values of a list option; an invalid value is added to `problems`."""
     values = []
     for text in texts:
         try:
@@ -114,32 +114,32 @@ def read_each(option, texts, read, wanted, problems):
             if value not in values:
                 values.append(value)
         except ValueError:
-            problems.append(f"{option}: {text!r} is not {wanted}")
+            problems.append(f"{option}: {text!r} is not {expected}")
     return values
 
 
 def parser_of():
     parser = argparse.ArgumentParser(
         prog="bench shards",
-        description="Loads the same MOT tests into 1, 2, 4, ... shards of this one machine, each a "
-        "mongod of its own, and runs an aggregation over all of them: load rate, disk use, query "
-        "time, and what the processors do meanwhile. Each measurement has a cluster that nobody "
-        "has used before. docs/micro-shards.md says how to read it.",
+        description="Loads the same MOT tests into 1, 2, 4, ... shards on this machine, each with its "
+        "own mongod, and runs an aggregation over all of them. Measures load rate, disk space, query "
+        "time, and the states of the processors. Each measurement uses a new cluster. "
+        "docs/micro-shards.md explains the results.",
         epilog="Example: bench shards --shards 1,2,4 --engine snappy --engine zstd "
         "--engine 'no-journal-packing=--wiredTigerJournalCompressor=none' --cache 1GB,2GB. "
-        "Exit status: 0 measured; 1 something failed, and what was measured until then is told; "
-        "2 usage; 130 interrupted, likewise.")
+        "Exit status: 0 measured; 1 a measurement failed; 2 usage; 130 interrupted. With 1 and 130 "
+        "the completed measurements are printed.")
     parser.add_argument("--shards", metavar="N,...",
-                        help="numbers of shards; 0 is a lone mongod, without a router (default: "
-                        "powers of two up to twice the cores, but to 8 in any case and to 32 at "
-                        "most)")
+                        help="numbers of shards; 0 is a standalone mongod without a router (default: "
+                        "powers of two up to twice the number of cores, at least up to 8, at most "
+                        "up to 32)")
     parser.add_argument("--engine", action="append", default=[], metavar="NAME[=OPTIONS]",
-                        help="options of every mongod, under a name of yours, or one of these "
+                        help="a name and options for every mongod, or one of these predefined "
                         "names: " + ", ".join(ENGINES) + "; may be given several times (default: default)")
     parser.add_argument("--cache", metavar="SIZE,...",
-                        help="cache of all shards together, such as 2GB or 512MB (by powers of 1024, "
-                        "as mongod's own option): the same for any number of shards, which share it "
-                        "out (default: 0.25 GB, mongod's least, for each of the most shards)")
+                        help="total cache of all shards, such as 2GB or 512MB (powers of 1024, as "
+                        "for mongod), divided evenly among them (default: 0.25 GB, mongod's minimum, "
+                        "times the largest number of shards)")
     parser.add_argument("--records", metavar="N", help=f"MOT tests (default: {RECORDS})")
     parser.add_argument("--runs", metavar="N", help="rounds (default: 3)")
     parser.add_argument("--query", action="append", default=[], metavar="NAME",
@@ -148,17 +148,17 @@ def parser_of():
     parser.add_argument("--repeat", metavar="N",
                         help="timed runs of a query per round (default: 5)")
     parser.add_argument("--load-option", action="append", default=[], metavar="WORD",
-                        help="one more word for shardload load, such as --load-option=--clustered")
+                        help="argument for shardload load, such as --load-option=--clustered")
     parser.add_argument("--quick", action="store_true",
-                        help=f"1 and 2 shards, {QUICK_RECORDS} records, 2 rounds: does it work?")
-    for name, what in (("json", "everything that was measured"), ("markdown", "the table for docs"),
-                       ("html", "a page with charts, by shardload report")):
-        parser.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
+                        help=f"1 and 2 shards, {QUICK_RECORDS} records, 2 rounds, as a test")
+    for name, content in (("json", "all measured values"), ("markdown", "the table for docs"),
+                          ("html", "a page with charts, by shardload report")):
+        parser.add_argument(f"--{name}", metavar="FILE", help=f"write {content}")
     return parser
 
 
 def read_options(words):
-    """The options, with `cases` made of them; ends the program with all that is wrong at once."""
+    """Returns the options and the cases to measure; reports all wrong options at once and exits."""
     parser, problems = parser_of(), []
     options = parser.parse_args(words)
 
@@ -177,15 +177,15 @@ def read_options(words):
     options.engines = read_each("--engine", options.engine or ["default"], engine,
                                 "NAME=OPTIONS, nor one of " + ", ".join(ENGINES), problems)
     names = [one.name for one in options.engines]
-    problems += [f"--engine: the name {name} is given to two"
+    problems += [f"--engine: the name {name} is used twice"
                  for name in sorted(set(names)) if names.count(name) > 1]
     most = max([*counts, 1])
     options.caches = [most * LEAST_CACHE]
     if options.cache is not None:
         options.caches = read_each("--cache", options.cache.split(","), cache_size,
                                    "a size such as 2GB or 512MB", problems)
-    problems += [f"--cache: {size_text(size)} are too little for {shards_text(most)}: a mongod takes "
-                 f"no less than {size_text(LEAST_CACHE)}, together {size_text(most * LEAST_CACHE)}"
+    problems += [f"--cache: {size_text(size)} are too little for {shards_text(most)}: a mongod needs "
+                 f"at least {size_text(LEAST_CACHE)}, all shards {size_text(most * LEAST_CACHE)}"
                  for size in options.caches if size < most * LEAST_CACHE]
     options.records = whole("records", options.records, QUICK_RECORDS if options.quick else RECORDS)
     options.runs = whole("runs", options.runs, 2 if options.quick else 3)
@@ -194,7 +194,7 @@ def read_options(words):
                                 "one of " + ", ".join(query_names()), problems)
     for path in filter(None, (options.json, options.markdown, options.html)):
         if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-            problems.append(f"{path}: there is no such folder")
+            problems.append(f"{path}: its folder does not exist")
     if problems:
         parser.error("\n  ".join(["", *problems]) if len(problems) > 1 else problems[0])
     options.counts = sorted(counts)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `bench shards` has found: as a table and bars for a terminal, as Markdown, as JSON."""
+"""The results of `bench shards` as a table and bars for a terminal, as Markdown, and as JSON."""
 import os
 import platform
 import textwrap
 
 from .figures import number
+from .machine import STATES
 from .report import WIDTH, about
 from .shards_options import size_text
 
 BAR = 50  # characters of the longest bar
-WAYS = ("user", "system", "wait", "idle", "steal")
+
 
 
 def percent(shares, state):
@@ -17,9 +18,8 @@ def percent(shares, state):
 
 
 def mean_shares(rounds):
-    """The mean of several rounds' shares. Shares that sum up to 1 each do so in the mean as well;
-    their medians need not."""
-    states = [state for state in WAYS if any(state in one for one in rounds)]
+    """The mean of several rounds' shares. The sum of means is 1; that of medians need not be."""
+    states = [state for state in STATES if any(state in one for one in rounds)]
     return {state: sum(one.get(state, 0) for one in rounds) / len(rounds) for state in states}
 
 
@@ -29,12 +29,12 @@ def camel_case(name):
 
 
 def spread(line):
-    """The range of the rounds, where there are several."""
+    """The range of the values, if there are several."""
     return f"{number(min(line.values))}-{number(max(line.values))}" if len(line.values) > 1 else ""
 
 
-class Told:
-    """An experiment that has ended, for whatever reason; `why` is that reason if it failed."""
+class Report:
+    """The results of an experiment that has ended; `why`: the reason if it failed, else ""."""
 
     def __init__(self, experiment, facts, warnings, why):
         self.experiment = experiment
@@ -44,18 +44,17 @@ class Told:
         self.rows = [row for row in experiment.rows if row.rate.values]
         self.documents = experiment.loaded.documents if experiment.loaded else 0
 
-    # In words
+    # As text
 
-    def what(self):
-        """What was done on which machine, in sentences."""
+    def conditions(self):
+        """The machine, the versions and the method, in sentences."""
         options = self.experiment.options
-        return (f"{about(self.facts)}, {options.records:,} records. Every measurement on a cluster "
-                "of its own, each shard one mongod "
-                "(a replica set of one); the caches of all shards together are of the size given "
-                f"for any number of shards. Queries: median of {options.repeat} runs.")
+        return (f"{about(self.facts)}, {options.records:,} records. Each measurement uses a new "
+                "cluster, each shard one mongod (a replica set with one member); the cache is the "
+                f"sum of all shards' caches. Queries: median of {options.repeat} runs.")
 
     def tables(self):
-        """[(title, rows of cells, heads first)]: the loads, and the queries."""
+        """[(title, rows of cells, the first with the column headings)]: loads, queries."""
         loads = [["shards", "engine", "cache", "seconds", "docs/s", "least-most", "ratio", "data",
                   "files", "memory", "us/sy/wa/id %"]]
         queries = [["shards", "engine", "cache", "query", "ms", "least-most", "docs/ms", "ratio",
@@ -81,26 +80,26 @@ class Told:
     @staticmethod
     def processors(rounds):
         shares = mean_shares(rounds)
-        text = "/".join(percent(shares, state) for state in WAYS[:4])
+        text = "/".join(percent(shares, state) for state in STATES[:4])
         return text + (f" (stolen {percent(shares, 'steal')})" if shares.get("steal", 0) > 0.005
                        else "")
 
     def base(self):
         counts = self.experiment.options.counts
         least = 1 if 1 in counts else min(counts)
-        return {0: "a lone mongod", 1: "one shard"}.get(least, f"{least} shards")
+        return {0: "a standalone mongod", 1: "one shard"}.get(least, f"{least} shards")
 
     def notes(self):
-        return [f"ratio: how many times as fast as {self.base()}, in the median of the rounds",
-                "data: files of the collection and of its indexes; files: all that the data "
-                "directories of the shards hold, journals and oplogs included; memory: the peaks "
-                "of the shards' servers, together",
+        return [f"ratio: how many times as fast as {self.base()}, median of the rounds",
+                "data: files of the collection and of its indexes; files: all files of the shards' "
+                "data directories, with journals and oplogs; memory: sum of the peak memories of the "
+                "shards' servers",
                 "us/sy/wa/id: shares of the machine in user mode, in the kernel, waiting for the "
                 "disk, idle"]
 
     def table(self):
         """For a terminal."""
-        lines = textwrap.wrap(self.what(), WIDTH)
+        lines = textwrap.wrap(self.conditions(), WIDTH)
         for text in self.warnings:
             lines += textwrap.wrap(f"WARNING: {text}", WIDTH)
         for title, table in self.tables() if self.rows else ():
@@ -114,7 +113,7 @@ class Told:
         return "\n".join(lines + ["", self.why] * bool(self.why)) + "\n"
 
     def bars(self):
-        """The same as a picture."""
+        """Bar charts of the medians, for a terminal."""
         if not self.rows:
             return ""
         pictures = [("documents/s, loading", [row.rate.median for row in self.rows])]
@@ -133,7 +132,7 @@ class Told:
 
     def markdown(self):
         lines = ["<!-- made by tools/bench shards --markdown; do not edit by hand -->", ""]
-        lines += textwrap.wrap(f"Measured {self.what()}", WIDTH)
+        lines += textwrap.wrap(f"Measured {self.conditions()}", WIDTH)
         for text in self.warnings:
             lines += ["", f"**{text[0].upper()}{text[1:]}.**"]
         for title, (heads, *rows) in self.tables():
@@ -176,8 +175,8 @@ class Told:
         }
 
     def row_as_json(self, row):
-        """The figures are medians of the rounds, which are all in `rounds`; shares of the machine
-        are means of them."""
+        """Figures are medians of the rounds, shares of the machine are means; `rounds` has the
+        values of all rounds."""
         case = row.case
         found = {
             "shards": case.shards,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: tests and miles of each fuel type, over all MOT tests, in one of four ways.
+"""A program: computes tests and miles of each fuel type over all MOT tests, by one of four methods.
 
     python3 sums.py URI DATABASE COLLECTION pipeline|map-reduce|documents|projection
 
-`documents` reads every document and sums up here, `projection` reads only the two fields. Prints
-JSON: the seconds it took, and the answer, which is the same in all ways.
+`documents` reads all documents and adds in the client, `projection` reads only the two fields. Prints
+JSON: the seconds it took, and the answer, which is the same by all methods.
 """
 import json
 import sys
@@ -36,7 +36,7 @@ def map_reduce(database, name):
             for each in done["results"]}
 
 
-def summed_up_here(cursor):
+def summed_by_client(cursor):
     sums = {}
     for document in cursor:
         tests, miles = sums.get(document.get("f", ""), (0, 0))
@@ -45,23 +45,23 @@ def summed_up_here(cursor):
 
 
 def documents(database, name):
-    return summed_up_here(database[name].find())
+    return summed_by_client(database[name].find())
 
 
 def projection(database, name):
-    return summed_up_here(database[name].find({}, {"_id": 0, "f": 1, "m": 1}))
+    return summed_by_client(database[name].find({}, {"_id": 0, "f": 1, "m": 1}))
 
 
-WAYS = {"pipeline": pipeline, "map-reduce": map_reduce, "documents": documents,
+METHODS = {"pipeline": pipeline, "map-reduce": map_reduce, "documents": documents,
         "projection": projection}
 
 
 def main():
-    uri, database, collection, way = sys.argv[1:]
+    uri, database, collection, method = sys.argv[1:]
     with pymongo.MongoClient(uri) as client:
-        client.admin.command("ping")  # connecting is not what is measured
+        client.admin.command("ping")  # connects, so that connecting is not measured
         begun = time.monotonic()
-        found = WAYS[way](client[database], collection)
+        found = METHODS[method](client[database], collection)
         seconds = time.monotonic() - begun
     print(json.dumps({"seconds": seconds, "answer": {
         key: [int(tests), int(miles)] for key, (tests, miles) in sorted(found.items())}}))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/mutants and tools/campaign are made of."""
+"""The modules of tools/mutants and tools/campaign."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fault tests, over and over, several at once: a test that fails now and then is found."""
+"""Runs the fault tests repeatedly, several at once, to find tests that fail only sometimes."""
 import collections
 import threading
 import time
@@ -13,7 +13,8 @@ def files_of(words):
     found = sorted(path.stem for path in (TREE / "tests" / "faults").glob("test_*.py"))
     chosen = [name for name in found if not words or any(word in name for word in words)]
     if not chosen:
-        raise Failure(f"no fault test is called {' or '.join(words)}; there are: {' '.join(found)}")
+        raise Failure(f"no fault test's name contains {' or '.join(words)}; "
+                      f"the fault tests are: {' '.join(found)}")
     return [f"faults/{name}" for name in chosen]
 
 
@@ -26,7 +27,7 @@ def run(options, folder):
 
     def work(number):
         try:
-            # Servers of its own: what one test does to the balancer, another would see.
+            # Tests change the balancer's state, so each thread needs its own servers.
             with Servers(folder / f"servers-{number}") as servers:
                 while True:
                     with lock:
@@ -62,8 +63,8 @@ def run(options, folder):
         raise
     for name in files:
         passed = counts[name, "passed"]
-        tried = sum(count for (other, _), count in counts.items() if other == name)
-        print(f"{name:32} {passed:4} of {tried:4} passed, {seconds[name] / max(tried, 1):6.1f} s each")
+        runs = sum(count for (file, _), count in counts.items() if file == name)
+        print(f"{name:32} {passed:4} of {runs:4} passed, {seconds[name] / max(runs, 1):6.1f} s each")
     print(f"{options.runs} runs, {options.at_once} at once, {len(failures)} failures, "
           f"{time.monotonic() - begun:.0f} s")
     return not failures

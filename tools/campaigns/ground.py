@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both programs stand on: a built tree, servers of their own, and one test run among them."""
+"""What tools/mutants and tools/campaign share: the build folder, test servers, running one test."""
 import os
 import re
 import signal
@@ -13,7 +13,7 @@ TOOLS = Path(__file__).resolve().parent.parent
 TREE = TOOLS.parent
 READY = "SHARDLOAD_CAMPAIGN_READY"    # set once the program runs with the Python driver
 
-# Deployments, the variables that tests find them by, and what tools/localcluster makes of them.
+# Per deployment: the variable with its URI that the tests read, the options of tools/localcluster.
 DEPLOYMENTS = {
     "mongod": ("SHARDLOAD_TEST_STANDALONE_URI", ["--standalone"]),
     "replica": ("SHARDLOAD_TEST_REPLICA_URI", ["--shards", "0", "--replicas", "3"]),
@@ -23,11 +23,11 @@ NEEDS_SERVERS = re.compile(r"^(cluster|faults)/|^unit/test_(cluster|load)|^cli/t
 
 
 class Failure(Exception):
-    """Said to the user in one line."""
+    """An error that the program prints as one line, without a traceback."""
 
 
-def with_driver():
-    """Starts the program again in the Python environment of the tests, if it does not run there."""
+def ensure_driver():
+    """Restarts the program in the tests' Python environment, unless it runs there already."""
     if os.environ.get(READY):
         return
     done = subprocess.run(["bash", "-c", f". '{TOOLS}/setup.sh' && python_with_driver"],
@@ -44,7 +44,7 @@ def build_folder():
 
 
 def stop_on_signals():
-    """SIGTERM and SIGHUP end the program as Ctrl-C does: servers are stopped on the way out."""
+    """Makes SIGTERM and SIGHUP end the program like Ctrl-C, so that its servers are stopped."""
     def end(number, frame):
         raise KeyboardInterrupt
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -52,10 +52,11 @@ def stop_on_signals():
 
 
 class Servers:
-    """One of each deployment, stopped at the end of a `with`."""
+    """One deployment of each of `kinds`, started and stopped by a `with` statement.
+    `options` are passed to `tools/localcluster up`."""
 
-    def __init__(self, folder, kinds=tuple(DEPLOYMENTS), more=()):
-        self.folder, self.kinds, self.more = folder, kinds, more
+    def __init__(self, folder, kinds=tuple(DEPLOYMENTS), options=()):
+        self.folder, self.kinds, self.options = folder, kinds, options
         self.uris = {}
 
     def localcluster(self, verb, kind, *words):
@@ -70,7 +71,7 @@ class Servers:
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             for kind in self.kinds:
-                self.localcluster("up", kind, *DEPLOYMENTS[kind][1], *self.more)
+                self.localcluster("up", kind, *DEPLOYMENTS[kind][1], *self.options)
                 self.uris[kind] = self.localcluster("uri", kind)
         except BaseException:
             self.__exit__()
@@ -87,14 +88,15 @@ class Servers:
         return {DEPLOYMENTS[kind][0]: uri for kind, uri in self.uris.items()}
 
 
-class Ran(NamedTuple):
+class TestRun(NamedTuple):
     state: str                # passed, failed, skipped, hung
     seconds: float
     output: str
 
 
 def run_test(name, tree, build, environment, limit):
-    """One test: `unit/test_x`, `cli/test_x`, `faults/test_x:Case.test_y` and so on."""
+    """Runs one test: `unit/test_x`, `cli/test_x`, `faults/test_x:Case.test_y`; a test that takes
+    longer than `limit` seconds is killed ("hung")."""
     path, _, case = name.partition(":")
     if path.startswith("unit/"):
         words = [build / "bin" / "tests" / path.removeprefix("unit/")]
@@ -121,4 +123,4 @@ def run_test(name, tree, build, environment, limit):
     # cmocka reports a skipped test as "not ok ... # SKIP".
     if state == "passed" and not re.search(r"^ok (?!.*# *SKIP)", output, re.M | re.I):
         state = "skipped"
-    return Ran(state, time.monotonic() - begun, output)
+    return TestRun(state, time.monotonic() - begun, output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of mistakes (tools/mutants.d/*.txt), and a copy of the tree that they are planted in."""
+"""Reads the mistakes (tools/mutants.d/*.txt) and plants them in a copy of the tree."""
 import hashlib
 import json
 import os
@@ -12,26 +12,26 @@ from .ground import NEEDS_SERVERS, TREE, Failure, Servers, run_test
 
 LISTS = TREE / "tools" / "mutants.d"
 FIELDS = ("file", "loss", "tests")
-LIMIT = 400                   # seconds; a test that takes longer has noticed
+LIMIT = 400                   # seconds; a test that takes longer counts as failed
 
 
 class Mistake(NamedTuple):
-    name: str                 # the list's and its own: delivery/majority-dropped
-    where: str                # the list's file and line
-    file: str
-    loss: str                 # what a user would lose
+    name: str                 # list name and entry name: delivery/majority-dropped
+    where: str                # file and line of the entry in its list
+    file: str                 # the source file that is changed
+    loss: str                 # the damage to a user of the changed program
     tests: tuple
     old: str
     new: str
 
     def problem(self, tree=TREE):
-        """Why it cannot be planted; None when it can."""
+        """Returns why the mistake cannot be planted, or None."""
         path = tree / self.file
         count = path.read_text("utf-8").count(self.old) if path.is_file() else 0
         if count != 1:
-            return f"{self.where}: {self.name}: its text stands {count} times in {self.file}"
+            return f"{self.where}: {self.name}: its old text occurs {count} times in {self.file}, not once"
         if self.old == self.new:
-            return f"{self.where}: {self.name}: changes nothing"
+            return f"{self.where}: {self.name}: the old and the new text are the same"
         for test in self.tests:
             name, _, case = test.partition(":")
             file = tree / "tests" / (name + (".c" if name.startswith("unit/") else ".py"))
@@ -41,7 +41,7 @@ class Mistake(NamedTuple):
 
 
 def read_list(path):
-    """Entries are `== name`, `field: value` lines, and two texts behind `--- old` and `--- new`."""
+    """Yields the entries of a list; `tools/mutants --help` describes their format."""
     lines = path.read_text("utf-8").split("\n")
     starts = [number for number, line in enumerate(lines) if line.startswith("== ")]
     for start, end in zip(starts, starts[1:] + [len(lines)]):
@@ -50,10 +50,10 @@ def read_list(path):
         try:
             old, new = part.index("--- old"), part.index("--- new")
         except ValueError:
-            raise Failure(f"{where}: an entry has '--- old' and '--- new'") from None
+            raise Failure(f"{where}: the entry lacks '--- old' or '--- new'") from None
         fields = dict(line.split(": ", 1) for line in part[:old] if line.strip())
         if sorted(fields) != sorted(FIELDS):
-            raise Failure(f"{where}: an entry has the fields {', '.join(FIELDS)}")
+            raise Failure(f"{where}: an entry needs the fields {', '.join(FIELDS)} and no other")
         yield Mistake(f"{path.stem}/{lines[start][3:].strip()}", where, fields["file"], fields["loss"],
                       tuple(fields["tests"].split()), "\n".join(part[old + 1:new]),
                       "\n".join(part[new + 1:]).rstrip("\n"))
@@ -69,7 +69,7 @@ def read_lists():
 
 
 def cost(mistake):
-    """Of the first test, roughly: without servers, with them, with faults."""
+    """Sort key: mistakes whose first test is fast come first (no servers, servers, fault tests)."""
     first = mistake.tests[0]
     return first.startswith("faults/"), bool(NEEDS_SERVERS.match(first)), first.startswith("cli/")
 
@@ -77,8 +77,8 @@ def cost(mistake):
 # ---- results ----
 
 class Results:
-    """One JSON line per mistake that was tried. It is known by all that its outcome depends on, so
-    that what has changed is tried again."""
+    """A file with one JSON line per result. The key is a hash of the entry, its source file and its
+    tests: a mistake is tried again when one of them has changed."""
 
     def __init__(self, path):
         self.path, self.found = path, {}
@@ -107,37 +107,36 @@ class Results:
         return one
 
 
-# ---- a place to plant them ----
+# ---- the copy of the tree ----
 
-class Garden:
-    """A copy of the tree with a build folder and servers of its own. Files keep their times unless
-    they change, so that a build compiles little."""
+class TreeCopy:
+    """A copy of the tree with its own build folder and servers. Unchanged files are not written, so
+    that a build compiles only what has changed."""
 
-    PROGRAMS = ["shardload", "shardquery", "decoded"]    # that mistakes are planted in
-    OTHERS = ["shardload-datagen", "shardload-router", "shardload-clusterctl", "router_client",
-              "clock_back", "record_writes"]
+    PROGRAMS = ["shardload", "shardquery", "decoded"]    # rebuilt for each mistake
+    TEST_TOOLS = ["shardload-datagen", "shardload-router", "shardload-clusterctl", "router_client",
+                  "clock_back", "record_writes"]
 
     def __init__(self, folder, tests):
         self.folder, self.tree, self.build = folder, folder / "tree", folder / "build"
         self.units = sorted({test.removeprefix("unit/") for test in tests
                              if test.startswith("unit/")})
         self.servers = Servers(folder / "servers") if any(map(NEEDS_SERVERS.match, tests)) else None
-        self.passing = {}
+        self.passing = {}         # test -> it passes in the unchanged tree
 
     def __enter__(self):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.update()
         if not (self.build / "CMakeCache.txt").exists():
+            # -O1: compile time matters more here than the programs' speed.
             words = ["cmake", "-S", self.tree, "-B", self.build, "-DSHARDLOAD_TESTS=ON",
-                     "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1"]    # it is built often
+                     "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1"]
             if shutil.which("ninja"):
                 words.append("-GNinja")
             if shutil.which("ccache"):
                 words.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
             self.run(*words)
-        problem = self.compile(self.PROGRAMS + self.OTHERS + self.units)
-        if problem:
-            raise Failure(f"the tree itself does not build: {problem}")
+        self.compile_unchanged(self.PROGRAMS + self.TEST_TOOLS + self.units)
         if self.servers:
             os.environ.setdefault("SHARDLOAD_BUILD", str(self.build))
             self.servers.__enter__()
@@ -148,18 +147,18 @@ class Garden:
             self.servers.__exit__()
 
     def update(self):
-        """Makes the copy the same as the tree, as far as git knows its files."""
+        """Makes the copy equal to the tree, without the files that git ignores."""
         listed = subprocess.run(["git", "-C", TREE, "ls-files", "-co", "--exclude-standard"],
                                 stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
-        wanted = {name for name in listed if name and (TREE / name).is_file()}
-        for name in wanted:
+        files = {name for name in listed if name and (TREE / name).is_file()}
+        for name in files:
             to = self.tree / name
             content = (TREE / name).read_bytes()
             if not to.exists() or to.read_bytes() != content:
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(TREE / name, to)
         for path in self.tree.rglob("*"):
-            if path.is_file() and str(path.relative_to(self.tree)) not in wanted:
+            if path.is_file() and str(path.relative_to(self.tree)) not in files:
                 path.unlink()
 
     @staticmethod
@@ -170,7 +169,7 @@ class Garden:
             raise Failure(f"{words[0]} failed: {done.stdout[-2000:]}")
 
     def compile(self, targets):
-        """None, or the compiler's first complaint."""
+        """Returns None, or the first error of the build."""
         done = subprocess.run(["cmake", "--build", self.build, "-j2", "--target", *targets],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False)
@@ -178,6 +177,11 @@ class Garden:
             return None
         errors = [line for line in done.stdout.splitlines() if "error" in line]
         return errors[0] if errors else done.stdout[-500:]
+
+    def compile_unchanged(self, targets):
+        problem = self.compile(targets)
+        if problem:
+            raise Failure(f"the tree does not build without any mistake: {problem}")
 
     def targets_of(self, test):
         if test.startswith("unit/"):
@@ -189,24 +193,22 @@ class Garden:
         return run_test(test, self.tree, self.build, environment, LIMIT)
 
     def passes_without(self, test):
-        """A test that fails anyway would notice everything."""
+        """Whether the test passes in the unchanged tree. If not, its failure proves nothing."""
         if test not in self.passing:
-            problem = self.compile(self.targets_of(test))    # an earlier mistake may be built in
-            if problem:
-                raise Failure(f"the tree itself does not build: {problem}")
-            ran = self.try_test(test)
-            self.passing[test] = ran.state == "passed"
+            self.compile_unchanged(self.targets_of(test))    # removes an earlier mistake
+            unchanged = self.try_test(test)
+            self.passing[test] = unchanged.state == "passed"
             if not self.passing[test]:
-                print(f"   {test} {ran.state} without any mistake, so it is not asked\n"
-                      + ran.output[-1500:], flush=True)
+                print(f"   {test} {unchanged.state} without any mistake, so it is not used\n"
+                      + unchanged.output[-1500:], flush=True)
         return self.passing[test]
 
     def plant(self, mistake):
-        """(state, the test that noticed or the problem). One test after the other, so that those
-        behind the one that notices need not be run without the mistake either."""
+        """Runs the tests of a mistake until one fails. Returns (state, the test that failed or the
+        problem)."""
         path = self.tree / mistake.file
         before = path.read_text("utf-8")
-        state = "untested", "none of its tests passes without it"
+        state = "untested", "none of its tests passes without the mistake"
         for test in mistake.tests:
             if not self.passes_without(test):
                 continue

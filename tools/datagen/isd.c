@@ -16,7 +16,7 @@
 
 enum { STATION_ROWS = 4000, LEAST_ROWS = 4, YEAR_DEFAULT = 2014 };
 
-// Whether the output is a folder, there already or to be made.
+// Is the output a folder, which exists or is to be created?
 static bool is_folder(const char *path) {
     struct stat status;
     size_t length = strlen(path);
@@ -70,7 +70,7 @@ static void check(struct options *options, unsigned *problems) {
     }
 }
 
-// One run. Everything borrowed by the parts lives here.
+// One run. Owns what its parts borrow.
 struct run {
     const struct options *options;
     bool folder;
@@ -79,7 +79,7 @@ struct run {
     struct isd_groups groups;
     struct isd_drawer *drawer;
     struct isd_text *text;
-    struct isd_answers *answers; // NULL when nobody asked
+    struct isd_answers *answers; // NULL without --answers
     struct report report;
     uint64_t rows; // so far
 };
@@ -123,8 +123,8 @@ static char *put_bad(struct run *run, struct output *output, uint32_t file, uint
     return p;
 }
 
-// Writes the stations of one file. Of its records, so many are bad as is its share; never the
-// first, which tells a loader the format.
+// Writes the stations of one file, with its share of the bad records. The first record is never
+// bad, because a loader recognises the format by it.
 static void write_rows(struct run *run, struct output *output, uint32_t index) {
     struct file_report *file = &run->report.files[index];
     const struct options *options = run->options;
@@ -145,8 +145,8 @@ static void write_rows(struct run *run, struct output *output, uint32_t index) {
         for (uint64_t k = 0; k < station->rows && !output_failed(output); k++) {
             isd_draw(run->drawer, &row);
             char *p = output_room(output);
-            // The n-th bad one stands in the middle of the n-th of equal parts of the lines but
-            // the first.
+            // The lines after the first are divided into equal parts; bad record n is in the middle
+            // of part n.
             line++;
             if (file->rejects < bad &&
                 line == 2 + (2 * file->rejects + 1) * (file->rows - 1) / (2 * bad)) {

@@ -46,7 +46,7 @@ struct isd_family {
         char type; // n s m c q f d t, as the table has them
         uint8_t width;
     } fields[FIELDS_MAX];
-    uint8_t drawn_with; // the number of the family whose luck decides over this one too
+    uint8_t drawn_with; // the number of the family with whose random number this one is drawn
     uint32_t shares[ISD_TYPES][INSTANCES_MAX]; // of 65,536 records with additional data
 };
 
@@ -105,8 +105,7 @@ struct isd_world {
     uint32_t lane_count;
 };
 
-// Makes up the stations for the options. False when memory ran out; isd_world_clear is due either
-// way.
+// Generates the stations for the options. False if memory is exhausted. To be cleared in any case.
 bool isd_world_init(struct isd_world *world, const struct options *options);
 void isd_world_clear(struct isd_world *world);
 
@@ -166,7 +165,7 @@ struct isd_drawer *isd_drawer_create(const struct options *options, const struct
                                      const struct isd_groups *groups);
 void isd_drawer_destroy(struct isd_drawer *drawer);
 
-// Begins with the records of a station, in the order of time.
+// Starts a station, whose records are then drawn in the order of time.
 void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station);
 void isd_draw(struct isd_drawer *drawer, struct isd_row *row);
 
@@ -187,8 +186,8 @@ void isd_text_destroy(struct isd_text *text);
 // Writes a record, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM bytes.
 char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p);
 
-// Writes `row` spoilt in the way number `which` modulo the number of ways. Sets the column (NULL:
-// the whole line) and the kind.
+// Writes `row` as a bad record of kind `which` modulo the number of kinds. Sets the wrong column
+// (NULL: the line) and the name of the kind.
 char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p,
                    const char **column, const char **kind);
 
@@ -201,10 +200,10 @@ struct isd_answers *isd_answers_create(const struct options *options, const stru
                                        const struct isd_groups *groups);
 void isd_answers_destroy(struct isd_answers *answers);
 
-// Takes in one document; those of one station come in the order of time.
+// Adds one document; the documents of a station are added in the order of time.
 void isd_answers_add(struct isd_answers *answers, const struct isd_row *row);
 
-// Prints the members of the JSON object "answers". For report_write; `context` is the answers.
+// Prints the fields of the JSON object "answers". For report_write; `context` is the answers.
 // False when memory ran out.
 bool isd_answers_print(FILE *stream, const void *context);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answers of the six ISD queries, kept up to date record by record from the values drawn. They
-// are worked out on their own, without any help of a loader or a server, so that both can be
-// checked against them. Sums are of whole tenths, and so exact.
+// The answers of the six ISD queries, computed record by record from the drawn values,
+// independently of the loader and the server, which are checked against them. Sums are exact,
+// because they add integers (tenths).
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "isd.h"
 
 enum {
-    MONTHS = 13, // the year's, and the next January, of which a midnight written 2400 is
+    MONTHS = 13, // of the year, and the next January, to which 2400 of 31 December belongs
     SWINGS_SHOWN = 20,
     MEANS_SHOWN = 500
 };
@@ -49,7 +49,7 @@ struct isd_answers {
     struct tally *tallies; // by number in the documents
 };
 
-// Whether a place is within 100 km of 30.3 N, 97.7 W, on a sphere with a radius of 6,378.1 km.
+// Is a position within 100 km of 30.3 N, 97.7 W, on a sphere with a radius of 6,378.1 km?
 static bool is_near(int32_t latitude, int32_t longitude) {
     const double degree = 3.14159265358979323846 / 180.0;
     double a = (double)latitude / 1000.0 * degree;
@@ -130,7 +130,7 @@ static bool shows_snow(const struct isd_answers *answers, const struct isd_row *
                     row->snow_depth != 9999);
 }
 
-// Takes the day that is over into account. The earliest of equal swings stays.
+// Ends the current day. Of equal swings the earliest is kept.
 static void end_day(struct tally *tally) {
     if (tally->count >= 2 && tally->high - tally->low > tally->swing) {
         tally->swing = tally->high - tally->low;
@@ -182,7 +182,7 @@ void isd_answers_add(struct isd_answers *answers, const struct isd_row *row) {
 
 // ---- printing ----
 
-// A station that has documents, by the name that sorts it.
+// A station with documents, and its name, by which it is sorted.
 struct named {
     char st[ST_BYTES];
     struct tally *tally;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws ISD records: when they are of, what they show of the weather, in which groups.
+// Draws ISD records: their times, their observations, and their groups.
 //
-// A station reports at regular times during one part of the year, as long as its number of records
-// asks for; nine of ten times have a record.
+// A station reports at regular times during a part of the year, whose length depends on its number
+// of records; nine of ten times have a record.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { SHIPS_A_LANE = 8, STEPS = 5 };
 
-// Minutes between records that the networks know, the longest that has room is taken.
+// The networks' intervals between records, in minutes; the longest that fits is used.
 static const int32_t steps[][STEPS] = {
     [NETWORK_SYNOPTIC] = {180, 60, 30, 10, 5},
     [NETWORK_AIRPORT] = {60, 30, 20, 10, 5},
@@ -130,7 +130,7 @@ void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *stati
     }
 }
 
-// Whether a day that is over was the last of its month.
+// Was the day the last of its month?
 static bool ends_month(const struct isd_drawer *drawer, int32_t day) {
     static const int16_t ends[] = {30, 58, 89, 119, 150, 180, 211, 242, 272, 303, 333, 364};
     for (int i = 0; i < 12; i++) {
@@ -200,7 +200,7 @@ static struct isd_weather_state *board_ship(struct isd_drawer *drawer, uint32_t 
     return &drawer->ships[ship];
 }
 
-// ---- what a record shows ----
+// ---- observations ----
 
 // Nearly always the network's ordinary mark; now and then one of the others.
 static char draw_quality(const struct isd_station *station, uint32_t bits) {
@@ -249,7 +249,7 @@ static void draw_codes(struct isd_drawer *drawer, struct isd_row *row) {
         unsigned instances = row->groups[i].instances;
         uint32_t bits = high32(rng_next(&drawer->rng));
         for (unsigned k = 0; k < instances; k++) {
-            // A second one tells of something else.
+            // A second instance has another code.
             uint32_t luck = bits >> (3 * k);
             if (family == special[SPECIAL_MW]) {
                 row->manual[k] = k == 0 ? isd_manual_code(row, luck) : (uint8_t)(luck & 1 ? 10 : 5);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what groups there are (schemas/isd-groups.tsv, the loader's own table), how often each
-// stands in a record of each type (isd-shares.txt) and how records of each type are made
-// (isd-types.txt).
+// Reads the groups (schemas/isd-groups.tsv, the loader's table), how often each occurs in records
+// of each type (isd-shares.txt), and the properties of each type (isd-types.txt).
 #include <stdlib.h>
 #include <string.h>
 
 #include "isd.h"
 #include "tables.h"
 
-enum { RARE = 7, WHOLE = 10000 }; // a share for groups of which nothing is known; all records
+enum { RARE = 7, WHOLE = 10000 }; // the share of groups without a count; all records
 
 static uint32_t share_of(uint32_t in_whole) {
     return (uint32_t)((uint64_t)in_whole * 65536 / WHOLE);
@@ -41,7 +40,7 @@ static int find_family(const struct isd_groups *groups, const char *id) {
             return i;
         }
     }
-    return 0; // the tables are the program's own: a test would notice
+    return 0; // cannot happen with the built-in tables
 }
 
 static void read_families(struct isd_groups *groups) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the groups of the additional data section. Groups that many records have tell of the
-// record's weather; all others hold made-up values of the right form, field by field as the table
-// of groups has them.
+// Writes the groups of the additional data section. Frequent groups show the record's weather; the
+// other groups have random values in the form that the table of groups declares for each field.
 #include "isd_text.h"
 
 static char quality_of(const struct isd_row *row) {
@@ -13,7 +12,7 @@ static int32_t smaller(int32_t a, int32_t b) {
     return a < b ? a : b;
 }
 
-// ---- groups that tell of the weather ----
+// ---- groups that show the weather ----
 
 // Liquid precipitation: period, depth, condition.
 static char *put_aa(const struct isd_row *row, unsigned instance, uint32_t bits, char *p) {
@@ -233,7 +232,7 @@ void isd_find_tellers(struct isd_text *text) {
     }
 }
 
-// ---- all others ----
+// ---- other groups ----
 
 // A value that is well within any limits; sometimes none.
 static char *put_any(char type, unsigned width, uint32_t bits, char *p) {
@@ -292,7 +291,7 @@ static char *put_instances(struct isd_text *text, const struct isd_row *row, uns
 }
 
 char *isd_put_groups(struct isd_text *text, const struct isd_row *row, char *p) {
-    // A group that no table knows hides those behind it; none of them is asked for by the queries.
+    // An unknown group makes the groups after it unparsable, so it follows those that queries use.
     bool unknown = row->oddity == ODDITY_UNKNOWN_GROUP;
     p = put_bytes(p, "ADD", 3);
     for (unsigned i = 0; i < row->group_count; i++) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes what follows the groups: remarks (the report as it was sent), element quality data,
-// original observations. Remarks hold words that look like groups and sections, as real ones do:
-// SCT200 has CT2 in it, INCREMENTAL has REM, and some end in an EQD of their own.
+// Writes the sections after the groups: remarks (the original report), element quality data,
+// original observations. As in real records, remarks contain words that look like groups and
+// sections: SCT200 contains CT2, INCREMENTAL contains REM, and some remarks end with EQD.
 #include "isd_text.h"
 
 // ---- remarks ----
 
-// Begins a remark; end_remark puts its length in.
+// Starts a remark; end_remark sets its length.
 static char *begin_remark(const char *type, char *p) {
     return put_bytes(p, type, 3) + 3;
 }

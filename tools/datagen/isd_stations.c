@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes up stations and ships: where they are, what they are called, how many records each has.
+// Generates stations and ships: positions, names, numbers of records.
 //
-// Networks are given out so that each has its share of the stations at any moment, not by chance:
-// a few stations already have the published mix of report types. Every station has a number of its
-// own, so that no two share the `st` of their documents.
+// Networks are assigned in proportion to their shares, not at random, so that a few stations
+// already have the published mix of report types. Station numbers are unique, so that no two
+// stations have the same `st` in their documents.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes ISD records as text, and spoils some.
+// Writes ISD records as text, also bad records.
 #include "isd_text.h"
 
 #include <stdlib.h>
@@ -155,7 +155,7 @@ char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p) {
 
 // ---- bad records ----
 
-// The ways to spoil a record: to cut it, or to write over a part of its date and time.
+// The kinds of bad records: truncated, or with an invalid date and time.
 static const struct {
     const char *kind;
     unsigned cut; // bytes that are left, or 0

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes up weather. It is that of the latitude and the height by season and hour, plus states that
-// wander from record to record: air masses (temperature), the spread to the dew point, pressure,
-// wind, clouds. Everything is made of whole numbers, so that no rounding can differ between
-// machines.
+// Generates weather: the climate of the latitude and elevation by season and hour, plus states that
+// change randomly from record to record (temperature, dew point spread, pressure, wind, clouds).
+// Computed with integers, so that all machines give the same result.
 #include "isd_weather.h"
 
 static int32_t clamp(int32_t value, int32_t low, int32_t high) {

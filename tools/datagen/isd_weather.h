@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weather at stations and ships, and the codes that tell of it.
+// The weather at stations and ships, and its codes in reports.
 #ifndef DATAGEN_ISD_WEATHER_H
 #define DATAGEN_ISD_WEATHER_H
 
 #include "isd.h"
 
-// What wanders from record to record.
+// The state that changes from record to record.
 struct isd_weather_state {
     int32_t anomaly;  // of the temperature, tenths of a degree
     int32_t spread;   // to the dew point, tenths of a degree
@@ -18,7 +18,7 @@ struct isd_weather_state {
     bool wet;
 };
 
-// What stays.
+// The constant part.
 struct isd_climate {
     int32_t mean;    // tenths of a degree
     int32_t season;  // half the difference between winter and summer

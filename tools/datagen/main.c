@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shardload-datagen: writes made-up data in published formats, seeded and with known answers.
+// shardload-datagen: generates data in published formats from a seed, with the answers to queries.
 //
 // A map of the files:
-//   main.c          this: reads the options, writes the data, says what failed
+//   main.c          reads the options, writes the data, prints errors
 //   options.c       the command line and the table of formats
-//   report.c        the answers file: what was written where, and what queries must answer
+//   report.c        the answers file: written files, bad records, answers to queries
 //   output.c        one output file, plain or gzip
 //   random.c        random numbers, weighted choice and permutations, the same on every machine
 //   tables.c        reads the tables of data/, compiled in as text by embed.cmake
 //   mot.c           the format of the MOT test results: the loop over files and records
 //   mot_dialect.c   the published dialects and codes
-//   mot_fleet.c     makes the published frequencies into what tests are drawn from
+//   mot_fleet.c     tables for drawing tests with the published frequencies
 //   mot_draw.c      draws test records
-//   mot_dirt.c      the oddities of real files
+//   mot_dirt.c      the irregularities of real files
 //   mot_names.c     the set of makes and models in use
 //   mot_text.c      a record as text
 //   mot_answers.c   the answers of the queries over the records drawn
 //   isd.c           the format of the ISD weather records: the loop over files and stations
-//   isd_stations.c  makes up stations and the lanes of ships
-//   isd_groups.c    reads the groups that records are made of, and their frequencies
-//   isd_weather.c   makes up weather, and the codes that tell of it
-//   isd_draw.c      draws records: their time, and what they show of the weather
-//   isd_text.c      a record as text, and records spoilt
+//   isd_stations.c  generates stations and the lanes of ships
+//   isd_groups.c    reads the groups of records and their frequencies
+//   isd_weather.c   generates weather, and its codes in reports
+//   isd_draw.c      draws records: their times and observations
+//   isd_text.c      a record as text, and bad records
 //   isd_groups_text.c  its groups
 //   isd_remarks.c   its remarks, element quality data and original observations
 //   isd_answers.c   the answers of the queries over the records drawn

@@ -52,19 +52,19 @@ static void check(struct options *options, unsigned *problems) {
     }
 }
 
-// One run. Everything borrowed by the parts lives here.
+// One run. Owns what its parts borrow.
 struct run {
     const struct options *options;
     const struct mot_dialect *dialect;
     struct mot_fleet *fleet;
     struct mot_text *text;
-    struct mot_answers *answers; // NULL when nobody asked
+    struct mot_answers *answers; // NULL without --answers
     struct report report;
 };
 
-// The record, counted over all files, that is bad number `n`: spread evenly, and moved off the
-// first line of a file, which tells a loader the dialect. options_parse made sure that there is
-// room.
+// The number of the record, over all files, that is bad record `n`. Bad records are spread evenly,
+// but never the first line of a file, by which a loader recognises the dialect. options_parse has
+// checked that there are enough records.
 static uint64_t bad_position(const struct options *options, uint64_t n) {
     return n < options->bad ? (2 * n + 1) * options->rows / (2 * options->bad) : UINT64_MAX;
 }
@@ -76,7 +76,7 @@ static void note_bad(struct run *run, uint32_t file, uint64_t line, uint64_t off
     run->report.files[file].rejects++;
 }
 
-// Writes the records `first` up to `end` to one file. Returns NULL, or what could not be done.
+// Writes the records `first` to `end` - 1 to one file. Returns NULL, or an error message.
 static const char *write_rows(struct run *run, struct output *output, uint32_t index,
                               uint64_t first, uint64_t end) {
     struct file_report *file = &run->report.files[index];

@@ -169,17 +169,17 @@ const struct mot_names *mot_fleet_names(const struct mot_fleet *fleet);
 const struct mot_text_table *mot_fleet_areas(const struct mot_fleet *fleet);
 const struct mot_text_table *mot_fleet_colours(const struct mot_fleet *fleet);
 
-// ---- mot_dirt.c: the oddities of real files, all of which must load ----
+// ---- mot_dirt.c: the irregularities of real files, all of which must load ----
 
 struct mot_dirt {
-    uint32_t any; // threshold of 2^32 below which a record has some oddity
+    uint32_t any; // a record is irregular if its 32 random bits are below this threshold
     uint32_t thresholds[32];
     const struct mot_dialect *dialect;
 };
 
 void mot_dirt_init(struct mot_dirt *dirt, enum dirt_level level, const struct mot_dialect *dialect);
 
-// Makes `row` odd in the way that `bits`, below dirt->any, selects. False when memory ran out.
+// Makes `row` irregular; `bits`, below dirt->any, select how. False if memory is exhausted.
 bool mot_dirt_apply(const struct mot_dirt *dirt, uint32_t bits, struct rng *rng,
                     const struct mot_calendar *calendar, struct mot_names *names,
                     struct mot_row *row);
@@ -196,8 +196,8 @@ void mot_text_destroy(struct mot_text *text);
 char *mot_text_header(const struct mot_text *text, char *p);
 char *mot_text_row(const struct mot_text *text, const struct mot_row *row, char *p);
 
-// Writes `row` spoilt in the way number `which` modulo the number of ways (those of the dialect).
-// Sets the column (NULL: the whole line) and the kind.
+// Writes `row` as a bad record of kind `which` modulo the number of kinds of the dialect. Sets the
+// wrong column (NULL: the line) and the name of the kind.
 char *mot_text_bad(const struct mot_text *text, const struct mot_row *row, uint64_t which, char *p,
                    const char **column, const char **kind);
 
@@ -209,10 +209,10 @@ struct mot_answers;
 struct mot_answers *mot_answers_create(const struct mot_fleet *fleet);
 void mot_answers_destroy(struct mot_answers *answers);
 
-// Takes in one document. False when memory ran out.
+// Adds one document. False if memory is exhausted.
 bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row);
 
-// Prints the members of the JSON object "answers". For report_write; `context` is the answers.
+// Prints the fields of the JSON object "answers". For report_write; `context` is the answers.
 // False when memory ran out.
 bool mot_answers_print(FILE *stream, const void *context);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answers of the four MOT queries, kept up to date record by record from the values drawn. They
-// are worked out on their own, without any help of a loader or a server, so that both can be
-// checked against them. Codes that the queries name are compared here as the texts that stand in
-// the files.
+// The answers of the four MOT queries, computed record by record from the drawn values,
+// independently of the loader and the server, which are checked against them. Codes in the queries
+// are compared as they are written in the files.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 enum {
     BAND_COUNT = 7,
-    BAND_VALUES = 3 * BAND_COUNT + 1, // doubled: band 7 of a diesel is 10.5
+    BAND_VALUES = 3 * BAND_COUNT + 1, // twice the value 1.5 * BAND_COUNT of a diesel, and 0
     AGE_LOW = -3000,
     AGE_SPAN = 6001,
     MAKES_SHOWN = 20,
@@ -21,7 +20,7 @@ enum {
     MODEL_TESTS = 100
 };
 
-// Band 1 ends at 1,000 cc, which is in it.
+// The largest capacity of each band but the last, in cc.
 static const int32_t band_ends[BAND_COUNT - 1] = {1000, 1200, 1600, 2000, 2500, 3500};
 
 struct make_tally {
@@ -42,7 +41,7 @@ struct mot_answers {
     struct {
         uint64_t count;
         uint64_t miles;
-    } bands[BAND_VALUES]; // by the band's number, times 1.5 for a diesel, doubled
+    } bands[BAND_VALUES]; // index: 2 * the band's number, 3 * for a diesel (which counts 1.5 times)
     struct {
         uint64_t tests;
         uint64_t passed;
@@ -70,7 +69,7 @@ void mot_answers_destroy(struct mot_answers *answers) {
     }
 }
 
-// Makes room for every name there is by now.
+// Grows the tables to the current number of names.
 static bool make_room(struct mot_answers *answers) {
     uint32_t room = answers->names->makes.capacity;
     if (answers->make_room < room) {
@@ -133,7 +132,7 @@ bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row) {
 
 // ---- printing ----
 
-// Divides first, as the queries do.
+// Divides before it multiplies, like the queries.
 static double percent(uint64_t part, uint64_t whole) {
     return 100.0 * ((double)part / (double)whole);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oddities of real files. Each has its published rate and the dialects it was seen in; a record
-// has at most one. A loader must take all of these, so the answers count them as they stand.
+// The irregularities of real files. Each has its published rate and the dialects in which it
+// occurs; a record has at most one. A loader must load all of them, so the answers include them.
 #include <string.h>
 
 #include "mot.h"
@@ -76,7 +76,7 @@ struct draft {
 
 #define CHOOSE(list, bits) ((list)[scale32((bits), sizeof(list) / sizeof((list)[0]))])
 
-// Whole names that were seen in real files, or made after them.
+// Names from real files, or similar to them.
 static const char *const with_quotes[][2] = {
     {"PEUGEOT", "STREETZONE 50 2T 12\""}, {"LAND ROVER", "88\""}, {"LAND ROVER", "109\" S.W."},
     {"HUPMOBILE", "\"A\"  COUPE"},        {"FORD", "\"T\""},      {"MG", "B \"GT\" V8"},
@@ -136,7 +136,7 @@ static void double_blank(char *text) {
 static void change_name(enum kind kind, uint32_t bits, const struct mot_dialect *dialect,
                         struct draft *draft) {
     static const char *const pipes[] = {" ||", "|", " || TD", "||GT"};
-    bool model = (bits & 3) != 0; // mostly the model is odd, else the make
+    bool model = (bits & 3) != 0; // usually the model is irregular, else the make
     char *text = model ? draft->model : draft->make;
     switch (kind) {
     case QUOTE:

@@ -57,8 +57,8 @@ static uint8_t result_of(const struct mot_fleet *fleet, bool pass, bool first, u
     return high32(bits) < put_right ? RESULT_PRS : RESULT_P;
 }
 
-// The chance to pass, in 10,000. Age and mileage go together, so that each alone already tells much
-// of the other; the two parts make up for that.
+// The probability to pass, in 10,000. Age and mileage are correlated; the two factors correct for
+// that.
 static int pass_chance(const struct mot_fleet *fleet, uint32_t age, int32_t mileage) {
     int by_age = fleet->age_pass[age] - fleet->published_mean;
     int by_mileage = fleet->mileage_pass[(mileage + 5000) / 10000] - fleet->published_mean;
@@ -102,7 +102,7 @@ static void draw_vehicle(struct mot_fleet *fleet, const struct vehicle_class *cl
     bits = rng_next(rng);
     int32_t days = (int32_t)(age * 1461 + 3) / 4 + (int32_t)(((low32(bits) >> 16) * 365) >> 16);
     row->first_use = row->test_day > days ? row->test_day - days : 0;
-    // Old-timers are driven little, whatever others of their rank have behind them.
+    // Classic cars have a low mileage at any rank.
     uint32_t driven = age < OLD_TIMER ? near_rank(rank, high32(bits)) : high32(bits) / 2;
     int32_t mileage = mileage_at(fleet, driven);
     int pass = pass_chance(fleet, age, mileage) + class->pass_bonus + fleet->pass_bias[row->name];
@@ -149,7 +149,7 @@ bool mot_draw(struct mot_fleet *fleet, struct mot_row *row) {
     }
     row->second = 8 * 3600 + scale32(low32(kind) * 2654435761u, 10 * 3600);
     if (row->result == RESULT_F) {
-        // A full pool forgets one that nobody brought back.
+        // A full pool drops a vehicle without a re-test.
         uint32_t place =
             fleet->pool_count < POOL_SIZE ? fleet->pool_count++ : high32(rng_next(rng)) % POOL_SIZE;
         fleet->pool[place] = *row;

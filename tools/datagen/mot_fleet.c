@@ -314,7 +314,7 @@ static bool choose_models(struct mot_fleet *fleet) {
         fleet->groups[i].names = lists[i].names;
         lists[i].names = NULL;
     }
-    // Each model is up to eight in a hundred better or worse than its age tells.
+    // The pass rate of each model differs from that of its age by up to 8 %.
     fleet->pass_bias = calloc(fleet->names.models.count, sizeof *fleet->pass_bias);
     if (fleet->pass_bias == NULL) {
         goto cleanup;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the drawing of MOT tests draws from: the published frequencies in the form of weighted
-// choices and ranks. mot_fleet.c makes it, mot_draw.c uses it; nobody else looks inside.
+// The published frequencies as weighted choices and ranks, for drawing MOT tests. Built by
+// mot_fleet.c, used by mot_draw.c only.
 #ifndef DATAGEN_MOT_FLEET_H
 #define DATAGEN_MOT_FLEET_H
 
@@ -23,7 +23,7 @@ struct vehicle_class {
     const char *group;
     uint32_t share;          // of all tests, in 100,000
     int pass_bonus;          // how much likelier than a car it passes, in 10,000
-    uint8_t mileage_divisor; // a car goes so many times as far
+    uint8_t mileage_divisor; // the mileage of a car divided by that of this class
 };
 enum { CLASS_COUNT = 6 };
 extern const struct vehicle_class mot_classes[CLASS_COUNT];

@@ -2,10 +2,9 @@
 //
 // MOT tests as text.
 //
-// A plain record is put together from pieces made beforehand, delimiters included: the codes of
-// class, type and result, the area, the make and model, the colour, the fuel. Whatever is odd
-// (something missing, a name from outside the tables) is written field by field, and so are the bad
-// records, whose fields are spoilt first.
+// A plain record is copied from prepared pieces, with delimiters: the codes of class, type and
+// result, the area, the make and model, the colour, the fuel. Irregular records (with a missing
+// value, or a name that is not in the tables) and bad records are written field by field.
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ static char *put_bytes(char *p, const char *text, size_t length) {
     return p + length;
 }
 
-// A field as the dialect wants it.
+// Writes a field, quoted as in the dialect.
 static char *put_field(const struct mot_dialect *dialect, char *p, const char *text, size_t length,
                        bool is_text) {
     bool quoted = dialect->quoting == QUOTE_ALL_TEXT && is_text;
@@ -242,7 +241,7 @@ static void set_string(struct fields *fields, enum mot_column column, const char
     set_field(fields, column, true, text, strlen(text));
 }
 
-// A number, or what stands for a missing one.
+// A number, or the dialect's text for a missing one.
 static void set_number(struct fields *fields, enum mot_column column, int64_t number) {
     char digits[24];
     int length = number < 0 ? 0 : snprintf(digits, sizeof digits, "%lld", (long long)number);
@@ -256,7 +255,7 @@ static void set_day(const struct mot_text *text, struct fields *fields, enum mot
     } else if (text->dialect->original) {
         set_string(fields, column, "NULL");
     } else {
-        // Where all texts are quoted, a missing one is seen both as "" and as nothing at all.
+        // In dialects with quoted texts, a missing text is either "" or an empty field.
         set_field(fields, column, (fields->items[COL_TEST_ID].length & 1) != 0, "", 0);
     }
 }
@@ -332,7 +331,7 @@ char *mot_text_row(const struct mot_text *text, const struct mot_row *row, char 
 
 // ---- bad records ----
 
-// The ways to spoil a record. Where one touches a column, it puts `text` there.
+// The kinds of bad records. A kind with a column writes `text` there.
 static const struct spoiler {
     const char *kind;
     int column; // or -1

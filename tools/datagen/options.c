@@ -149,19 +149,19 @@ static const struct option_row {
 } option_table[] = {
     {"format", "NAME", "format to write (default mot)", set_format},
     {"dialect", "NAME", "dialect of the format", set_dialect},
-    {"year", "YYYY", "year the data is of (default: one that fits)", set_year},
-    {"rows", "N", "records in all files together (default 100k)", set_rows},
+    {"year", "YYYY", "year of the data (default: one that fits the dialect)", set_year},
+    {"rows", "N", "total number of records (default 100k)", set_rows},
     {"seed", "N", "the same seed and options give the same bytes (default 1)", set_seed},
     {"files", "N", "split the records evenly over N files (default 1)", set_files},
     {"stations", "N", "weather stations (default: one for each 4000 records)", set_stations},
-    {"ships", NULL, "a file of ships' reports, besides those of the stations", set_ships},
+    {"ships", NULL, "also write a file of ships' reports", set_ships},
     {"gzip", NULL, "compress with gzip", set_gzip},
     {"gzip-level", "1-9", "compress with gzip at this level (default 6)", set_gzip_level},
     {"dirt", "LEVEL",
-     "oddities of real files that must load: none, published rates\n"
-     "                       (default), or heavy, so that small files hold all kinds",
+     "irregularities of real files, which must load: none, published\n"
+     "                       rates (default), or heavy, so that small files have all kinds",
      set_dirt},
-    {"bad", "N", "put in N records that a loader must reject (default 0)", set_bad},
+    {"bad", "N", "add N records that a loader must reject (default 0)", set_bad},
     {"answers", "FILE", "write counts and the answers of the queries to FILE", set_answers},
 };
 enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
@@ -169,10 +169,10 @@ enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
 static void print_help(void) {
     fputs("Usage: shardload-datagen [options] OUTPUT\n"
           "\n"
-          "Writes made-up data in published formats, with the frequencies of the real data, and\n"
-          "works out on the way what queries over it must answer. OUTPUT is a file, or - for\n"
-          "standard output; some formats fill a folder, too. With several files, -1, -2 ... go\n"
-          "before the first dot of its name.\n"
+          "Generates data in published formats, with the frequencies of the real data, and computes\n"
+          "the answers to queries on it. OUTPUT is a file, or - for standard output; some formats\n"
+          "also write a folder. With several files, -1, -2 ... is inserted before the first dot of\n"
+          "the name.\n"
           "\n"
           "Options:\n",
           stdout);
@@ -196,12 +196,12 @@ static void print_help(void) {
           "    shardload-datagen --rows 1m --answers answers.json test_result_2015.txt\n"
           "  Twelve compressed files in the layout of 2021:\n"
           "    shardload-datagen --dialect E --rows 12m --files 12 --gzip test_result.csv.gz\n"
-          "  A small file with every oddity and 20 records that must be rejected:\n"
+          "  A small file with every irregularity and 20 records that must be rejected:\n"
           "    shardload-datagen --dialect D --rows 20k --dirt heavy --bad 20 --answers a.json "
           "d.csv\n"
           "  Weather of 200 stations and some ships, a compressed file for each station:\n"
           "    shardload-datagen --format isd --rows 1m --stations 200 --ships --gzip weather/\n"
-          "  Straight into another program:\n"
+          "  Into another program:\n"
           "    shardload-datagen --rows 10m - | wc -l\n"
           "\n"
           "Exit status: 0 done, 1 could not write, 2 wrong options (all are reported at once).\n",
@@ -222,7 +222,7 @@ static const struct option_row *find_option(const char *argument, const char **v
     return NULL;
 }
 
-// Checks what no single option can tell.
+// Checks combinations of options.
 static void check_together(const struct options *options, unsigned *problems) {
     if (options->output == NULL) {
         usage_problem(problems, "no OUTPUT given");
@@ -233,7 +233,7 @@ static void check_together(const struct options *options, unsigned *problems) {
         strcmp(options->output, options->answers) == 0) {
         usage_problem(problems, "--answers and OUTPUT are both '%s'", options->answers);
     }
-    // A bad record is never the first of a file, where it would spoil the guess at the dialect.
+    // A bad record is never the first of a file, by which a loader recognises the dialect.
     if (options->bad > 0 &&
         (options->bad > options->rows / 2 || options->files > options->rows / 2)) {
         usage_problem(problems,

@@ -29,7 +29,7 @@ struct options {
     const char *output;  // path, or "-"
 };
 
-// What went wrong, for the one line that main prints.
+// An error message, which main prints.
 struct failure {
     char text[512];
 };
@@ -50,7 +50,7 @@ struct format {
     void (*help)(FILE *stream);
     // Fills in the format's own defaults and reports each wrong option with usage_problem.
     void (*check)(struct options *options, unsigned *problems);
-    // Writes all files and the answers. False with `failure` set when that did not work.
+    // Writes all files and the answers. False with `failure` set after an error.
     bool (*write)(const struct options *options, struct failure *failure);
 };
 

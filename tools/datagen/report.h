@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answers file: the options that made the data, what each file holds, the bad records, and what
-// queries must answer. Extended JSON; every format writes it through this module.
+// The answers file, in Extended JSON: the options, the content of each file, the bad records, and
+// the answers to the queries. Every format writes it through this module.
 #ifndef DATAGEN_REPORT_H
 #define DATAGEN_REPORT_H
 
 #include "options.h"
 
-// What one file holds. rows = documents + rejects; a repeated header is no row.
+// The content of one file. rows = documents + rejects; a repeated header is not a row.
 struct file_report {
     char *path;     // owned
     uint64_t bytes; // of text, before compression
@@ -33,17 +33,16 @@ struct report {
     size_t bad_count;
 };
 
-// Makes room for the files and bad records of a run; the format names the files. False when memory
-// ran out; report_clear is due either way.
+// Allocates entries for the files and bad records of a run; the format sets the files' names. False
+// if memory is exhausted. To be cleared in any case.
 bool report_init(struct report *report, uint32_t files, uint64_t bad);
 void report_clear(struct report *report);
 
 // Writes `length` bytes as a JSON string.
 void json_string(FILE *stream, const char *text, size_t length);
 
-// Writes the answers file options->answers. `answers` prints the members of the object "answers"
-// and returns false, with errno set, when it cannot.
-// False with errno set when that did not work.
+// Writes the answers file options->answers. `answers` prints the fields of the object "answers" and
+// returns false with errno set after an error, and so does this function.
 bool report_write(const struct report *report, const struct options *options,
                   bool (*answers)(FILE *stream, const void *context), const void *context);
 

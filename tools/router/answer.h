@@ -2,7 +2,7 @@
 
 /*
  * Server-style replies: `{ok: 1}`, and `{ok: 0, errmsg, code, codeName}` with the codes that a real
- * mongos uses, so that a client cannot tell the difference.
+ * mongos uses, so that clients see the same errors.
  */
 
 #ifndef ROUTER_ANSWER_H
@@ -41,16 +41,16 @@ void answer_ok(bson_t *reply);
 bool answer_error(bson_t *reply, enum server_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Adds the label that lets a driver send a write again. */
+/* Adds the error label that makes a driver retry a write. */
 void answer_add_retryable_label(bson_t *reply);
 
 /* The code of a reply: CODE_OK for `ok: 1`, CODE_INTERNAL_ERROR for an error without a code. */
 int answer_code(const bson_t *reply);
 
-/* True when the reply says that the server is not, or no longer, the primary. */
+/* True if the reply is the error of a server that is not, or no longer, the primary. */
 bool answer_is_not_primary(int code);
 
-/* True when `code` moreover says that the command was not run at all. */
+/* True if `code` also means that the command was not run. */
 bool answer_was_not_run(int code);
 
 #endif

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    CONNECT_WAIT = 2000, /* ms for one node to accept a connection and to say hello */
+    CONNECT_WAIT = 2000, /* ms for one node to accept a connection and to answer hello */
     PRIMARY_PAUSE = 100, /* ms between two rounds of looking for a primary */
 };
 
@@ -55,7 +55,7 @@ enum stream_status backend_exchange(int fd, int watch_fd, const struct iovec *pa
     return status == STREAM_OK ? stream_read_message(fd, watch_fd, -1, reply) : status;
 }
 
-/* As backend_run, but giving up when nothing arrives for `timeout_ms`. */
+/* Like backend_run, but fails if nothing arrives for `timeout_ms`. */
 static enum stream_status run_within(int fd, int watch_fd, int timeout_ms, const bson_t *command,
                                      struct buffer *scratch, bson_t *reply) {
     uint8_t prefix[WIRE_PREFIX_SIZE];

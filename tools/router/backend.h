@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Talking to the servers behind the router: sets of nodes (the config servers, each shard), and
- * connections to whichever node of a set is its primary.
+ * The servers behind the router: sets of nodes (the config servers, each shard), and connections to
+ * the primary of a set.
  */
 
 #ifndef ROUTER_BACKEND_H
@@ -19,38 +19,38 @@ enum {
     MAX_NODES = 50,      /* members of a replica set: the server's own limit */
     MAX_SET_NAME = 128,  /* bytes of a set's or a shard's name, NUL included */
     MAX_ADDRESS = 256,   /* bytes of "HOST:PORT", NUL included */
-    MAX_REASON = 512,    /* bytes of the text that says why something failed */
+    MAX_REASON = 512,    /* bytes of an error's reason, NUL included */
     PRIMARY_WAIT = 20000 /* ms to wait for a primary: what mongos allows for an election */
 };
 
-/* One replica set, or a lone server. Read by every thread; only `primary` ever changes. */
+/* A replica set or a standalone server. Read by all threads; only `primary` changes. */
 struct node_set {
     char name[MAX_SET_NAME]; /* the shard's name; "config" for the config servers */
     char nodes[MAX_NODES][MAX_ADDRESS];
     size_t count;
-    atomic_size_t primary; /* where the primary was last seen: a hint, never a promise */
+    atomic_size_t primary; /* index of the last known primary, which may have changed */
 };
 
 /*
  * Fills `set` from "NAME/HOST:PORT,HOST:PORT" or "HOST:PORT". `name` replaces the one in the text;
- * NULL keeps it. False when the text is neither.
+ * NULL keeps it. False if the text has another form.
  */
 bool node_set_parse(struct node_set *set, const char *name, const char *text);
 
 /*
- * Connects to the set's primary, looking for it for at most `patience_ms`. `hello` (NULL: not
- * wanted) is initialised with what the primary said of itself when the call succeeds. Returns a
- * descriptor that the caller closes, or -1 with the reason in `why` (MAX_REASON bytes).
+ * Connects to the set's primary, and searches for it for up to `patience_ms`. On success `hello`
+ * (unless NULL) is initialised with the primary's reply to hello. Returns a descriptor that the
+ * caller closes, or -1 with the reason in `why` (MAX_REASON bytes).
  */
 int backend_connect(struct node_set *set, int watch_fd, int patience_ms, bson_t *hello, char *why);
 
 /*
- * Connects to the one server at `node`, whatever its role, which is what its hello says. Returns a
- * descriptor, or -1, as backend_connect does.
+ * Connects to the server at `node`, in any role; `hello` has its role. Returns like
+ * backend_connect.
  */
 int backend_connect_node(const char *node, int watch_fd, bson_t *hello, char *why);
 
-/* True when a server's hello says that it is a primary, or a server on its own. */
+/* True if a server's hello is that of a primary or a standalone server. */
 bool backend_is_primary(const bson_t *hello);
 
 /* Sends the gathered `parts` and reads the one reply into `reply`. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * shardload-clusterctl: says to freshly started servers what makes them a cluster.
+ * shardload-clusterctl: configures newly started servers as a cluster.
  *
- * It is what tools/localcluster needs of a driver and no more: making a replica set of servers and
- * waiting until all its members are ready, adding a shard.
+ * It replaces a driver in tools/localcluster: it initiates a replica set and waits until all
+ * members are ready, and it adds a shard.
  */
 
 #include "answer.h"
@@ -18,7 +18,7 @@
 enum {
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
-    PAUSE = 25,         /* ms between two looks */
+    PAUSE = 25,         /* ms between two checks */
     WAIT_SECONDS = 60,  /* for a set of servers to be ready */
     ELECTION_MS = 2000, /* local members answer at once: no need for the usual 10 seconds */
 };
@@ -41,7 +41,7 @@ static int fail(const char *what, const char *why) {
     return EXIT_FAILED;
 }
 
-/* Waits until the server's hello is what `ready` wants. -1, with the reason, when it never is. */
+/* Waits until `ready` accepts the server's hello. -1 with the reason after a timeout. */
 static int wait_for_node(const char *node, bool (*ready)(const bson_t *), int64_t deadline,
                          char *why) {
     for (;;) {
@@ -137,7 +137,7 @@ static int do_initiate(int argc, char **argv) {
         return EXIT_USAGE;
     }
     int fd = -1;
-    for (size_t i = set.count; i-- > 0;) { /* the first, which is told, comes last */
+    for (size_t i = set.count; i-- > 0;) { /* the first, which gets the command, comes last */
         fd = wait_for_node(set.nodes[i], is_there, deadline, why);
         if (fd < 0) {
             return fail("initiate", why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Commands that one server answers as it is, and the cursors they open.
+ * Commands that are forwarded to one server, and their cursors.
  *
  * A cursor opened by a cluster* command is known to the router code of that one server; it is
  * continued with clusterGetMore, and there only. mongod has no clusterKillCursors. But its router
@@ -18,7 +18,7 @@ static enum cursor_kind kind_of_cursor(const struct command *command) {
                                                                             : CURSOR_OF_SERVER;
 }
 
-/* The id in a reply's `cursor` document; 0 when there is none, or the cursor is exhausted. */
+/* The id in a reply's `cursor` document; 0 without a cursor, or for an exhausted one. */
 static int64_t cursor_in_reply(const struct session *session) {
     bson_t body;
     bson_t cursor;
@@ -31,8 +31,8 @@ static int64_t cursor_in_reply(const struct session *session) {
 
 /*
  * Has a shard's router code given up because its routing table is old? mongos would renew the table
- * and route again; a shard does so for some commands but not for all ($collStats after a move).
- */
+ * and route again; a shard does so for some commands but not for all ($collStats after a
+ * move). */
 static bool gave_up_on_stale_routing(const struct session *session) {
     bson_t answer;
     return session_forwarded_body(session, &answer) && answer_code(&answer) == CODE_STALE_CONFIG;
@@ -76,7 +76,7 @@ enum outcome forward_to(struct session *session, const struct request *request,
     for (int attempt = 1;; attempt++) {
         outcome = session_forward(session, request, set, body, command->flags & COMMAND_REPEATABLE,
                                   reply);
-        /* Nothing has been done by a command that gave up so: any may be sent again. */
+        /* A command with this error has done nothing, so any command may be sent again. */
         if (outcome != FORWARDED || attempt == STALE_ATTEMPTS ||
             !gave_up_on_stale_routing(session) || !renew_routing(session, request, set)) {
             break;
@@ -111,7 +111,7 @@ enum outcome forward_config(struct session *session, const struct request *reque
     return forward_renamed(session, request, command, CONFIG_SET, reply);
 }
 
-/* To the primary shard of the command's database; one that does not exist is empty everywhere. */
+/* Forwards to the primary shard of the command's database. A missing database counts as empty. */
 enum outcome forward_primary(struct session *session, const struct request *request,
                              const struct command *command, bson_t *reply) {
     struct database database;
@@ -125,7 +125,7 @@ enum outcome forward_primary(struct session *session, const struct request *requ
     return outcome;
 }
 
-/* To every shard; the answer is the first refusal, or plain success. */
+/* Forwards to every shard; the reply is the first error, or success. */
 enum outcome forward_everywhere(struct session *session, const struct request *request,
                                 const struct command *command, bson_t *reply) {
     bson_t body;

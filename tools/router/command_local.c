@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the router answers by itself: the handshake, and questions about the connection. */
+/* Commands that the router answers itself: the handshake, and commands about the connection. */
 
 #include "commands.h"
 
@@ -14,10 +14,9 @@ static int64_t now_ms(void) {
 }
 
 /*
- * Says what mongos says, so that drivers see a sharded cluster, less what would not be true here:
- * no logicalSessionTimeoutMinutes (so drivers send no sessions, and do not believe that writes can
- * be retried), no compression, and no topologyVersion (so they ask again from time to time instead
- * of waiting for news).
+ * Replies like mongos, so that drivers see a sharded cluster, without unsupported features: no
+ * logicalSessionTimeoutMinutes (so that drivers use no sessions and no retryable writes), no
+ * compression, and no topologyVersion (so that drivers poll instead of waiting for changes).
  */
 enum outcome answer_hello(struct session *session, const struct request *request,
                           const struct command *command, bson_t *reply) {

@@ -23,27 +23,27 @@ static void append_stage(struct pipeline *pipeline, const bson_t *stage) {
     BSON_APPEND_DOCUMENT(&pipeline->stages, key, stage);
 }
 
-/* Appends {operator: value of the command's field}, where it has that field and it says anything.
- */
+/* Appends {operator: value of the command's field} unless the field is missing, 0 or empty. */
 static void append_field_stage(struct pipeline *pipeline, const char *operator_name,
                                const bson_t *command, const char *field) {
     bson_iter_t iter;
     bson_t stage = BSON_INITIALIZER;
-    bool wanted = bson_iter_init_find(&iter, command, field);
-    if (wanted && BSON_ITER_HOLDS_NUMBER(&iter)) {
+    bool needed = bson_iter_init_find(&iter, command, field);
+    if (needed && BSON_ITER_HOLDS_NUMBER(&iter)) {
         int64_t number = bson_iter_as_int64(&iter);
-        number = number < 0 && number > INT64_MIN ? -number : number; /* a limit's "one batch" */
-        wanted = number != 0;
+        /* A negative limit means one batch. */
+        number = number < 0 && number > INT64_MIN ? -number : number;
+        needed = number != 0;
         BSON_APPEND_INT64(&stage, operator_name, number);
-    } else if (wanted && BSON_ITER_HOLDS_DOCUMENT(&iter)) {
+    } else if (needed && BSON_ITER_HOLDS_DOCUMENT(&iter)) {
         bson_t value;
-        wanted = find_document(command, field, &value) &&
+        needed = find_document(command, field, &value) &&
                  (!bson_empty(&value) || strcmp(operator_name, "$match") == 0);
         bson_append_iter(&stage, operator_name, -1, &iter);
     } else {
-        wanted = false;
+        needed = false;
     }
-    if (wanted) {
+    if (needed) {
         append_stage(pipeline, &stage);
     }
     bson_destroy(&stage);
@@ -55,8 +55,8 @@ static void append_built_stage(struct pipeline *pipeline, bson_t *stage) {
 }
 
 /*
- * $unwind for every step of a path, since distinct looks into arrays on the way, and $match so that
- * documents without the field do not count as null.
+ * Appends $unwind for every step of a path, because distinct also reads the elements of arrays, and
+ * $match, so that documents without the field do not count as null.
  */
 static void append_path_stages(struct pipeline *pipeline, const char *path) {
     const size_t length = strlen(path);
@@ -73,7 +73,8 @@ static void append_path_stages(struct pipeline *pipeline, const char *path) {
         }
         step[i + 1] = path[i];
     }
-    /* Not by BCON_NEW, which takes a name that begins with a bracket for the end of a document. */
+    /* Not by BCON_NEW, which takes a name that starts with a bracket for the start or end of a
+     * document. */
     bson_t match = BSON_INITIALIZER;
     bson_t field;
     bson_t exists;
@@ -87,9 +88,8 @@ static void append_path_stages(struct pipeline *pipeline, const char *path) {
 }
 
 /*
- * Initialises `pipeline` with what a find, count or distinct does. False when the command is of
- * another kind.
- */
+ * Initialises `pipeline` with the stages for a find, count or distinct. False for other
+ * commands. */
 static bool build_pipeline(const bson_t *command, struct pipeline *pipeline) {
     bson_iter_t iter;
     bson_init(&pipeline->stages);
@@ -127,7 +127,7 @@ static bool build_pipeline(const bson_t *command, struct pipeline *pipeline) {
     return false;
 }
 
-/* Initialises `out` as the aggregation of `stages` that stands for `command`. */
+/* Initialises `out` as the aggregation of `stages` that replaces `command`. */
 static void build_aggregate(const bson_t *command, const char *collection, const char *db,
                             const bson_t *stages, bool explain, bson_t *out) {
     static const char *const kept[] = {"hint",    "collation",   "let",          "maxTimeMS",
@@ -147,7 +147,7 @@ static void build_aggregate(const bson_t *command, const char *collection, const
     BSON_APPEND_UTF8(out, "$db", db);
 }
 
-/* Runs the aggregation that stands for a count or a distinct; `reply` as in session_run. */
+/* Runs the aggregation that replaces a count or a distinct; `reply` as in session_run. */
 static bool aggregate_for(struct session *session, const struct request *request, bson_t *reply) {
     struct pipeline pipeline;
     char ns[MAX_NAMESPACE];
@@ -170,7 +170,7 @@ static bool aggregate_for(struct session *session, const struct request *request
     return good;
 }
 
-/* What the shards' statistics say: as quick, and as blind to orphans, as mongos's own count. */
+/* A count by the shards' statistics: as fast as that of mongos, and counts orphans, too. */
 static bool count_from_statistics(struct session *session, const struct request *request,
                                   bson_t *reply) {
     bson_t *aggregate = BCON_NEW("clusterAggregate", BCON_UTF8(request->target), "pipeline", "[",
@@ -238,7 +238,7 @@ enum outcome run_distinct(struct session *session, const struct request *request
     return ANSWERED;
 }
 
-/* Explains a command on a sharded collection by the plan of the aggregation that stands for it. */
+/* Explains a command on a sharded collection by the plan of the aggregation that replaces it. */
 static enum outcome explain_sharded(struct session *session, const struct request *request,
                                     const bson_t *explained, const char *collection,
                                     bson_t *reply) {
@@ -283,7 +283,7 @@ enum outcome run_explain(struct session *session, const struct request *request,
         if (routing.sharded) {
             outcome = explain_sharded(session, request, &explained, inner.target, reply);
         } else {
-            /* Send a cleaned copy: what is withheld from commands is withheld from inner ones. */
+            /* A copy without the fields that are not forwarded, as for other commands. */
             bson_t outer = BSON_INITIALIZER;
             struct request cleaned = *request;
             BSON_APPEND_DOCUMENT(&outer, "explain", &explained);
@@ -301,8 +301,8 @@ enum outcome run_explain(struct session *session, const struct request *request,
 }
 
 /*
- * Finds the one shard that a query is for, by asking the server's router code for the plan of such
- * a query. False with an error in `reply` when it is for several.
+ * Finds the only shard that a query needs, by the plan that the server's router code returns for
+ * it. False with an error in `reply` if it needs several shards.
  */
 static bool find_target(struct session *session, const struct request *request,
                         const struct routing *routing, size_t *owner, bson_t *reply) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Databases, collections and indexes. What concerns a whole database, or a collection as such, is
- * coordinated by the database's primary shard with the same internal commands that mongos sends to
- * it. What concerns the data of a sharded collection goes to every shard that owns some.
+ * Databases, collections and indexes. Commands on a database, or on a collection's metadata, are
+ * coordinated by the database's primary shard, with the internal commands that mongos sends to it.
+ * Commands on the data of a sharded collection go to every shard that owns chunks.
  */
 
 #include "commands.h"
@@ -47,8 +47,9 @@ bool visit_owners(struct session *session, const char *db, const char *ns, struc
 }
 
 /*
- * Initialises `out` as a command for the database's primary shard, which checks that it still is
- * that: renamed, with the database's version, and with the write concern those commands insist on.
+ * Initialises `out` as a command for the database's primary shard: renamed, with the database's
+ * version (by which the shard checks that it still is the primary shard), and with the write
+ * concern that these commands require.
  */
 static void build_versioned(const bson_t *command, const char *name,
                             const struct database *database, bson_t *out) {
@@ -61,7 +62,7 @@ static void build_versioned(const bson_t *command, const char *name,
     bson_destroy(&renamed);
 }
 
-/* drop and collMod. As in mongos, dropping what is not there is a success. */
+/* drop and collMod. As with mongos, dropping a missing collection succeeds. */
 enum outcome run_ddl(struct session *session, const struct request *request,
                      const struct command *command, bson_t *reply) {
     struct database database;
@@ -146,7 +147,7 @@ enum outcome run_rename(struct session *session, const struct request *request,
     return ANSWERED;
 }
 
-/* The replies of all shards, as mongos shows them: {raw: {shard: reply, ...}}. */
+/* The replies of all shards, as in mongos: {raw: {shard: reply, ...}}. */
 static void restart_raw(void *state) {
     bson_reinit(state);
 }
@@ -155,7 +156,7 @@ static void append_raw(void *state, const struct node_set *shard, const bson_t *
     bson_append_document(state, shard->name, -1, reply);
 }
 
-/* createIndexes, dropIndexes and validate: on every shard that holds the collection's data. */
+/* createIndexes, dropIndexes and validate: on every shard with documents of the collection. */
 enum outcome run_on_owners(struct session *session, const struct request *request,
                            const struct command *command, bson_t *reply) {
     struct routing routing;
@@ -186,7 +187,7 @@ enum outcome run_on_owners(struct session *session, const struct request *reques
     return outcome;
 }
 
-/* Any owner of chunks knows the indexes; the primary shard may know of an older set of them. */
+/* Reads the indexes from an owner of chunks; those of the primary shard may be outdated. */
 enum outcome run_list_indexes(struct session *session, const struct request *request,
                               const struct command *command, bson_t *reply) {
     struct routing routing;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What only a sharded cluster has: sharded collections, chunks, zones, the balancer. Each command
- * becomes the internal one that mongos sends to the config server or to a shard.
+ * Sharded collections, chunks, zones, the balancer. Each command becomes the internal command that
+ * mongos sends to the config server or to a shard.
  */
 
 #include "commands.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct chunk {
-    bson_t reply; /* what the two bounds are views on */
+    bson_t reply; /* the document that contains the two bounds */
     bson_t min;
     bson_t max;
     size_t set; /* the shard that owns it */
@@ -82,7 +82,8 @@ enum outcome run_shard_collection(struct session *session, const struct request 
     return ANSWERED;
 }
 
-/* Loads the routing of the collection that an admin command names; it has to be sharded. */
+/* Loads the routing of the collection that an admin command names; an error if it is not
+ * sharded. */
 static bool load_sharded(struct session *session, const char *ns, struct routing *routing,
                          bson_t *reply) {
     char db[MAX_NAMESPACE];
@@ -99,9 +100,9 @@ static bool load_sharded(struct session *session, const char *ns, struct routing
 }
 
 /*
- * Appends to `filter` the condition that a chunk contains a key: min <= key < max. It has to be an
- * expression: a plain comparison would not see MinKey and MaxKey. `hash` says that the values are
- * those of documents, so that a hashed field is hashed first.
+ * Appends to `filter` the condition that a chunk contains a key: min <= key < max. An expression,
+ * because comparisons of a query do not match MinKey and MaxKey. `hash`: the values are those of a
+ * document, so the value of a hashed field is hashed first.
  */
 static bool append_contains(const struct routing *routing, const bson_t *values, bool hash,
                             bson_t *filter, bson_t *reply) {
@@ -150,7 +151,7 @@ static bool append_contains(const struct routing *routing, const bson_t *values,
     return true;
 }
 
-/* Finds the chunk that split or moveChunk means by `find`, `bounds` or `middle`. */
+/* Finds the chunk that `find`, `bounds` or `middle` of a split or moveChunk selects. */
 static bool find_chunk(struct session *session, const struct request *request,
                        const struct routing *routing, struct chunk *chunk, bson_t *reply) {
     const bson_value_t *uuid = &routing->uuid;
@@ -207,7 +208,7 @@ static bool find_chunk(struct session *session, const struct request *request,
     return true;
 }
 
-/* Asks the owner for the key that halves a chunk, and appends it to `keys`. */
+/* Requests from the owner the key in the middle of a chunk, and appends it to `keys`. */
 static bool find_median(struct session *session, const struct request *request,
                         const struct routing *routing, const struct chunk *chunk, bson_t *keys,
                         bson_t *reply) {
@@ -271,7 +272,7 @@ enum outcome run_split(struct session *session, const struct request *request,
     return ANSWERED;
 }
 
-/* Asks the config server to move [min, max) (either may be NULL) to the shard `to`. */
+/* Makes the config server move [min, max) (either may be NULL) to the shard `to`. */
 static void move(struct session *session, const struct request *request,
                  const struct routing *routing, const bson_t *min, const bson_t *max,
                  const char *to, bson_t *reply) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Figures of several shards put together: of collections, of databases, of the whole cluster. */
+/* Sums of the shards' statistics: of collections, of databases, of the cluster. */
 
 #include "commands.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The figures of a reply that add up over the shards. */
+/* The figures that are sums over the shards. */
 static const char *const summed[] = {
     "count",   "size",        "storageSize", "freeStorageSize", "totalIndexSize", "totalSize",
     "objects", "collections", "views",       "dataSize",        "indexes",        "indexSize",
@@ -45,7 +45,7 @@ static void add_to_sums(void *state, const struct node_set *shard, const bson_t 
     bson_append_document(&sums->shards, shard->name, -1, reply);
 }
 
-/* Appends the sums, and the mean size of an object out of the two that it follows from. */
+/* Appends the sums and the mean size of an object. */
 static void append_sums(const struct sums *sums, const char *objects, const char *size,
                         bson_t *reply) {
     int64_t number = 0;
@@ -157,7 +157,7 @@ static struct found_database *note_database(struct found_databases *found, const
     return database;
 }
 
-/* admin and config are the config servers'; local is each server's own; the rest is on shards. */
+/* admin and config are on the config servers, local on each server, other databases on shards. */
 static bool belongs_to(const char *name, size_t set) {
     const bool of_config = strcmp(name, "admin") == 0 || strcmp(name, "config") == 0;
     return strcmp(name, "local") != 0 && of_config == (set == CONFIG_SET);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of commands, and what is done to every command before its handler sees it.
+ * The table of commands, and the processing of every command before its handler.
  *
- * A mongod that is a shard carries the router's own code as commands named cluster*. Those do the
- * routing: find the shards, send each its part with the right version, merge what comes back. So
- * most of the table renames a command and sends it to any shard. The rest are the commands for
- * which mongod has no such form; they are put together from the internal commands that mongos
- * itself would send.
+ * A mongod that is a shard contains the code of mongos as commands named cluster*. These commands
+ * do the routing: they find the shards, send each its part with the right version, and merge the
+ * replies. So most commands of the table are renamed and sent to any shard. Commands without a
+ * cluster* form are built from the internal commands that mongos sends.
  */
 
 #include "commands.h"
@@ -15,7 +14,7 @@
 #include <string.h>
 
 static const struct command commands[] = {
-    /* The handshake, and what a router knows by itself. */
+    /* The handshake, and commands about the router itself. */
     {"hello", NULL, answer_hello, NULL, 0},
     {"isMaster", "ismaster", answer_hello, NULL, 0},
     {"ping", NULL, answer_ping, NULL, 0},
@@ -73,7 +72,7 @@ static const struct command commands[] = {
     {"updateZoneKeyRange", NULL, run_on_config, "_configsvrUpdateZoneKeyRange", 0},
     {"flushRouterConfig", "flushrouterconfig", forward_everywhere, NULL, COMMAND_REPEATABLE},
 
-    /* What a server says of itself. */
+    /* Commands about a server. */
     {"buildInfo", "buildinfo", forward_home, NULL, COMMAND_REPEATABLE},
     {"serverStatus", NULL, forward_home, NULL, COMMAND_REPEATABLE},
     {"hostInfo", NULL, forward_home, NULL, COMMAND_REPEATABLE},
@@ -88,9 +87,9 @@ static const struct command commands[] = {
 static const size_t command_count = sizeof commands / sizeof commands[0];
 
 /*
- * Fields that go no further than the router. A txnNumber in a cluster* command aborts mongod on an
- * invariant; the others of a session and of a cluster's time belong with it. API versions are
- * checked against the name of the command, which is about to change.
+ * Fields that are not forwarded. A txnNumber in a cluster* command aborts mongod by an invariant;
+ * the other fields of sessions and cluster times belong to it. API versions are checked against the
+ * name of the command, which changes.
  */
 static const char *const withheld[] = {
     "lsid",       "txnNumber",   "autocommit",           "startTransaction", "stmtId",
@@ -107,7 +106,7 @@ static bool is_withheld(const char *name) {
     return false;
 }
 
-/* A read concern without the times of a session that the servers know nothing of. */
+/* Copies a read concern without the times of a session, because sessions are not forwarded. */
 static void append_read_concern(bson_iter_t *iter, bson_t *out) {
     bson_iter_t field;
     bson_t concern;
@@ -195,7 +194,7 @@ enum outcome command_run(struct session *session, const struct request *request,
             request->name);
         return ANSWERED;
     }
-    /* Running the writes of a transaction outside of one would be worse than refusing them. */
+    /* A transaction is refused, because its writes would be run outside of a transaction. */
     if (bson_iter_init_find(&iter, request->body, "autocommit") ||
         bson_iter_init_find(&iter, request->body, "startTransaction")) {
         answer_error(reply, CODE_ILLEGAL_OPERATION, "the local router does not do transactions");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the router does with each command: one table from names to handlers, and the handlers that
- * the command_*.c files hold. A command that is not in the table is answered as unknown.
+ * The handling of commands: a table from names to handlers, which are in the command_*.c files. A
+ * command that is not in the table gets an error.
  */
 
 #ifndef ROUTER_COMMANDS_H
@@ -13,10 +13,10 @@
 #include "session.h"
 
 enum command_flag {
-    COMMAND_REPEATABLE = 1u << 0,   /* running it twice does no harm */
-    COMMAND_OPENS_CURSOR = 1u << 1, /* the reply may hold the id of a cursor */
+    COMMAND_REPEATABLE = 1u << 0,   /* may be run twice */
+    COMMAND_OPENS_CURSOR = 1u << 1, /* the reply may contain the id of a cursor */
     COMMAND_WRITES = 1u << 2,       /* has a write concern, the default one if none is given */
-    COMMAND_CREATES = 1u << 3,      /* makes its database when it is missing */
+    COMMAND_CREATES = 1u << 3,      /* creates a missing database */
 };
 
 struct command;
@@ -27,7 +27,7 @@ struct command {
     const char *name;
     const char *alias; /* another spelling, or NULL */
     command_handler run;
-    const char *sent_as; /* the name the server knows it by; NULL: the same */
+    const char *sent_as; /* the server's name of the command; NULL: the same */
     unsigned flags;
 };
 
@@ -38,8 +38,8 @@ enum outcome command_run(struct session *session, const struct request *request,
 bool command_is_handshake(const char *name);
 
 /*
- * Initialises `out` as the command with another name and without what a server's router code must
- * not or need not see: sessions, transaction numbers, cluster times, API versions.
+ * Initialises `out` as the command with another name and without the fields that are not forwarded:
+ * sessions, transaction numbers, cluster times, API versions.
  */
 void command_rewrite(const bson_t *command, const char *name, bson_t *out);
 
@@ -52,7 +52,7 @@ void command_prepare(const struct request *request, const struct command *comman
 /* Appends `command`'s field `name`, where it has one, to `out`. */
 void copy_field(const bson_t *command, const char *name, bson_t *out);
 
-/* command_local.c: what the router answers by itself */
+/* command_local.c: commands that the router answers itself */
 enum outcome answer_hello(struct session *, const struct request *, const struct command *,
                           bson_t *);
 enum outcome answer_ping(struct session *, const struct request *, const struct command *,
@@ -62,7 +62,7 @@ enum outcome answer_my_address(struct session *, const struct request *, const s
 enum outcome answer_list_commands(struct session *, const struct request *, const struct command *,
                                   bson_t *);
 
-/* command_forward.c: what one server answers as it is */
+/* command_forward.c: commands that are forwarded to one server */
 enum outcome forward_home(struct session *, const struct request *, const struct command *,
                           bson_t *);
 enum outcome forward_config(struct session *, const struct request *, const struct command *,
@@ -76,7 +76,7 @@ enum outcome forward_get_more(struct session *, const struct request *, const st
 enum outcome kill_cursors(struct session *, const struct request *, const struct command *,
                           bson_t *);
 
-/* Sends `body` to one set, remembering the cursor that the reply may hold. */
+/* Sends `body` to one set, and stores the cursor of the reply, if any. */
 enum outcome forward_to(struct session *session, const struct request *request,
                         const struct command *command, size_t set, const bson_t *body,
                         bson_t *reply);
@@ -88,7 +88,7 @@ enum outcome forward_to(struct session *session, const struct request *request,
 bool run_at_home(struct session *session, const struct request *request, const bson_t *body,
                  bson_t *reply);
 
-/* command_query.c: commands that have no form of their own for a cluster */
+/* command_query.c: reads and writes without a cluster* form */
 enum outcome run_count(struct session *, const struct request *, const struct command *, bson_t *);
 enum outcome run_distinct(struct session *, const struct request *, const struct command *,
                           bson_t *);
@@ -107,7 +107,7 @@ enum outcome run_list_indexes(struct session *, const struct request *, const st
                               bson_t *);
 enum outcome run_rename(struct session *, const struct request *, const struct command *, bson_t *);
 
-/* command_sharding.c: what only a sharded cluster has */
+/* command_sharding.c: sharded collections, chunks, zones, the balancer */
 enum outcome run_enable_sharding(struct session *, const struct request *, const struct command *,
                                  bson_t *);
 enum outcome run_shard_collection(struct session *, const struct request *, const struct command *,
@@ -122,7 +122,7 @@ enum outcome run_on_config(struct session *, const struct request *, const struc
 enum outcome run_list_shards(struct session *, const struct request *, const struct command *,
                              bson_t *);
 
-/* command_stats.c: figures of several shards put together */
+/* command_stats.c: sums of the shards' statistics */
 enum outcome run_collection_stats(struct session *, const struct request *, const struct command *,
                                   bson_t *);
 enum outcome run_database_stats(struct session *, const struct request *, const struct command *,

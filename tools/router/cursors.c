@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which server each open cursor lives on: see cursors.h.
+ * The server of each open cursor: see cursors.h.
  *
  * One mutex guards everything; it is held for a few memory accesses at a time and never while
  * anything waits. The cursors sit in a ring in the order in which they came. A chained hash over

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which server each open cursor lives on. A cursor belongs to the server that opened it, but the
- * next getMore for it may come through any client connection, each of which has a server of its own
- * to route through.
- */
+ * The server of each open cursor. A cursor belongs to the server that opened it, but the next
+ * getMore may arrive on any client connection, and each connection routes through another
+ * server. */
 
 #ifndef ROUTER_CURSORS_H
 #define ROUTER_CURSORS_H
@@ -33,13 +32,13 @@ struct cursors;
 struct cursors *cursors_create(size_t capacity);
 void cursors_destroy(struct cursors *cursors);
 
-/* Notes where the cursor `id` (never 0) lives. */
+/* Stores the server of the cursor `id` (not 0). */
 void cursors_note(struct cursors *cursors, int64_t id, struct cursor_place place);
 
-/* Finds a cursor. False when it is not known. */
+/* Finds a cursor. False if it is unknown. */
 bool cursors_find(struct cursors *cursors, int64_t id, struct cursor_place *place);
 
-/* Forgets a cursor; one that is not known is no harm. */
+/* Removes a cursor, if it is known. */
 void cursors_forget(struct cursors *cursors, int64_t id);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef ROUTER_LOG_H
 #define ROUTER_LOG_H
 
-/* Writes the line to the standard error output, which `--log` points to a file. Any thread may. */
+/* Writes the line to standard error, which `--log` redirects to a file. Thread-safe. */
 void router_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

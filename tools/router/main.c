@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * shardload-router: stands in for mongos in front of a local sharded cluster.
+ * shardload-router: replaces mongos for a local sharded cluster.
  *
- * It speaks the wire protocol to clients and passes their commands on to the shards, whose mongod
- * carries the router's code. The files, from the bottom up:
+ * It forwards the clients' commands to the shards, whose mongod contains the code of mongos. The
+ * files, from the bottom up:
  *
- *   stream.c            sockets that never block for longer than they are told to
- *   wire.c              messages taken apart and put together
+ *   stream.c            sockets with timeouts
+ *   wire.c              parsing and building messages
  *   answer.c            server-style replies and error codes
  *   backend.c           connections to the primaries of the servers behind
  *   topology.c          which servers there are
- *   cursors.c           which server each open cursor lives on
+ *   cursors.c           the server of each open cursor
  *   session.c           one client connection: its loop, and its own connections to the servers
- *   metadata.c          what the config servers know of a database or a collection
- *   commands.c          the table: what is done with each command
- *   command_local.c     ... what the router answers by itself
- *   command_forward.c   ... what one server answers as it is; cursors
+ *   metadata.c          the config servers' data about databases and collections
+ *   commands.c          the table of commands
+ *   command_local.c     ... answered by the router itself
+ *   command_forward.c   ... forwarded to one server; cursors
  *   command_query.c     ... count, distinct, explain, findAndModify
  *   command_schema.c    ... databases, collections, indexes
  *   command_sharding.c  ... sharded collections, chunks, zones, the balancer
- *   command_stats.c     ... figures of several shards put together
+ *   command_stats.c     ... sums of the shards' statistics
  *   server.c            accepting connections, a thread for each, and stopping
  *   log.c               the log
- *   clusterctl.c        another program: what has to be said to the servers to make them a cluster
+ *   clusterctl.c        another program: configures servers as a cluster
  */
 
 #include "log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Asking the config servers about databases and collections: see metadata.h. */
+/* Reads metadata of databases and collections from the config servers: see metadata.h. */
 
 #include "metadata.h"
 

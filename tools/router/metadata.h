@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the config servers know about a database or a collection. It is asked for whenever it is
- * needed and never kept, so it cannot grow stale: the commands that need it are the rare ones.
+ * The config servers' data about a database or a collection. It is read for each command that needs
+ * it and not cached, so it is always current; such commands are rare.
  */
 
 #ifndef ROUTER_METADATA_H
@@ -29,13 +29,13 @@ struct database {
 bool database_load(struct session *session, const char *name, struct database *database,
                    bson_t *reply);
 
-/* As database_load, but makes the database, placed by the config server, when it is missing. */
+/* Like database_load, but lets the config server create a missing database. */
 bool database_ensure(struct session *session, const char *name, struct database *database,
                      bson_t *reply);
 
 /*
- * Makes the database with the primary shard that is wished for (NULL: any), or checks that it is
- * there. False with an error in `reply` (initialised only then).
+ * Creates the database with this primary shard (NULL: any), or checks that it exists. False with an
+ * error in `reply` (initialised only then).
  */
 bool database_create(struct session *session, const char *name, const char *shard, bson_t *reply);
 
@@ -49,7 +49,7 @@ struct owner {
     uint32_t minor;
 };
 
-/* How a collection is spread over the shards. */
+/* The distribution of a collection over the shards. */
 struct routing {
     bool sharded;
     bson_value_t uuid; /* like all that follows: only where it is sharded */
@@ -66,16 +66,16 @@ bool routing_load(struct session *session, const char *ns, struct routing *routi
 void routing_clear(struct routing *routing);
 
 /*
- * Appends the version that makes the owner refuse a command (with CODE_STALE_CONFIG) which was
- * routed with an out-of-date idea of who owns what.
+ * Appends the version by which the owner refuses a command (with CODE_STALE_CONFIG) that was routed
+ * with an outdated routing.
  */
 void routing_append_version(const struct routing *routing, const struct owner *owner,
                             bson_t *command);
 
-/* Writes "db.collection" of a request. False, with an error, when there is no collection. */
+/* Writes "db.collection" of a request. False, with an error, if it names no collection. */
 bool request_namespace(const struct request *request, char ns[MAX_NAMESPACE], bson_t *reply);
 
-/* Splits "db.collection", as admin commands carry it. False, with an error, when it is not that. */
+/* Splits "db.collection", an argument of admin commands. False, with an error, for other forms. */
 bool split_namespace(const char *ns, char db[MAX_NAMESPACE], const char **collection,
                      bson_t *reply);
 
@@ -85,13 +85,13 @@ bool split_namespace(const char *ns, char db[MAX_NAMESPACE], const char **collec
  */
 bool first_of_batch(const bson_t *reply, bson_t *document);
 
-/* A document's own document or array of that name, as a view. False when there is none. */
+/* The document or array of that name in a document, as a view. False if there is none. */
 bool find_document(const bson_t *document, const char *name, bson_t *value);
 
-/* A document's own text of that name, or NULL. */
+/* The text of that name in a document, or NULL. */
 const char *find_text(const bson_t *document, const char *name);
 
-/* The commands that change metadata want to be durable before they are believed. */
+/* The write concern of commands that change metadata. */
 void append_majority(bson_t *command);
 
 #endif

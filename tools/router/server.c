@@ -3,7 +3,7 @@
 /*
  * Accepting connections, a thread for each, and stopping: see server.h.
  *
- * Why this is correct. The threads are detached, and what is known of them is a list of open
+ * Why this is correct. The threads are detached; the only record of them is a list of open
  * connections under one lock.
  *
  *   accepting thread                     thread of a session
@@ -16,8 +16,8 @@
  *   wait until the list is empty         unlock, return
  *   unlock
  *
- * A socket is closed under the same lock as its entry is taken out, so the accepting thread never
- * shuts down a descriptor that has meanwhile become something else. A socket that is shut down ends
+ * A socket is closed under the lock under which its entry is removed, so the accepting thread never
+ * shuts down a descriptor that has been reused meanwhile. A socket that is shut down ends
  * every wait of its session (session.c), so the wait for an empty list ends. After the last unlock
  * a session's thread touches nothing that is shared, so the caller may free the router.
  */

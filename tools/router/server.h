@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Accepts client connections and gives each a thread, until it is told to stop. */
+/* Accepts client connections and starts a thread for each, until it is stopped. */
 
 #ifndef ROUTER_SERVER_H
 #define ROUTER_SERVER_H
@@ -16,8 +16,8 @@
 int server_listen(const char *host, const char *port, int *bound, char *why, size_t why_size);
 
 /*
- * Serves clients until a byte can be read from `stop_fd`, then ends every session and waits until
- * the last of them is gone. The caller closes both descriptors.
+ * Serves clients until a byte can be read from `stop_fd`, then ends all sessions and waits for
+ * them. The caller closes both descriptors.
  */
 void server_run(struct router *router, int listen_fd, int stop_fd);
 

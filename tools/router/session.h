@@ -36,14 +36,14 @@ struct session {
     struct buffer inner; /* replies to commands of the router's own */
 };
 
-/* One command of a client; all of it is a view on session->in. */
+/* A command of a client; all pointers are into session->in. */
 struct request {
     const struct wire_message *message; /* NULL for the old handshake, which has no sections */
     const bson_t *body;
     int32_t id;
     const char *name;   /* the command's name */
     const char *db;     /* its "$db" */
-    const char *target; /* its first value where that is text: mostly a collection; or NULL */
+    const char *target; /* the text of its first field, usually a collection; or NULL */
 };
 
 /* How a command was answered. */
@@ -52,7 +52,7 @@ enum outcome {
     FORWARDED, /* in session->out, as the server sent it; `reply` was not initialised */
 };
 
-/* Serves the client at `fd` until it leaves; closes the socket's own resources but not `fd`. */
+/* Serves the client at `fd` until it disconnects. Does not close `fd`. */
 void session_serve(struct router *router, int fd, uint64_t number, const char *peer);
 
 /*
@@ -65,9 +65,9 @@ enum outcome session_forward(struct session *session, const struct request *requ
                              const bson_t *body, bool repeatable, bson_t *reply);
 
 /*
- * Runs a command of the router's own on the primary of a set. `reply` is always initialised, as a
- * copy that the caller destroys. True when it is `ok: 1`; otherwise it can be handed to the client.
- */
+ * Runs a command of the router itself on the primary of a set. `reply` is always initialised, as a
+ * copy that the caller destroys. True if it is `ok: 1`; otherwise it can be returned to the
+ * client. */
 bool session_run(struct session *session, size_t set, const bson_t *command, bson_t *reply);
 
 /* The document that session->out holds, as a view. False when there is none. */

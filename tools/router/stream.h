@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sockets that never block for longer than they are told to, and the growable byte buffer that
- * messages are read into.
+ * Sockets with timeouts, and the growable byte buffer for messages.
  *
  * Every socket is non-blocking. Reads and writes take a `watch_fd`: while one thread waits for a
  * server on behalf of a client, it watches the client's socket as well, and gives up as soon as
@@ -37,7 +36,7 @@ enum stream_status {
     STREAM_CLOSED,    /* the peer closed in an orderly way before the first byte */
     STREAM_BROKEN,    /* the connection failed, or ended in the middle */
     STREAM_TIMEOUT,   /* nothing moved for the time allowed */
-    STREAM_ABANDONED, /* whoever is behind `watch_fd` has gone */
+    STREAM_ABANDONED, /* the peer of `watch_fd` has disconnected */
     STREAM_MALFORMED, /* the bytes are no message, or one that is too long */
     STREAM_NO_MEMORY,
 };
@@ -65,11 +64,11 @@ enum stream_status stream_read(int fd, int watch_fd, int timeout_ms, void *bytes
 /* Writes all of `count` (at most 8) parts, leaving `parts` itself as it was. */
 enum stream_status stream_write(int fd, int watch_fd, const struct iovec *parts, int count);
 
-/* True when an idle connection is still good: neither closed by the peer nor holding stray bytes.
- */
+/* True when an idle connection is still good: neither closed by the peer nor holding stray
+ * bytes. */
 bool stream_is_idle(int fd);
 
-/* Sleeps, waking early (and returning false) when whoever is behind `watch_fd` has gone. */
+/* Sleeps. Returns false, early, if the peer of `watch_fd` disconnects. */
 bool stream_pause(int watch_fd, int milliseconds);
 
 /*

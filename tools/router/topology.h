@@ -28,9 +28,9 @@ struct topology {
 };
 
 /*
- * Learns the topology from the config servers at `config` ("HOST:PORT,..." with or without a set's
- * name in front). NULL with the reason in `why` (MAX_REASON bytes) when they cannot be reached, or
- * know of no shard.
+ * Reads the topology from the config servers at `config` ("HOST:PORT,...", optionally after a
+ * replica set's name). NULL with the reason in `why` (MAX_REASON bytes) if they cannot be reached,
+ * or if there is no shard.
  */
 struct topology *topology_create(const char *config, char *why);
 void topology_destroy(struct topology *topology);

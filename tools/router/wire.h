@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The MongoDB wire protocol, as far as a router speaks it: taking messages apart and putting them
- * together. These functions look at bytes only; they never touch a socket, and no input whatever
- * makes them read outside the bytes they are given.
+ * The MongoDB wire protocol, as far as a router needs it: parsing and building messages. These
+ * functions use no sockets, and no input makes them read outside of the given bytes.
  *
  * A message is a 16-byte header (length, request id, id of the request it answers, operation code)
  * and a body. OP_MSG carries flags, exactly one section of kind 0 (the command, one BSON document)
@@ -27,8 +26,8 @@ enum {
     WIRE_MAX_MESSAGE = 48000000, /* the server's own limit, in bytes, header included */
     /*
      * What rewriting a command adds to a message at most: "insert" becomes "clusterInsert", and a
-     * write without a write concern gets the default one. Clients are told a limit smaller by this much, so that a full message
-     * still fits after it.
+     * write without a write concern gets the default one. Clients are told a limit smaller by this
+     * much, so that a full message still fits after it.
      */
     WIRE_RENAME_ROOM = 64,
 };
@@ -53,8 +52,8 @@ struct wire_header {
 };
 
 /*
- * An OP_MSG taken apart; all pointers are into the bytes that were parsed. Never copied: a libbson
- * view points into itself.
+ * A parsed OP_MSG; all pointers are into the parsed bytes. Must not be copied: a libbson view
+ * contains pointers to itself.
  */
 struct wire_message {
     struct wire_header header;
@@ -66,7 +65,7 @@ struct wire_message {
     size_t after_length;
 };
 
-/* An OP_QUERY taken apart, in the same way. */
+/* A parsed OP_QUERY, likewise. */
 struct wire_query {
     struct wire_header header;
     const char *collection; /* "db.$cmd" */
@@ -77,13 +76,13 @@ struct wire_query {
 bool wire_parse_header(const uint8_t *bytes, size_t length, struct wire_header *header);
 
 /*
- * Takes an OP_MSG apart. False when it is malformed in any way: unknown required flags, a section
- * that does not fit, no command or two, a command that is no BSON document, a checksum that does
- * not match. Documents of a sequence are not looked at: the server does that.
+ * Parses an OP_MSG. False if it is malformed: unknown required flags, a section that does not fit,
+ * no command or two, a command that is not a BSON document, a wrong checksum. Documents of a
+ * sequence are not checked; the server does that.
  */
 bool wire_parse_message(const uint8_t *bytes, size_t length, struct wire_message *message);
 
-/* Takes an OP_QUERY apart. False when it is malformed. */
+/* Parses an OP_QUERY. False if it is malformed. */
 bool wire_parse_query(const uint8_t *bytes, size_t length, struct wire_query *query);
 
 /* True when `bytes` is a document whose own elements are well-formed; `document` becomes a view. */

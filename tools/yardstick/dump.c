@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A BSON dump in memory, cut into batches as a loader with one batch per range would cut it. */
+/* A BSON dump in memory, divided into batches as by a loader that fills one batch per range. */
 #include "dump.h"
 
 #include <errno.h>
@@ -10,14 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plain.h"
+
 enum { SHORTEST_DOCUMENT = 5, ID_AT = 4, ID_VALUE_AT = 9, ID_END = 17 };
 
-static const char id_head[] = "\x12_id"; /* a 64-bit integer by that name; with its zero */
-
-static bool complain(const char *what, const char *why) {
-    fprintf(stderr, "shardload-yardstick: %s: %s\n", what, why);
-    return false;
-}
+static const char id_head[] = "\x12_id"; /* type and name of a 64-bit integer _id, with the NUL */
 
 bool dump_read(struct dump *dump, const char *path) {
     bool ok = false;
@@ -39,7 +36,7 @@ bool dump_read(struct dump *dump, const char *path) {
     ok = true;
 end:
     if (!ok)
-        complain(path, errno != 0 ? strerror(errno) : "it has become shorter");
+        complain(path, errno != 0 ? strerror(errno) : "the file has shrunk");
     if (file >= 0)
         close(file);
     return ok;
@@ -59,7 +56,7 @@ static struct batch *new_batch(struct dump *dump) {
     return batch;
 }
 
-/* Adds a document; one that follows the last one in the dump only makes its piece longer. */
+/* Adds a document. If it directly follows the last piece in the dump, the piece is extended. */
 static bool add(struct batch *batch, uint8_t *document, size_t length) {
     struct iovec *last = batch->piece_count > 0 ? &batch->pieces[batch->piece_count - 1] : NULL;
     if (last != NULL && (uint8_t *)last->iov_base + last->iov_len == document) {
@@ -81,7 +78,7 @@ static bool add(struct batch *batch, uint8_t *document, size_t length) {
     return true;
 }
 
-/* How many splits are at or below the document's id: the number of its range. */
+/* The number of the document's range: how many splits are at or below its id. */
 static bool range_of(const struct cut *cut, const uint8_t *document, size_t length, size_t *range) {
     *range = 0;
     if (cut->split_count == 0)
@@ -97,9 +94,9 @@ static bool range_of(const struct cut *cut, const uint8_t *document, size_t leng
 }
 
 bool dump_cut(struct dump *dump, const struct cut *cut) {
-    /* The batch that each range is filling, counted from 1: 0 is none. */
+    /* For each range the number of its open batch, counted from 1; 0: none. */
     size_t *open_batches = calloc(cut->split_count + 1, sizeof *open_batches);
-    bool ok = open_batches != NULL || complain("cutting batches", "memory is exhausted");
+    bool ok = open_batches != NULL || complain("forming batches", "memory is exhausted");
     for (size_t at = 0; ok && at < dump->size;) {
         uint8_t *document = dump->bytes + at;
         size_t left = dump->size - at, length = 0, range;
@@ -112,8 +109,8 @@ bool dump_cut(struct dump *dump, const struct cut *cut) {
             break;
         }
         if (!range_of(cut, document, length, &range)) {
-            ok = complain("cutting batches", "--split needs documents whose _id is a 64-bit "
-                                             "integer and comes first");
+            ok = complain("forming batches", "--split needs documents whose first field is an _id "
+                                             "with a 64-bit integer");
             break;
         }
         size_t *slot = &open_batches[range];
@@ -124,7 +121,7 @@ bool dump_cut(struct dump *dump, const struct cut *cut) {
             *slot = dump->batch_count;
         }
         if (batch == NULL || !add(batch, document, length))
-            ok = complain("cutting batches", "memory is exhausted");
+            ok = complain("forming batches", "memory is exhausted");
         dump->documents++;
         at += length;
     }

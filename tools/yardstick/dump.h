@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A BSON dump in memory, cut into the batches that will be sent. */
+/* A BSON dump in memory, divided into the batches to be sent. */
 #ifndef YARDSTICK_DUMP_H
 #define YARDSTICK_DUMP_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Documents that go into one insert: pieces of the dump, one behind the other. */
+/* The documents of one insert, as pieces of the dump. */
 struct batch {
     struct iovec *pieces; /* into the dump's bytes */
     size_t piece_count;
@@ -20,34 +20,34 @@ struct batch {
 struct dump {
     uint8_t *bytes;
     size_t size;
-    struct batch *batches; /* in the order in which they began */
+    struct batch *batches; /* ordered by their first documents */
     size_t batch_count;
     size_t batch_room;
     uint64_t documents;
 };
 
-/* How batches are cut. */
+/* The limits of batches. */
 struct cut {
-    uint32_t documents;    /* at most so many in a batch, at least 1 */
-    size_t bytes;          /* at most so many, unless a single document is larger */
-    const int64_t *splits; /* ascending; no batch has ids on both sides of one of them */
+    uint32_t documents;    /* maximum per batch, at least 1 */
+    size_t bytes;          /* maximum per batch, unless a single document is larger */
+    const int64_t *splits; /* ascending; a batch has no ids on both sides of a split */
     size_t split_count;
 };
 
 /*
- * Reads the dump at `path` into memory. False, with the reason on the standard error output, when
- * that fails. dump_clear in any case.
+ * Reads the dump at `path` into memory. False after an error message on standard error. To be
+ * cleared in any case.
  */
 bool dump_read(struct dump *dump, const char *path);
 
 /*
- * Cuts the dump into batches. Between two splits documents keep their order. With splits, each
- * document must begin with a 64-bit integer `_id`. False, with the reason on the standard error
- * output, when the dump is damaged or memory runs out.
+ * Divides the dump into batches. Between two splits documents keep their order. With splits, the
+ * first field of each document must be an `_id` with a 64-bit integer. False, after an error
+ * message on standard error, if the dump is damaged or memory is exhausted.
  */
 bool dump_cut(struct dump *dump, const struct cut *cut);
 
-/* Gives everything back. */
+/* Frees the dump and its batches. */
 void dump_clear(struct dump *dump);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shardload-yardstick: how fast can a server take documents that are already encoded?
+ * shardload-yardstick: measures how fast a server takes documents that are already encoded.
  *
- * It sends a BSON dump as plain OP_MSG inserts, with nothing between the memory and the socket: no
- * parsing, no driver, no retries, no sessions. tools/bench runs it in turn with the loader, over
- * the same documents with the same threads and batches; what is missing to 1 is the loader's own
- * cost.
+ * It sends a BSON dump as plain OP_MSG inserts directly from memory: no parsing, no driver, no
+ * retries, no sessions. tools/bench runs it alternately with the loader, with the same documents,
+ * threads and batches; the difference of the two is the loader's own cost.
  *
  *   main.c     options, the result as JSON
- *   dump.c     the dump in memory, cut into batches
- *   sender.c   threads, sockets, messages
+ *   dump.c     the dump in memory, divided into batches
+ *   sender.c   threads, messages
+ *   plain.c    sockets, the clock, error messages
+ *   reads.c    another program: point reads
  */
 #include "dump.h"
 #include "sender.h"
@@ -26,9 +27,9 @@ enum { EXIT_USAGE = 2, THREADS_MOST = 1024, BATCH_MOST = 100000, BYTES_MOST = 47
 static const char usage[] =
     "usage: shardload-yardstick [options] DUMP.bson\n"
     "\n"
-    "Sends the documents of a BSON dump to a server as plain inserts, as fast as it takes them, "
-    "and\n"
-    "prints how long that took. The collection should be empty; it is used as it is.\n"
+    "Sends the documents of a BSON dump to a server as plain inserts, as fast as the server takes\n"
+    "them, and prints the time. The collection should be empty; it is neither created nor "
+    "dropped.\n"
     "\n"
     "  --uri URI              mongodb://HOST:PORT/ (default mongodb://127.0.0.1:27017/)\n"
     "  --db NAME, --collection NAME\n"
@@ -40,7 +41,7 @@ static const char usage[] =
     "                         ascending\n"
     "\n"
     "Prints one line of JSON: documents, bytes, batches, threads, seconds (from the first send to\n"
-    "the last reply). Exit status: 0 every document is in, 1 not, 2 usage.\n";
+    "the last reply). Exit status: 0 all documents were inserted, 1 not all, 2 usage.\n";
 
 struct options {
     char host[256];
@@ -53,7 +54,7 @@ struct options {
 };
 
 static bool wrong(const char *option, const char *value) {
-    fprintf(stderr, "shardload-yardstick: %s: %s is not a value that it takes\n", option, value);
+    fprintf(stderr, "shardload-yardstick: %s: %s is not a valid value\n", option, value);
     return false;
 }
 
@@ -92,7 +93,7 @@ static bool add_split(struct options *options, const char *text) {
     return true;
 }
 
-/* EXIT_SUCCESS with `dump` still NULL: only the usage was asked for. */
+/* Returns an exit status. EXIT_SUCCESS with `dump` NULL: the usage was printed. */
 static int read_options(int count, char **words, struct options *options) {
     static const struct option known[] = {
         {"uri", required_argument, NULL, 'u'},
@@ -146,7 +147,7 @@ static int read_options(int count, char **words, struct options *options) {
     }
     if (ok && (optind != count - 1 || options->target.database == NULL ||
                options->target.collection == NULL)) {
-        fprintf(stderr, "shardload-yardstick: it needs --db, --collection and one dump\n");
+        fprintf(stderr, "shardload-yardstick: --db, --collection and one dump are needed\n");
         ok = false;
     }
     if (!ok)

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * findOne by _id in a closed loop over plain sockets: what a query runner is held against.
+ * findOne by _id in a closed loop over plain sockets, for the comparison with shardquery.
  *
  *   shardload-yardstick-reads HOST PORT DATABASE COLLECTION FIRST COUNT CLIENTS SECONDS
  *
- * Each client is a thread with one socket. It sends one OP_MSG (find, filter {_id: id}, limit 1,
- * singleBatch, lsid, as a driver sends them) with an id drawn from FIRST to FIRST + COUNT - 1, and
- * waits for the reply. It prints {"operations", "seconds", "p50Us", "p99Us"}. Exit status 1 when a
- * connection fails or a document is missing.
+ * Each client is a thread with one socket. It sends one OP_MSG like a driver (find, filter
+ * {_id: id}, limit 1, singleBatch, lsid) with a random id from FIRST to FIRST + COUNT - 1, and
+ * waits for the reply. Prints {"operations", "seconds", "p50Us", "p99Us"} for all clients. Exit
+ * status 1 if a connection fails or a document is missing.
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bson/bson.h>
 
-enum { OP_MSG = 2013, HEAD = 16 + 5, REPLY_MOST = 1 << 20, CLIENTS_MOST = 1024 };
-enum { LATENCIES = 1000000 }; /* microseconds; longer ones count as this */
+#include "plain.h"
+
+enum { HEAD = HEADER_BYTES + 5, REPLY_MOST = 1 << 20, CLIENTS_MOST = 1024 };
+enum { LATENCIES = 1000000 }; /* microseconds; longer latencies are counted as LATENCIES - 1 */
 
 static const char *host, *port, *database, *collection;
 static int64_t first, count;
@@ -37,33 +35,11 @@ static pthread_barrier_t ready;
 struct client {
     uint64_t random;
     uint64_t operations;
-    uint32_t *latencies; /* how many took so many microseconds */
+    uint32_t *latencies; /* number of operations by microseconds */
     double ended;
 };
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static int open_socket(void) {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    int on = 1, made = -1;
-    if (getaddrinfo(host, port, &hints, &found) != 0)
-        return -1;
-    made = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (made >= 0 && connect(made, found->ai_addr, found->ai_addrlen) != 0) {
-        close(made);
-        made = -1;
-    }
-    freeaddrinfo(found);
-    if (made >= 0)
-        setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return made;
-}
-
-/* The message, and where in it the id stands. */
+/* Builds the message; `*id_at` is the offset of the id in it. */
 static uint8_t *make_message(size_t *length, size_t *id_at) {
     bson_t command = BSON_INITIALIZER, filter, session;
     uint8_t uuid[16];
@@ -93,27 +69,26 @@ static uint8_t *make_message(size_t *length, size_t *id_at) {
     return message;
 }
 
-static bool transfer(int socket, uint8_t *bytes, size_t length, bool out) {
+static bool send_bytes(int socket, const uint8_t *bytes, size_t length) {
     for (size_t done = 0; done < length;) {
-        ssize_t moved = out ? send(socket, bytes + done, length - done, MSG_NOSIGNAL)
-                            : recv(socket, bytes + done, length - done, 0);
-        if (moved <= 0 && errno != EINTR)
-            return false;
-        done += moved > 0 ? (size_t)moved : 0;
+        ssize_t sent = send(socket, bytes + done, length - done, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR)
+            return complain("sending", strerror(errno));
+        done += sent > 0 ? (size_t)sent : 0;
     }
     return true;
 }
 
-/* One reply: is there a document in its first batch? */
+/* Reads a reply. True if its first batch has a document. */
 static bool read_reply(int socket, uint8_t *reply) {
     uint32_t length;
     bson_t body;
     bson_iter_t iter, found;
-    if (!transfer(socket, reply, 16, false))
+    if (!read_bytes(socket, reply, HEADER_BYTES))
         return false;
     memcpy(&length, reply, sizeof length);
     return length > HEAD && length < REPLY_MOST &&
-           transfer(socket, reply + 16, length - 16, false) &&
+           read_bytes(socket, reply + HEADER_BYTES, length - HEADER_BYTES) &&
            bson_init_static(&body, reply + HEAD, length - HEAD) && bson_iter_init(&iter, &body) &&
            bson_iter_find_descendant(&iter, "cursor.firstBatch.0._id", &found);
 }
@@ -122,7 +97,7 @@ static void *work(void *context) {
     struct client *client = context;
     size_t length = 0, id_at = 0;
     uint8_t *message = make_message(&length, &id_at), *reply = malloc(REPLY_MOST);
-    int socket = open_socket();
+    int socket = open_socket(host, port);
     bool ok = message && reply && socket >= 0;
     if (!ok)
         atomic_store(&failed, true);
@@ -135,7 +110,7 @@ static void *work(void *context) {
         double begun = now();
         if (begun >= end)
             break;
-        ok = transfer(socket, message, length, true) && read_reply(socket, reply);
+        ok = send_bytes(socket, message, length) && read_reply(socket, reply);
         double microseconds = (now() - begun) * 1e6;
         client->latencies[microseconds < LATENCIES ? (size_t)microseconds : LATENCIES - 1]++;
         client->operations++;
@@ -150,7 +125,7 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* The microseconds within which this share of the operations ended. */
+/* The latency in microseconds that this share of the operations does not exceed. */
 static size_t percentile(const struct client *clients, unsigned number, double share) {
     uint64_t all = 0, seen = 0;
     for (unsigned i = 0; i < number; i++)
@@ -194,7 +169,8 @@ int main(int words, char **word) {
         ended = clients[i].ended > ended ? clients[i].ended : ended;
     }
     if (atomic_load(&failed)) {
-        fprintf(stderr, "shardload-yardstick-reads: a connection failed, or a document is missing\n");
+        fprintf(stderr,
+                "shardload-yardstick-reads: a connection failed, or a document is missing\n");
         return 1;
     }
     printf("{\"operations\": %" PRIu64 ", \"seconds\": %.6f, \"p50Us\": %zu, \"p99Us\": %zu}\n",

@@ -2,32 +2,27 @@
 /*
  * Batches as OP_MSG inserts over plain sockets, one in flight per connection.
  *
- * Threads share three things. The dump is only read. `next` is the batch that nobody has drawn yet:
- * an atomic counter, so each batch is drawn by one thread. `failed` is set once and never cleared;
- * a thread that sees it draws no more. The barrier holds every thread until all connections are
- * open, and its waits are counted: each thread passes it exactly once, whether it could connect or
- * not, and so does the main thread, which then reads the clock. The clock is read again when all
- * threads have been joined.
+ * Threads share the dump, which is only read; `next`, an atomic counter, which gives each batch to
+ * one thread; `failed`, which is set once and never cleared, and ends all threads; and a barrier.
+ * The barrier holds all threads until all connections are open: each thread passes it exactly once,
+ * connected or not, and so does the main thread, which then reads the clock. The clock is read
+ * again after all threads have been joined.
  */
 #include "sender.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "plain.h"
+
 enum {
-    OP_MSG = 2013,
-    HEADER_BYTES = 16,
     REPLY_HEAD = HEADER_BYTES + 5, /* header, flags, kind of the section */
     SEQUENCE_HEAD = 1 + 4 + 10,    /* kind 1, size, "documents" with its zero */
     REPLY_MOST = 48 * 1000 * 1000,
@@ -42,21 +37,16 @@ struct sending {
     atomic_bool failed;
 };
 
-/* One thread's own. */
+/* The data of one thread. */
 struct connection {
     int socket;
-    uint8_t *head; /* everything of a message that comes before the documents */
+    uint8_t *head; /* the part of a message before the documents */
     size_t head_bytes;
     struct iovec *pieces; /* of the message that is being sent */
     size_t piece_room;
     uint8_t *reply;
     size_t reply_room;
 };
-
-static bool complain(const char *what, const char *why) {
-    fprintf(stderr, "shardload-yardstick: %s: %s\n", what, why);
-    return false;
-}
 
 static void put_int32(uint8_t *at, size_t value) {
     for (int i = 0; i < 4; i++)
@@ -67,29 +57,8 @@ static size_t get_int32(const uint8_t *at) {
     return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
 }
 
-static int open_socket(const struct target *target) {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
-    int on = 1, made = -1;
-    int status = getaddrinfo(target->host, target->port, &hints, &found);
-    if (status != 0) {
-        complain(target->host, gai_strerror(status));
-        return -1;
-    }
-    for (struct addrinfo *one = found; one != NULL && made < 0; one = one->ai_next) {
-        made = socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
-        if (made >= 0 && connect(made, one->ai_addr, one->ai_addrlen) != 0) {
-            complain(target->host, strerror(errno));
-            close(made);
-            made = -1;
-        }
-    }
-    freeaddrinfo(found);
-    if (made >= 0 && setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
-        complain("TCP_NODELAY", strerror(errno)); /* slower, but right */
-    return made;
-}
-
-/* Header, flags, the command as section 0, the head of the document sequence. Sizes come later. */
+/* Builds the head: header, flags, the command as section 0, the head of the document sequence. The
+ * sizes are set for each batch. */
 static bool connection_init(struct connection *connection, const struct sending *sending) {
     const bson_t *command = sending->command;
     size_t sequence = HEADER_BYTES + 4 + 1 + command->len;
@@ -101,7 +70,7 @@ static bool connection_init(struct connection *connection, const struct sending 
     memcpy(connection->head + HEADER_BYTES + 5, bson_get_data(command), command->len);
     connection->head[sequence] = 1;
     memcpy(connection->head + sequence + 5, "documents", 10);
-    connection->socket = open_socket(sending->target);
+    connection->socket = open_socket(sending->target->host, sending->target->port);
     return connection->socket >= 0;
 }
 
@@ -113,7 +82,7 @@ static void connection_clear(struct connection *connection) {
     free(connection->reply);
 }
 
-/* Sends `pieces`, whose contents it uses up. */
+/* Sends `pieces`, and changes them. */
 static bool write_pieces(int to, struct iovec *pieces, size_t count) {
     while (count > 0) {
         struct msghdr message = {.msg_iov = pieces,
@@ -158,19 +127,6 @@ static bool send_batch(struct connection *connection, const struct batch *batch,
     return write_pieces(connection->socket, connection->pieces, count);
 }
 
-static bool read_bytes(int from, uint8_t *to, size_t count) {
-    while (count > 0) {
-        ssize_t got = recv(from, to, count, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return complain("reading a reply", got < 0 ? strerror(errno) : "connection closed");
-        to += got;
-        count -= (size_t)got;
-    }
-    return true;
-}
-
 static bool refused(const char *what, const bson_t *reply) {
     char *text = bson_as_relaxed_extended_json(reply, NULL);
     fprintf(stderr, "shardload-yardstick: %s: %.2000s\n", what, text != NULL ? text : "");
@@ -178,7 +134,7 @@ static bool refused(const char *what, const bson_t *reply) {
     return false;
 }
 
-/* Are all documents in, as durably as was asked for? */
+/* Were all documents inserted with the requested write concern? */
 static bool accept_reply(const bson_t *reply, uint32_t documents) {
     bson_iter_t iter;
     if (!bson_iter_init_find(&iter, reply, "ok") || !bson_iter_as_bool(&iter))
@@ -199,7 +155,7 @@ static bool await_reply(struct connection *connection, uint32_t number, uint32_t
     size_t length = get_int32(head);
     if (length <= REPLY_HEAD || length > REPLY_MOST || get_int32(head + 12) != OP_MSG ||
         get_int32(head + 8) != number || head[REPLY_HEAD - 1] != 0)
-        return complain("reading a reply", "it is none to what was sent");
+        return complain("reading a reply", "it is not a reply to the last message");
     length -= REPLY_HEAD;
     if (length > connection->reply_room) {
         free(connection->reply);
@@ -213,7 +169,7 @@ static bool await_reply(struct connection *connection, uint32_t number, uint32_t
     if (!read_bytes(connection->socket, connection->reply, length))
         return false;
     if (!bson_init_static(&reply, connection->reply, length))
-        return complain("reading a reply", "it is no BSON");
+        return complain("reading a reply", "it is not valid BSON");
     return accept_reply(&reply, documents);
 }
 
@@ -238,19 +194,13 @@ static void *run_connection(void *argument) {
     return NULL;
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 static bool run_threads(struct sending *sending, pthread_t *threads, double *seconds) {
     unsigned count = sending->target->threads, started = 0;
     while (started < count && pthread_create(&threads[started], NULL, run_connection, sending) == 0)
         started++;
     if (started < count) {
-        /* Those that run wait at the barrier for ever: there is no way on but out. */
-        complain("starting threads", "the system has no more");
+        /* The started threads wait at the barrier for ever, so the process ends here. */
+        complain("starting threads", "the system's limit is reached");
         exit(EXIT_FAILURE);
     }
     pthread_barrier_wait(&sending->connected);

@@ -7,7 +7,7 @@
 
 #include <bson/bson.h>
 
-/* Where batches go. All borrowed. */
+/* The destination of batches. All pointers are borrowed. */
 struct target {
     const char *host;
     const char *port;
@@ -18,10 +18,9 @@ struct target {
 };
 
 /*
- * Sends every batch of the dump and waits for each reply. The connections are open before the clock
- * starts: `seconds` is from the first send to the last reply. False, with the reason on the
- * standard error output, when a connection fails, or a reply is anything but "all documents are
- * in".
+ * Sends all batches of the dump and waits for the replies. The connections are opened first;
+ * `seconds` is the time from the first send to the last reply. False, after an error message on
+ * standard error, if a connection fails or a document is not inserted.
  */
 bool send_all(const struct dump *dump, const struct target *target, double *seconds);
 

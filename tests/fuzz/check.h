@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks for the fuzz targets. A failed check aborts the process, which libFuzzer reports. */
+#ifndef TESTS_FUZZ_CHECK_H
+#define TESTS_FUZZ_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shardload/error.h>
+
+/* `claim` is what should be true; it is printed when it is not. */
+static inline void require(bool condition, const char *claim) {
+    if (!condition) {
+        fprintf(stderr, "check failed: %s\n", claim);
+        abort();
+    }
+}
+
+#define CHECK_TEXT(text)                                                                           \
+    require(memchr((text), '\0', sizeof(text)) != NULL, #text " is NUL-terminated")
+
+static inline void check_error(const sl_error *error) {
+    require(error->code != SL_EXIT_OK && error->message[0], "a failure has a code and a message");
+    CHECK_TEXT(error->message);
+}
+
+/* A stream for output that nothing reads. */
+static inline FILE *null_stream(void) {
+    static FILE *stream;
+    if (!stream)
+        stream = fopen("/dev/null", "w");
+    require(stream != NULL, "/dev/null can be opened");
+    return stream;
+}
+
+#endif
