@@ -304,7 +304,7 @@ static bool agree_batch(sl_registry *registry, sl_registry_entry *entries, size_
     return true;
 }
 
-bool sl_registry_agree(sl_registry *registry, sl_registry_entry *entries, size_t count,
+bool sl_registry_agree_layout(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error) {
     return sl_registry_in_batches(registry, entries, count, agree_batch, error);
 }
@@ -335,7 +335,7 @@ static bool finish_whole_batch(sl_registry *registry, sl_registry_entry *entries
     return update_known(registry, entries, count, append_loaded, &known, error);
 }
 
-bool sl_registry_finish_whole(sl_registry *registry, sl_registry_entry *entries, size_t count,
+bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                               sl_error *error) {
     return sl_registry_in_batches(registry, entries, count, finish_whole_batch, error);
 }

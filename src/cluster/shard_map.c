@@ -25,7 +25,7 @@ static bool flag_of(const bson_t *document, const char *key) {
     return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
 }
 
-void sl_sharding_judge(sl_sharding *sharding) {
+void sl_sharding_parse(sl_sharding *sharding) {
     /* Old servers keep the entries of dropped collections; new ones also list collections that are
      * not sharded but were moved to a shard of their own. */
     bson_iter_t iter;
@@ -54,7 +54,7 @@ bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sha
                        &sharding->document, &found, error))
         return false;
     if (found)
-        sl_sharding_judge(sharding);
+        sl_sharding_parse(sharding);
     return true;
 }
 
