@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is stored where, from $collStats, and what the server stores it with. */
+/* Storage statistics of a collection per shard, from $collStats, and the server's storage
+ * engine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +115,7 @@ static sl_shard_statistics *row_of(sl_shard_statistics *rows, size_t count, cons
     return NULL;
 }
 
-/* Neighbouring chunks of one shard are counted together. */
+/* Counts the documents of each shard, with one command per run of adjacent chunks on one shard. */
 static bool count_chunks(sl_connection *connection, const sl_target *target,
                          const sl_topology *topology, const sl_shard_map *map,
                          sl_shard_statistics *rows, size_t count, sl_error *error) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shards of a cluster, from config.shards; one made-up shard where there is no sharding, so
- * that nobody above needs to tell the difference. */
+/* The shards of a cluster, from config.shards. A deployment without sharding counts as one shard,
+ * so that callers need no special case. */
 #include <stdlib.h>
 #include <string.h>
 
