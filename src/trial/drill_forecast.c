@@ -81,7 +81,7 @@ static source_sums sum_of_sources(const bson_t *account) {
  * is how many of them the sample has read. Of compressed text only the share is known, to a block or
  * two. */
 static sl_size size_of_whole(const sl_drill_step *sample) {
-    const source_sums sources = sum_of_sources(&sample->account);
+    const source_sums sources = sum_of_sources(&sample->load_record);
     if (sources.records > 0)
         return (sl_size){sources.records, 0};
     double blocks = fmax(sample->text_bytes / (double)SL_BLOCK_BYTES, 1);
@@ -101,9 +101,9 @@ static sl_timing timing_of(const sl_drill_step *step, double seconds, double rel
  * best all threads send at once, at worst one after the other and when all has been read. */
 static void mind_the_reading(sl_drill *drill, sl_prediction *load) {
     const sl_drill_step *sample = sl_drill_last(drill);
-    double inflating = figure(&sample->account, "workerSeconds.inflating");
-    double sending = figure(&sample->account, "workerSeconds.parsing") +
-                     figure(&sample->account, "workerSeconds.the server");
+    double inflating = figure(&sample->load_record, "workerSeconds.inflating");
+    double sending = figure(&sample->load_record, "workerSeconds.parsing") +
+                     figure(&sample->load_record, "workerSeconds.the server");
     if (inflating <= 0 || sample->documents <= 0)
         return;
     sending *= drill->whole.documents / sample->documents;
@@ -141,7 +141,7 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
             timings[count++] = timing_of(step, step->seconds[phase], relative);
     }
     if (phase == PHASE_LOAD &&
-        figure(&sl_drill_last(drill)->account, "workerSeconds.inflating") > 0)
+        figure(&sl_drill_last(drill)->load_record, "workerSeconds.inflating") > 0)
         model.fixed_deviation = INFINITY;
     sl_prediction *made = &drill->phases[phase];
     if (grows && nothing)
@@ -198,7 +198,7 @@ static void take_notes(sl_drill *drill) {
                       "whole will meet about %.0f of them", checkpoints);
     sl_storage_engine engine;
     sl_storage_engine_read(drill->connection, &engine);
-    double bytes = figure(&sample->account, "accounting.bsonBytes");
+    double bytes = figure(&sample->load_record, "accounting.bsonBytes");
     double whole = sample->documents > 0 ? bytes * drill->whole.documents / sample->documents : 0;
     double cache = 0.8 * (double)engine.cache_bytes; /* what is kept of it without eviction */
     if (cache > 0 && whole > cache && bytes < cache)

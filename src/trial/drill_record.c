@@ -224,7 +224,7 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
     const sl_load_config *load = drill->config->load;
     sl_record_head(record, "reload", load->program_version, drill->wall_start, load->options);
     if (drill->step_count > 0)
-        take_over(&sl_drill_last(drill)->account, "server", record);
+        take_over(&sl_drill_last(drill)->load_record, "server", record);
     BSON_APPEND_DOUBLE(record, "sample", load->sample);
     BSON_APPEND_BOOL(record, "ended", drill->judged);
     if (drill->config->objective_seconds > 0) {
@@ -245,8 +245,8 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
                                rounded(drill->first_correct));
         BSON_APPEND_BOOL(record, "answersChecked", drill->checked);
         ok = append_queries(drill, record);
-        take_over(&sl_drill_last(drill)->account, "accounting", record);
-        ok = ok && BSON_APPEND_DOCUMENT(record, "load", &sl_drill_last(drill)->account);
+        take_over(&sl_drill_last(drill)->load_record, "accounting", record);
+        ok = ok && BSON_APPEND_DOCUMENT(record, "load", &sl_drill_last(drill)->load_record);
     }
     sl_record_tail(record, code);
     return ok;

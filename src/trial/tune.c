@@ -32,7 +32,7 @@ static void on_first_signal(void *context) {
 static void on_second_signal(void *context) {
     sl_error error = {0};
     (void)context;
-    if (!sl_litter_remove_at_once(&error))
+    if (!sl_throwaway_drop_at_once(&error))
         sl_log_error(SL_LINES, error.message);
     sl_log_warning("stopped at once");
 }
@@ -302,7 +302,7 @@ sl_exit sl_tune_run(const sl_tune_config *config) {
         report_error(&error, &code);
     if (!tell(&tune, ok, &telling))
         report_error(&telling, &code);
-    if (!sl_litter_remove(&removing))
+    if (!sl_throwaway_drop(&removing))
         report_error(&removing, &code);
     if (tune.interrupted || (listening && sl_interrupt_requested())) {
         code = SL_EXIT_INTERRUPTED;

@@ -200,11 +200,11 @@ bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_pu
     load.drop = true;
     load.verify = false;
     load.index_count = purpose == SL_TUNE_FOR_STORAGE ? load.index_count : 0;
-    sl_litter_note(tune->connection, load.database, tune->scratch);
+    sl_throwaway_register(tune->connection, load.database, tune->scratch);
     ok = ok && run(tune, &load, &account, figures);
     sl_error removing = {0};
     /* The next trial should not wait for what this one leaves to be cleared away. */
-    if (purpose != SL_TUNE_FOR_STORAGE && !sl_litter_remove(&removing) && ok) {
+    if (purpose != SL_TUNE_FOR_STORAGE && !sl_throwaway_drop(&removing) && ok) {
         tune->failure = removing;
         ok = false;
     }

@@ -68,7 +68,7 @@ class Scale(support.Case):
         listed = set(re.findall(r"^\| `([a-z-]+)` \| [^|]*\| [^|]*\| [^|]*\|$", self.text, re.M))
         said = self.shardload("plan", "--model", "petabyte", "--set", "nothing=1",
                               code=support.EXIT_USAGE).err
-        known = set(re.search(r"it has (.*)", said).group(1).split(", "))
+        known = set(re.search(r"its inputs are (.*)", said).group(1).split(", "))
         self.assertEqual(listed, known)
         self.assertGreater(len(known), 20)
 

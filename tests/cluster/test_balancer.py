@@ -174,13 +174,13 @@ class Holders(BalancerCase):
         self.assertIn("the balancer is off", outcome.out)
         self.assertIn("it was on before loads stopped it", outcome.out)
         self.assertIn("it has ended, last heartbeat 60", outcome.out)
-        self.assertIn("all of them have ended", outcome.out)
+        self.assertIn("all of these loads have ended", outcome.out)
         self.assertNotIn("\x1b", outcome.out)
         self.beat(self.hold(refreshed=self.now(), host="second"))
         outcome = self.shardload(*words)
         self.assertRegex(outcome.out, r"process 1 on second \(it holds the balancer, last heartbeat "
                                       r"\d s ago\)")
-        self.assertNotIn("all of them have ended", outcome.out)
+        self.assertNotIn("all of these loads have ended", outcome.out)
         self.assertEqual(len(self.holders()), 2)
 
 

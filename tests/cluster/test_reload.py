@@ -62,9 +62,9 @@ class AnyServer(reload_case.ReloadCase):
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w", path,
                                  code=support.EXIT_USAGE)
         name = self.database_name
-        self.assertIn(f"{name}.t is gone, but its registry {name}.t.sources is left, with 1 source of "
-                      "which no document is there", outcome.err)
-        self.assertIn("--drop removes the registry as well; --sample 5%", outcome.err)
+        self.assertIn(f"{name}.t does not exist, but its registry {name}.t.sources does, with 1 source,",
+                      outcome.err)
+        self.assertIn("--drop drops the registry as well; --sample 5%", outcome.err)
         self.assertNotIn("--again", outcome.err)
         self.assertEqual(self.collections(), ["t.sources"])
         self.assertFalse((self.scratch / "w").exists())
@@ -307,7 +307,7 @@ class AnyServer(reload_case.ReloadCase):
         self.database["t.drill.mine"].insert_one({})
         outcome, _, _ = self.reload("--sample", "10%", path)
         self.assertRegex(outcome.err, f"removing {re.escape(f'{self.database_name}.{left[0]}')}")
-        self.assertRegex(outcome.err, rf"{re.escape(foreign)} was made by process 1 o[fn] another-host")
+        self.assertRegex(outcome.err, rf"{re.escape(foreign)} was created by process 1 o[fn] another-host")
         self.assertEqual(self.drills(), [foreign, "t.drill.mine"])
 
     def test_another_drill_that_runs_is_left_alone(self):

@@ -82,7 +82,7 @@ static void what_is_wrong_is_told_where_it_stands(void **state) {
         {"hosts: 3\n", "m.yaml:1:1: expected one of title, about, published, values"},
         {"title: [a]\n", "expected a plain value"},
         {"[", "not YAML"},
-        {"", "there is nothing in it"},
+        {"", "the file is empty"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sl_capacity_model model;

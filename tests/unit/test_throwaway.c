@@ -67,8 +67,8 @@ static void test_names(void **state) {
 static void test_nothing_is_noted_at_first(void **state) {
     sl_error error = {0};
     (void)state;
-    assert_true(sl_litter_remove(&error));
-    assert_true(sl_litter_remove_at_once(&error));
+    assert_true(sl_throwaway_drop(&error));
+    assert_true(sl_throwaway_drop_at_once(&error));
 }
 
 static void test_a_trial_keeps_nothing_of_what_the_whole_gives_the_user(void **state) {
