@@ -346,7 +346,8 @@ sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, s
     }
     sl_error_set(error, SL_EXIT_CLUSTER,
                  "chunks of %s.%s were moved to other shards while batches went directly to the "
-                 "shards: documents of the last batches may be on a shard that does not own them, where no query "
+                 "shards: documents of the last batches may be on a shard that does not own them, "
+                 "where no query "
                  "finds them. Keep the chunks from being moved during a load (balancer, moveChunk, "
                  "resharding), or use --route mongos",
                  target->database, target->collection);

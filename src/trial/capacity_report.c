@@ -126,7 +126,8 @@ static bool print_resources(const sl_capacity_result *result, FILE *out) {
             continue;
         sl_table_cell(table, "%s", sl_capacity_resource_names[i]);
         sl_table_cell(table, "%s", amount(row->demand, row->bytes ? "bytes" : "", a));
-        sl_table_cell(table, "%s", amount(row->capacity, row->bytes ? "bytes/s" : "documents/s", b));
+        sl_table_cell(table, "%s",
+                      amount(row->capacity, row->bytes ? "bytes/s" : "documents/s", b));
         sl_table_cell(table, "%s", hours(row->hours.value, c));
         sl_table_cell(table, "%s", hours_span(&row->hours, d));
         sl_table_cell(table, "%.0f %%", 100 * row->utilisation);
@@ -214,7 +215,8 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
     print_published(model, result, out);
 }
 
-bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result, FILE *out) {
+bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result,
+                       FILE *out) {
     sl_print_to(out, "%s: ", model->name[0] ? model->name : "model");
     print_text(model->title, out);
     if (model->about[0])

@@ -80,7 +80,8 @@ bool sl_drill_expected(const sl_drill *drill, const sl_query *query, bson_t *arr
     bson_iter_t answers, one;
     if (sl_drill_sampled(drill)) /* the expected answers are for all documents */
         return false;
-    if (drill->config->answers && bson_iter_init_find(&answers, drill->config->answers, "answers") &&
+    if (drill->config->answers &&
+        bson_iter_init_find(&answers, drill->config->answers, "answers") &&
         bson_iter_recurse(&answers, &one) && bson_iter_find(&one, query->name) &&
         BSON_ITER_HOLDS_ARRAY(&one)) {
         uint32_t length;

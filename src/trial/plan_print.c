@@ -220,7 +220,8 @@ void sl_plan_print_layout(const sl_preview *preview, FILE *out) {
                         ? " (estimated: the server chooses the first shard of the new database)"
                         : "");
         if (preview->steps.occupied > 0)
-            sl_print_to(out, "  %zu of them hold documents on another shard and are not moved (=)\n",
+            sl_print_to(out,
+                        "  %zu of them hold documents on another shard and are not moved (=)\n",
                         preview->steps.occupied);
         draw_ranges(preview, out);
     }

@@ -67,9 +67,10 @@ static bool remove_leftover(sl_connection *connection, const char *database, con
     if (!read_maker(made_by, &maker))
         return true;
     if (strcmp(maker.host, host) != 0) {
-        sl_log_warning("%s.%s was created by process %lld on %s, which is another host, or this "
-                       "host before a reboot; if that process has ended, drop the collection manually",
-                       database, name, maker.pid, maker.host);
+        sl_log_warning(
+            "%s.%s was created by process %lld on %s, which is another host, or this "
+            "host before a reboot; if that process has ended, drop the collection manually",
+            database, name, maker.pid, maker.host);
         return true;
     }
     int64_t start = sl_process_start(maker.pid);
