@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of records. */
+/* Reads values from records. */
 #include <shardload/lookup.h>
 
 #include <string.h>
@@ -59,7 +59,7 @@ bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner) {
     bson_iter_t value;
     if (find(document, path, &value) && borrow(&value, inner))
         return true;
-    bson_init(inner); /* small: nothing to give back */
+    bson_init(inner); /* an empty document needs no bson_destroy */
     return false;
 }
 
@@ -94,7 +94,7 @@ uint32_t sl_look_count(const bson_t *document, const char *path) {
     return count;
 }
 
-/* ---- what records of some kinds have ---- */
+/* ---- fields of certain records ---- */
 
 bool sl_look_drill_ended(const bson_t *record) {
     int ended = sl_look_truth(record, "ended");
@@ -103,9 +103,9 @@ bool sl_look_drill_ended(const bson_t *record) {
 }
 
 bool sl_option_matters(const char *name) {
-    static const char *const places[] = {"work-dir", "report", "html", "progress", "compare"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (strcmp(name, places[i]) == 0)
+    static const char *const output[] = {"work-dir", "report", "html", "progress", "compare"};
+    for (size_t i = 0; i < sizeof output / sizeof output[0]; i++) {
+        if (strcmp(name, output[i]) == 0)
             return false;
     }
     return true;

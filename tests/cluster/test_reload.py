@@ -138,8 +138,8 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(record["exitCode"], support.EXIT_INTERRUPTED)
         self.assertIs(record["ended"], False)
         self.assertNotIn("objectiveMet", record)
-        self.assert_page("drill.html", "bad", "Interrupted: the drill with all of the data did not come "
-                                              "to its end, and does not tell whether the objective of ")
+        self.assert_page("drill.html", "bad", "Interrupted: the drill with all of the data did not "
+                                              "complete, so it does not show whether the objective of ")
         self.assertLess(self.database.t.count_documents({}), 60000)
         self.shardload("load", *self.target(), "--work-dir", "work", "--progress", "none",
                        "--resume", path)
