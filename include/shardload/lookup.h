@@ -33,6 +33,15 @@ bool sl_walk_next(sl_walk *walk); /* skips elements that are not documents */
 uint32_t sl_walk_count(const bson_t *document, const char *path); /* documents of the array */
 uint32_t sl_look_count(const bson_t *document, const char *path); /* elements of any type */
 
+/* The sum of the seconds of the phases in the array at `path`: all, or those named `name` unless
+ * it is NULL. NAN if there is no such phase. */
+double sl_look_phase_seconds(const bson_t *record, const char *path, const char *name);
+
+/* Finds an option of a record. */
+bool sl_option_find(const bson_t *record, const char *name, bson_iter_t *at);
+/* Are the values of an option in two records equal lists? *both is false unless both are lists. */
+bool sl_option_lists_equal(const bson_t *a, const bson_t *b, const char *name, bool *both);
+
 /* Did the drill in a record of `reload` complete, including its queries? From its field "ended";
  * older records without it are judged by their exit code. */
 bool sl_look_drill_ended(const bson_t *record);

@@ -104,12 +104,7 @@ static void name_holder(const bson_t *holder, char *out, size_t room) {
 /* Steps through an array of holders. */
 static bool next_holder(bson_iter_t *list, bson_t *holder) {
     while (bson_iter_next(list)) {
-        const uint8_t *bytes;
-        uint32_t length;
-        if (!BSON_ITER_HOLDS_DOCUMENT(list))
-            continue;
-        bson_iter_document(list, &length, &bytes);
-        if (bson_init_static(holder, bytes, length))
+        if (sl_document_at(list, holder))
             return true;
     }
     return false;
@@ -252,13 +247,10 @@ bool sl_balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *error
     while (ok && !mine) {
         bson_t document, holder;
         bson_iter_t iter;
-        const uint8_t *bytes;
-        uint32_t length;
         ok = modify(balancer, query, &update, &document, error);
         if (ok && bson_iter_init_find(&iter, &document, "holder") &&
-            BSON_ITER_HOLDS_DOCUMENT(&iter)) {
-            bson_iter_document(&iter, &length, &bytes);
-            mine = bson_init_static(&holder, bytes, length) && is_me(balancer, &holder);
+            sl_document_at(&iter, &holder)) {
+            mine = is_me(balancer, &holder);
             *now = time_of(&document, "now");
             if (!mine && id_of(&holder, &found)) {
                 if (!bson_oid_equal(&owner, &found)) {
@@ -298,16 +290,9 @@ bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_er
     int32_t code;
     bool ok = sl_cluster_command(connection, STATE_DATABASE, command, &reply, &code, error);
     bson_t document, holder;
-    const uint8_t *bytes;
-    uint32_t length;
-    bool there = ok && bson_iter_init(&iter, &reply) &&
-                 bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
-                 BSON_ITER_HOLDS_DOCUMENT(&found);
-    if (there) {
-        bson_iter_document(&found, &length, &bytes);
-        there = bson_init_static(&document, bytes, length);
-    }
-    if (there) {
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
+        sl_document_at(&found, &document)) {
         int64_t now = time_of(&document, "now");
         snprintf(view->before, sizeof view->before, "%s", text_of(&document, "before"));
         size_t used = 0;

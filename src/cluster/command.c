@@ -146,22 +146,26 @@ void sl_append_majority(bson_t *command) {
     bson_append_document_end(command, &concern);
 }
 
+bool sl_document_at(const bson_iter_t *iter, bson_t *document) {
+    const uint8_t *bytes;
+    uint32_t length;
+    if (!BSON_ITER_HOLDS_DOCUMENT(iter))
+        return false;
+    bson_iter_document(iter, &length, &bytes);
+    return bson_init_static(document, bytes, length);
+}
+
 /* Copies the first document of an array document; `*document` is always initialised. */
 static bool first_of(const bson_t *documents, bson_t *document) {
     bson_iter_t iter;
-    const uint8_t *bytes;
-    uint32_t length;
     bson_t view;
-    if (bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
-        BSON_ITER_HOLDS_DOCUMENT(&iter)) {
-        bson_iter_document(&iter, &length, &bytes);
-        if (bson_init_static(&view, bytes, length)) {
-            bson_copy_to(&view, document);
-            return true;
-        }
-    }
-    bson_init(document);
-    return false;
+    bool found = bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
+                 sl_document_at(&iter, &view);
+    if (found)
+        bson_copy_to(&view, document);
+    else
+        bson_init(document);
+    return found;
 }
 
 bool sl_find_by_id(sl_connection *connection, const char *database, const char *collection,
@@ -172,6 +176,19 @@ bool sl_find_by_id(sl_connection *connection, const char *database, const char *
     *found = first_of(&documents, document) && ok;
     bson_destroy(&documents);
     bson_destroy(filter);
+    return ok;
+}
+
+bool sl_is_empty(sl_connection *connection, const sl_target *target, const bson_t *filter,
+                 bool *empty, sl_error *error) {
+    bson_t documents;
+    bson_t *options =
+        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(connection, target->database, target->collection, filter, options,
+                                 &documents, error);
+    *empty = ok && bson_empty(&documents);
+    bson_destroy(&documents);
+    bson_destroy(options);
     return ok;
 }
 
@@ -204,23 +221,15 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
     }
 
     bson_iter_t iter;
-    const uint8_t *bytes;
-    uint32_t length;
     bson_t view;
-    bool there =
-        ok && bson_iter_init_find(&iter, &reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&iter);
+    bool any =
+        ok && bson_iter_init_find(&iter, &reply, "value") && sl_document_at(&iter, &view);
     if (found)
-        *found = there;
-    if (document) {
-        if (there) {
-            bson_iter_document(&iter, &length, &bytes);
-            there = bson_init_static(&view, bytes, length);
-        }
-        if (there)
-            bson_copy_to(&view, document);
-        else
-            bson_init(document);
-    }
+        *found = any;
+    if (document && any)
+        bson_copy_to(&view, document);
+    else if (document)
+        bson_init(document);
     bson_destroy(&reply);
     bson_destroy(&command);
     return ok;

@@ -99,12 +99,19 @@ bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error
 bool sl_cluster_command(sl_connection *connection, const char *database, const bson_t *command,
                         bson_t *reply, int32_t *code, sl_error *error);
 
+/* Makes `document` a view of the document at `iter`. False when there is none. */
+bool sl_document_at(const bson_iter_t *iter, bson_t *document);
+
 /* Appends writeConcern {w: "majority", wtimeout: 30000}. */
 void sl_append_majority(bson_t *command);
 
 /* Reads the document with this _id. `*document` is always initialised; empty when not found. */
 bool sl_find_by_id(sl_connection *connection, const char *database, const char *collection,
                    const char *id, bson_t *document, bool *found, sl_error *error);
+
+/* Is there no document in the target that matches the filter? Reads at most one. */
+bool sl_is_empty(sl_connection *connection, const sl_target *target, const bson_t *filter,
+                 bool *empty, sl_error *error);
 
 /* findAndModify with write concern majority. `*document` (may be NULL) is the document after the
  * update; it is always initialised, and empty if no document matches. A NULL `update` removes the
@@ -150,6 +157,9 @@ bool sl_key_map_owner(const sl_key_map *map, const uint8_t *document, sl_owner_c
 
 /* Appends the shards of an array of documents of config.shards. */
 bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_error *error);
+
+/* Finds the index of a shard by its name. */
+bool sl_topology_find(const sl_topology *topology, const char *name, uint32_t *shard);
 
 /* ---- statistics.c ---- */
 

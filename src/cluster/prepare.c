@@ -307,23 +307,11 @@ static bool change_marker(sl_connection *connection, const sl_target *target, bo
     return ok;
 }
 
-static bool is_empty(sl_connection *connection, const sl_target *target, bool *empty,
-                     sl_error *error) {
-    bson_t filter = BSON_INITIALIZER, documents;
-    bson_t *options =
-        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
-    bool ok = sl_connection_find(connection, target->database, target->collection, &filter, options,
-                                 &documents, error);
-    *empty = ok && bson_empty(&documents);
-    bson_destroy(&documents);
-    bson_destroy(options);
-    return ok;
-}
-
 static bool is_being_created(sl_connection *connection, const sl_target *target, bool *is,
                              sl_error *error) {
+    const bson_t all = BSON_INITIALIZER;
     return find_marker(connection, target, is, error) &&
-           (!*is || is_empty(connection, target, is, error));
+           (!*is || sl_is_empty(connection, target, &all, is, error));
 }
 
 static bool decide_existing(sl_connection *connection, const sl_target *target,

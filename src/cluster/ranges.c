@@ -90,16 +90,9 @@ static bool report(void *context) {
 }
 
 static bool is_empty(const placement *work, const sl_range *range, bool *empty, sl_error *error) {
-    bson_t documents;
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_INT64(range->minimum), "$lt",
                               BCON_INT64(range->maximum), "}");
-    bson_t *options =
-        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
-    bool ok = sl_connection_find(work->connection, work->target->database, work->target->collection,
-                                 filter, options, &documents, error);
-    *empty = ok && bson_empty(&documents);
-    bson_destroy(&documents);
-    bson_destroy(options);
+    bool ok = sl_is_empty(work->connection, work->target, filter, empty, error);
     bson_destroy(filter);
     return ok;
 }

@@ -222,12 +222,9 @@ bool sl_registry_fill(const sl_registry *registry, const bson_t *reply,
         !bson_iter_find_descendant(&iter, "cursor.firstBatch", &found) ||
         !bson_iter_recurse(&found, &documents))
         return true;
-    while (ok && bson_iter_next(&documents) && BSON_ITER_HOLDS_DOCUMENT(&documents)) {
-        const uint8_t *bytes;
-        uint32_t length;
+    while (ok && bson_iter_next(&documents)) {
         bson_t document;
-        bson_iter_document(&documents, &length, &bytes);
-        if (!bson_init_static(&document, bytes, length) ||
+        if (!sl_document_at(&documents, &document) ||
             !bson_iter_init_find(&field, &document, "_id") || !BSON_ITER_HOLDS_UTF8(&field))
             continue;
         const sl_registry_entry *key =
@@ -378,11 +375,8 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
         bson_iter_t iter;
         for (bool more = ok && used > 0 && bson_iter_init(&iter, &documents);
              more && bson_iter_next(&iter);) {
-            const uint8_t *bytes;
-            uint32_t length;
             bson_t document;
-            bson_iter_document(&iter, &length, &bytes);
-            if (bson_init_static(&document, bytes, length))
+            if (sl_document_at(&iter, &document))
                 report_namesake(&document, fresh, used, found);
         }
         if (used > 0)
@@ -425,16 +419,11 @@ bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
                                  &filter, options, &documents, error);
     if (ok)
         first->count = bson_count_keys(&documents);
-    if (first->count > 0 && bson_iter_init(&iter, &documents) && bson_iter_next(&iter)) {
-        const uint8_t *bytes;
-        uint32_t length;
-        bson_iter_document(&iter, &length, &bytes);
-        if (bson_init_static(&document, bytes, length)) {
-            fill_when(&document, "startedAt", first->when);
-            fill_text(&document, "host", first->host, sizeof first->host);
-            fill_text(&document, "workDirectory", first->work_directory,
-                      sizeof first->work_directory);
-        }
+    if (first->count > 0 && bson_iter_init(&iter, &documents) && bson_iter_next(&iter) &&
+        sl_document_at(&iter, &document)) {
+        fill_when(&document, "startedAt", first->when);
+        fill_text(&document, "host", first->host, sizeof first->host);
+        fill_text(&document, "workDirectory", first->work_directory, sizeof first->work_directory);
     }
     bson_destroy(&documents);
     bson_destroy(options);

@@ -178,29 +178,40 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
 typedef void appender(const sl_registry *registry, bson_t *document,
                       const sl_registry_entry *entry);
 
+/* Appends update number `index` to a write command: sets the fields that `append` appends. With
+ * `absent` (may be NULL) it matches only if the entry's document has no such field. */
+static void append_update(const sl_registry *registry, bson_t *updates, uint32_t index,
+                          const sl_registry_entry *entry, const char *absent, appender *append) {
+    char room[16];
+    const char *key;
+    bson_t update, query, condition, change, set;
+    bson_uint32_to_string(index, &key, room, sizeof room);
+    bson_append_document_begin(updates, key, -1, &update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
+    BSON_APPEND_UTF8(&query, "_id", entry->fingerprint);
+    if (absent) {
+        BSON_APPEND_DOCUMENT_BEGIN(&query, absent, &condition);
+        BSON_APPEND_BOOL(&condition, "$exists", false);
+        bson_append_document_end(&query, &condition);
+    }
+    bson_append_document_end(&update, &query);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
+    BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
+    append(registry, &set, entry);
+    bson_append_document_end(&change, &set);
+    bson_append_document_end(&update, &change);
+    bson_append_document_end(updates, &update);
+}
+
 /* Updates the entries that are not new; each of them must be in the registry. */
 static bool update_known(sl_registry *registry, const sl_registry_entry *entries, size_t count,
-                         appender *append,
-                         int64_t *known, sl_error *error) {
-    bson_t command, updates, update, query, change, set;
+                         appender *append, int64_t *known, sl_error *error) {
+    bson_t command, updates;
     *known = 0;
     begin_write(registry, "update", "updates", &command, &updates);
     for (size_t i = 0; i < count; i++) {
-        char room[16];
-        const char *key;
-        if (entries[i].state == SL_SOURCE_NEW)
-            continue;
-        bson_uint32_to_string((uint32_t)(*known)++, &key, room, sizeof room);
-        bson_append_document_begin(&updates, key, -1, &update);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
-        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
-        bson_append_document_end(&update, &query);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
-        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-        append(registry, &set, &entries[i]);
-        bson_append_document_end(&change, &set);
-        bson_append_document_end(&update, &change);
-        bson_append_document_end(&updates, &update);
+        if (entries[i].state != SL_SOURCE_NEW)
+            append_update(registry, &updates, (uint32_t)(*known)++, &entries[i], NULL, append);
     }
     if (*known == 0) {
         bson_append_array_end(&command, &updates);
@@ -212,31 +223,15 @@ static bool update_known(sl_registry *registry, const sl_registry_entry *entries
            (matched == *known || sl_registry_lost(registry, error));
 }
 
-/* Sets a field of each entry where it has none, which the server does in one step: of several
- * loaders, the first one's stays. */
+/* Sets a field of each entry if its document does not have the field yet. The server does that
+ * atomically: of several loaders, the first one's value stays. */
 static bool set_where_absent(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                              const char *field, appender *append, sl_error *error) {
-    bson_t command, updates, update, query, absent, change, set;
+    bson_t command, updates;
     int64_t matched;
     begin_write(registry, "update", "updates", &command, &updates);
-    for (size_t i = 0; i < count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        bson_append_document_begin(&updates, key, -1, &update);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
-        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
-        BSON_APPEND_DOCUMENT_BEGIN(&query, field, &absent);
-        BSON_APPEND_BOOL(&absent, "$exists", false);
-        bson_append_document_end(&query, &absent);
-        bson_append_document_end(&update, &query);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
-        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-        append(registry, &set, &entries[i]);
-        bson_append_document_end(&change, &set);
-        bson_append_document_end(&update, &change);
-        bson_append_document_end(&updates, &update);
-    }
+    for (size_t i = 0; i < count; i++)
+        append_update(registry, &updates, (uint32_t)i, &entries[i], field, append);
     return run_write(registry, &command, &updates, &matched, NULL, error);
 }
 
@@ -315,22 +310,14 @@ bool sl_registry_agree_layout(sl_registry *registry, sl_registry_entry *entries,
 static bool finish_parts(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error) {
     int64_t known;
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = SL_SOURCE_STARTED;
     return update_known(registry, entries, count, append_part_loaded, &known, error) &&
            sl_registry_read_batch(registry, entries, count, error);
 }
 
-static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
-                         sl_error *error) {
-    int64_t known;
-    for (size_t i = 0; i < count; i++)
-        entries[i].state = registry->part > 0 ? SL_SOURCE_STARTED : SL_SOURCE_LOADED;
-    return registry->part > 0
-               ? finish_parts(registry, entries, count, error)
-               : update_known(registry, entries, count, append_loaded, &known, error);
-}
-
-static bool finish_whole_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
-                               sl_error *error) {
+static bool finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                           sl_error *error) {
     int64_t known;
     for (size_t i = 0; i < count; i++)
         entries[i].state = SL_SOURCE_LOADED;
@@ -339,10 +326,11 @@ static bool finish_whole_batch(sl_registry *registry, sl_registry_entry *entries
 
 bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                               sl_error *error) {
-    return sl_registry_in_batches(registry, entries, count, finish_whole_batch, error);
+    return sl_registry_in_batches(registry, entries, count, finish_sources, error);
 }
 
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error) {
-    return sl_registry_in_batches(registry, entries, count, finish_batch, error);
+    return sl_registry_in_batches(registry, entries, count,
+                                  registry->part > 0 ? finish_parts : finish_sources, error);
 }

@@ -33,10 +33,7 @@ void sl_sharding_parse(sl_sharding *sharding) {
         flag_of(&sharding->document, "unsplittable") ||
         !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
         return;
-    const uint8_t *bytes;
-    uint32_t length;
-    bson_iter_document(&iter, &length, &bytes);
-    sharding->sharded = bson_init_static(&sharding->key, bytes, length);
+    sharding->sharded = sl_document_at(&iter, &sharding->key);
     /* Server 5.0 introduced the timestamp, together with chunks by UUID. */
     sharding->chunks_by_uuid = bson_has_field(&sharding->document, "timestamp");
 }
@@ -116,13 +113,8 @@ bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint3
     if (bson_iter_recurse(chunk, &iter) && bson_iter_find(&iter, "shard") &&
         BSON_ITER_HOLDS_UTF8(&iter))
         name = bson_iter_utf8(&iter, NULL);
-    for (size_t i = 0; i < topology->count; i++) {
-        if (strcmp(topology->shards[i].name, name) == 0) {
-            *shard = (uint32_t)i;
-            return true;
-        }
-    }
-    return sl_error_set(error, SL_EXIT_CLUSTER,
+    return sl_topology_find(topology, name, shard) ||
+           sl_error_set(error, SL_EXIT_CLUSTER,
                         "a chunk is on shard \"%s\", which was not part of the cluster when this "
                         "program started; give the same command again",
                         name);

@@ -36,6 +36,16 @@ bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_e
     return ok;
 }
 
+bool sl_topology_find(const sl_topology *topology, const char *name, uint32_t *shard) {
+    for (size_t i = 0; i < topology->count; i++) {
+        if (strcmp(topology->shards[i].name, name) == 0) {
+            *shard = (uint32_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_shards(sl_connection *connection, sl_topology *topology, sl_error *error) {
     bson_t filter = BSON_INITIALIZER, documents;
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
@@ -97,12 +107,7 @@ bool sl_database_home(sl_connection *connection, const sl_target *target,
                             error);
     if (found && bson_iter_init_find(&iter, &document, "primary") && BSON_ITER_HOLDS_UTF8(&iter))
         primary = bson_iter_utf8(&iter, NULL);
-    for (size_t i = 0; ok && i < topology->count; i++) {
-        if (strcmp(topology->shards[i].name, primary) == 0) {
-            *shard = (uint32_t)i;
-            *known = true;
-        }
-    }
+    *known = ok && sl_topology_find(topology, primary, shard);
     bson_destroy(&document);
     return ok;
 }

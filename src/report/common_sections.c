@@ -64,13 +64,8 @@ void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_
 #define PARTS_MAX 64
 
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name) {
-    double sum = 0;
-    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
-        const char *phase = sl_look_text(&walk.item, "name");
-        if (!name || (phase && strcmp(phase, name) == 0))
-            sum += sl_look_amount(&walk.item, "seconds", 0);
-    }
-    return sum;
+    double seconds = sl_look_phase_seconds(record, path, name);
+    return isnan(seconds) ? 0 : seconds;
 }
 
 sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,

@@ -154,36 +154,24 @@ static void compare_queries(sl_page *page, const sl_records *records) {
 
 /* ---- options that differ ---- */
 
-static bool find_option(const bson_t *record, const char *name, bson_iter_t *at) {
-    bson_t options;
-    return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
-}
-
 static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
     bson_iter_t at;
-    const char *text = find_option(record, name, &at) ? sl_section_words(page, &at) : NULL;
+    const char *text = sl_option_find(record, name, &at) ? sl_section_words(page, &at) : NULL;
     return text ? text : "";
 }
 
 /* Compares lists by all their items, because option_of returns only the first ones. */
 static bool same_option(sl_page *page, const bson_t *left, const bson_t *right, const char *name) {
-    bson_iter_t a, b;
-    if (find_option(left, name, &a) && find_option(right, name, &b) && BSON_ITER_HOLDS_ARRAY(&a) &&
-        BSON_ITER_HOLDS_ARRAY(&b)) {
-        uint32_t a_length, b_length;
-        const uint8_t *a_bytes, *b_bytes;
-        bson_iter_array(&a, &a_length, &a_bytes);
-        bson_iter_array(&b, &b_length, &b_bytes);
-        return a_length == b_length && memcmp(a_bytes, b_bytes, a_length) == 0;
-    }
-    return strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
+    bool lists, equal = sl_option_lists_equal(left, right, name, &lists);
+    return lists ? equal
+                 : strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
 }
 
 /* Has one of the first `count` records this option? */
 static bool is_known(const sl_records *records, size_t count, const char *name) {
     bson_iter_t at;
     for (size_t i = 0; i < count; i++) {
-        if (find_option(records->items[i], name, &at))
+        if (sl_option_find(records->items[i], name, &at))
             return true;
     }
     return false;

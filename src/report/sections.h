@@ -44,7 +44,7 @@ const char *sl_section_ratio(sl_page *page, double value, double first);
 /* Adds a fact, if the record has it. */
 void sl_section_fact(sl_page *page, sl_page_table *facts, const bson_t *record, const char *path,
                      const char *name, sl_unit unit);
-/* The sum of the seconds of the phases in the array at `path`: all, or those named `name`. */
+/* sl_look_phase_seconds, or 0. */
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name);
 /* Adds phases as one strip, labelled `label`. */
 sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,

@@ -29,29 +29,14 @@ static double documents_of(const bson_t *record) {
            sl_look_amount(record, "accounting.alreadyThere", 0);
 }
 
-/* The seconds of a phase in the array at `path`; negative when there is no phase of that name. */
-static double phase_of(const bson_t *record, const char *path, const char *name) {
-    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
-        const char *called = sl_look_text(&walk.item, "name");
-        if (called && strcmp(called, name) == 0)
-            return sl_look_amount(&walk.item, "seconds", -1);
-    }
-    return -1;
-}
-
 /* ---- differences of options, servers and hosts ---- */
-
-static bool find_option(const bson_t *record, const char *name, bson_iter_t *at) {
-    bson_t options;
-    return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
-}
 
 /* The value of an option as text, safe on a terminal; "off" if it is off or missing. */
 static const char *option_of(const bson_t *record, const char *name, char out[200]) {
     bson_iter_t at, items;
     size_t used = 0;
     strcpy(out, "off");
-    if (!find_option(record, name, &at))
+    if (!sl_option_find(record, name, &at))
         return out;
     if (BSON_ITER_HOLDS_UTF8(&at) && strcmp(bson_iter_utf8(&at, NULL), "false") != 0)
         sl_text_printable(sl_text_of(bson_iter_utf8(&at, NULL)), out, 200);
@@ -68,17 +53,10 @@ static const char *option_of(const bson_t *record, const char *name, char out[20
 
 /* Compares lists by their items, because option_of cuts long lists short. */
 static bool same_option(const bson_t *last, const bson_t *now, const char *name) {
-    bson_iter_t a, b;
     char before[200], after[200];
-    if (find_option(last, name, &a) && find_option(now, name, &b) && BSON_ITER_HOLDS_ARRAY(&a) &&
-        BSON_ITER_HOLDS_ARRAY(&b)) {
-        uint32_t a_length, b_length;
-        const uint8_t *a_bytes, *b_bytes;
-        bson_iter_array(&a, &a_length, &a_bytes);
-        bson_iter_array(&b, &b_length, &b_bytes);
-        return a_length == b_length && memcmp(a_bytes, b_bytes, a_length) == 0;
-    }
-    return strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
+    bool lists, equal = sl_option_lists_equal(last, now, name, &lists);
+    return lists ? equal
+                 : strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
 }
 
 /* Logs the options that differ. Each record may have options that the other version does not
@@ -94,7 +72,7 @@ static void log_options(const bson_t *last, const bson_t *now) {
         while (bson_iter_next(&at)) {
             const char *name = bson_iter_key(&at);
             char shown[60], before[200], after[200];
-            if (!sl_option_matters(name) || (i == 1 && find_option(now, name, &other)) ||
+            if (!sl_option_matters(name) || (i == 1 && sl_option_find(now, name, &other)) ||
                 same_option(last, now, name) || differing++ >= OPTIONS_SHOWN)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
@@ -149,10 +127,10 @@ static const char *verdict(double before, double after, double ratio) {
 static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
                           bool per_document) {
     const sl_phase_row *row = &sl_drill_phases[phase];
-    double before = phase_of(last, "phases", row->name);
-    double after = phase_of(now, "phases", row->name);
+    double before = sl_look_phase_seconds(last, "phases", row->name);
+    double after = sl_look_phase_seconds(now, "phases", row->name);
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
-    if (before < 0 || after < 0)
+    if (isnan(before) || isnan(after))
         return;
     double ratio = before > 0 ? after / before : NAN;
     bool scaled = per_document && row->model.growth != SL_GROWS_NOT;
@@ -183,7 +161,7 @@ typedef struct extent {
 static double sum_of(const extent *all, double times) {
     double sum = 0;
     for (unsigned i = 0; i < PHASES; i++) {
-        double seconds = phase_of(all->record, all->path, sl_drill_phases[i].name);
+        double seconds = sl_look_phase_seconds(all->record, all->path, sl_drill_phases[i].name);
         if (seconds > 0)
             sum += sl_drill_phases[i].model.growth == SL_GROWS_NOT ? seconds : times * seconds;
     }

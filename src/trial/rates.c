@@ -21,15 +21,8 @@
 
 static const sl_estimate unknown = {NAN, NAN, NAN};
 
-/* The sum of the seconds of all phases of that name; NAN when there is none. */
 static double phase_seconds(const bson_t *record, const char *name) {
-    double seconds = NAN;
-    for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) {
-        const char *called = sl_look_text(&walk.item, "name");
-        if (called && strcmp(called, name) == 0)
-            seconds = (isnan(seconds) ? 0 : seconds) + sl_look_number(&walk.item, "seconds");
-    }
-    return seconds;
+    return sl_look_phase_seconds(record, "phases", name);
 }
 
 static sl_estimate around(double value, double share) {

@@ -113,26 +113,6 @@ static void apply(const sl_tune *tune, const size_t *at, sl_load_config *load) {
 
 /* ---- figures of the load ---- */
 
-static int64_t number_in(const bson_t *record, const char *path) {
-    bson_iter_t iter, found;
-    return bson_iter_init(&iter, record) && bson_iter_find_descendant(&iter, path, &found)
-               ? bson_iter_as_int64(&found)
-               : 0;
-}
-
-static double load_seconds(const bson_t *record) {
-    bson_iter_t iter, phases, field;
-    if (!bson_iter_init_find(&iter, record, "phases") || !bson_iter_recurse(&iter, &phases))
-        return 0;
-    while (bson_iter_next(&phases)) {
-        if (bson_iter_recurse(&phases, &field) && bson_iter_find(&field, "name") &&
-            strcmp(bson_iter_utf8(&field, NULL), "load") == 0 &&
-            bson_iter_recurse(&phases, &field) && bson_iter_find(&field, "seconds"))
-            return bson_iter_as_double(&field);
-    }
-    return 0;
-}
-
 static void read_sources(const bson_t *record, sl_tune_load *figures) {
     figures->cut = true;
     for (sl_walk walk = sl_walk_start(record, "sources"); sl_walk_next(&walk);) {
@@ -164,10 +144,10 @@ static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account
     int64_t start = sl_clock_ns();
     sl_exit code = sl_load_run(load);
     figures->everything = sl_seconds_since(start);
-    figures->documents = (uint64_t)number_in(account, "accounting.inserted");
-    figures->text_bytes = (uint64_t)number_in(account, "accounting.textBytes");
-    figures->bson_bytes = (uint64_t)number_in(account, "accounting.bsonBytes");
-    figures->seconds = load_seconds(account);
+    figures->documents = (uint64_t)sl_look_amount(account, "accounting.inserted", 0);
+    figures->text_bytes = (uint64_t)sl_look_amount(account, "accounting.textBytes", 0);
+    figures->bson_bytes = (uint64_t)sl_look_amount(account, "accounting.bsonBytes", 0);
+    figures->seconds = fmax(0, sl_look_phase_seconds(account, "phases", "load"));
     read_sources(account, figures);
     if (code == SL_EXIT_INTERRUPTED || sl_interrupt_requested()) {
         tune->interrupted = true;
