@@ -165,7 +165,7 @@ static bool not_dropped(sl_error *error) {
 bool sl_throwaway_drop(sl_error *error) {
     pthread_mutex_lock(&current.lock);
     bool ok = !current.name[0] || drop(current.connection, current.database, current.name, error) ||
-              is_left(error);
+              not_dropped(error);
     if (ok)
         current.name[0] = '\0';
     pthread_mutex_unlock(&current.lock);
@@ -213,7 +213,7 @@ static bool drop_until_gone(sl_error *error) {
 
 bool sl_throwaway_drop_at_once(sl_error *error) {
     pthread_mutex_lock(&current.lock);
-    bool ok = !current.name[0] || remove_for_good(error) || is_left(error);
+    bool ok = !current.name[0] || drop_until_gone(error) || not_dropped(error);
     if (ok)
         current.name[0] = '\0';
     pthread_mutex_unlock(&current.lock);
