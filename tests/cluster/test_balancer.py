@@ -48,7 +48,7 @@ class BalancerCase(support.ClusterCase):
         return holder["id"]
 
     def beat(self, holder):
-        """Signs of life of this holder, until the test ends."""
+        """Heartbeats of this holder, until the test ends."""
         over = threading.Event()
 
         def run():
