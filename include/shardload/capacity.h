@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The capacity model: how long a load takes on machines that are not here, and what stops it from
- * being faster. Pure arithmetic; nothing is measured and nothing is connected to.
+/* The capacity model: predicts the time of a load on given machines, and its bottleneck. Arithmetic
+ * only: it measures nothing and connects to nothing.
  *
- * Every resource that a load uses (the loaders' processors and network, the routers', the shards,
- * their hosts' processors, network and disks) has a demand, which comes from the data, and a
- * capacity, which comes from the machines. The load takes as long as the resource that takes
- * longest: they all work at the same time. Indexes are built afterwards, and their time is added.
+ * Every resource of a load (processors and network of loaders and routers; the shards; processors,
+ * network and disks of their hosts) has a demand, from the data, and a capacity, from the machines.
+ * All resources work at the same time, so the slowest one determines the time of the load. Indexes
+ * are built afterwards, and their time is added.
  *
- * Each input is a value with a range. More of an input makes a load slower, or faster, or neither,
- * but never one here and the other there, so the range of the time is found by putting all inputs
- * to their favourable ends and then all to the other ones. (Where `shards-per-host` makes the
- * number of machines, that number with its range is an input like the others.) */
+ * Each input is a value with a range. The effect of each input on the time is monotonic, so the
+ * range of the time follows from setting all inputs to their favourable ends, then all to their
+ * unfavourable ends. (If `shards-per-host` determines the number of hosts, that number and its
+ * range are used like an input.) */
 #ifndef SHARDLOAD_CAPACITY_H
 #define SHARDLOAD_CAPACITY_H
 
@@ -66,7 +66,7 @@ typedef enum sl_capacity_effect {
 typedef struct sl_capacity_input_row {
     const char *name; /* in model files and --set: "shard-rate" */
     const char *unit; /* "documents/s" */
-    double fallback;  /* NAN: none; the resources that need it are then left out */
+    double fallback;  /* default value; NAN: none, and resources that need the input are left out */
     double minimum, maximum;
     sl_capacity_effect effect;
     const char *help;
@@ -74,12 +74,12 @@ typedef struct sl_capacity_input_row {
 
 extern const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS];
 
-/* Where a value comes from. */
+/* The origin of a value. */
 typedef enum sl_capacity_origin {
     SL_ORIGIN_DEFAULT,
-    SL_ORIGIN_PUBLISHED, /* the publication that the model follows says it */
-    SL_ORIGIN_MEASURED,  /* docs/performance.md says it */
-    SL_ORIGIN_FITTED,    /* chosen with the published time in view: what follows is no prediction */
+    SL_ORIGIN_PUBLISHED, /* in the publication that the model describes */
+    SL_ORIGIN_MEASURED,  /* in docs/performance.md, or measured on the sources */
+    SL_ORIGIN_FITTED,    /* chosen to match the published time, so the time is no prediction */
     SL_ORIGIN_ASSUMED,
     SL_ORIGIN_GIVEN,    /* on the command line */
     SL_ORIGIN_COMPUTED, /* from other inputs: hosts from shards-per-host */
@@ -92,17 +92,17 @@ typedef struct sl_capacity_value {
     double value; /* NAN: not known */
     double low, high;
     sl_capacity_origin origin;
-    char note[240]; /* why, in a few words; "" */
+    char note[240]; /* reason for the value, or "" */
 } sl_capacity_value;
 
 typedef struct sl_capacity_model {
     char name[64];
     char title[120];
     char about[1200];
-    /* What a publication says that it took, in hours, all of it; NAN when nobody says. */
+    /* The published total time in hours, with its range; NAN when none was published. */
     double published_hours, published_low, published_high;
     char published_note[400];
-    bool other_data; /* than what was published: documents are the user's, so nothing is compared */
+    bool other_data; /* the documents are the user's, so the published time is not compared */
     sl_capacity_value values[SL_CAPACITY_INPUTS];
 } sl_capacity_model;
 
@@ -122,10 +122,10 @@ typedef enum sl_capacity_resource {
 extern const char *const sl_capacity_resource_names[SL_CAPACITY_RESOURCES];
 
 typedef struct sl_capacity_row {
-    bool known;      /* else its capacity is not given, and nothing below is set */
+    bool known;      /* false: no capacity is given, and the fields below are not set */
     bool bytes;      /* demand and capacity are in bytes, else in documents */
-    double demand;   /* of the whole load */
-    double capacity; /* per second, all machines together that have any work */
+    double demand;   /* of the entire load */
+    double capacity; /* per second, of all machines that have work */
     sl_estimate hours;
     double utilisation; /* at the speed of the bottleneck, 0..1 */
 } sl_capacity_row;
@@ -133,11 +133,11 @@ typedef struct sl_capacity_row {
 typedef struct sl_capacity_result {
     sl_capacity_row rows[SL_CAPACITY_RESOURCES];
     sl_capacity_resource bottleneck; /* of the load; see sl_capacity_waits_for */
-    sl_capacity_value hosts;         /* as given, or as shards-per-host makes them */
-    double busy_hosts;               /* those of them that carry a member of a shard */
+    sl_capacity_value hosts;         /* as given, or computed from shards-per-host */
+    double busy_hosts;               /* hosts with at least one member of a shard */
     sl_estimate load_hours;
     sl_estimate index_hours; /* 0 without indexes; NAN when their rate is not given */
-    sl_estimate hours;       /* both */
+    sl_estimate hours;       /* load_hours + index_hours, as far as known */
     double rate;             /* documents/s while loading */
     double stored_bytes;     /* on all hosts: documents and indexes, all copies */
     double host_share;       /* of a busy host's storage that is used; NAN when not given */
@@ -148,67 +148,67 @@ typedef struct sl_capacity_result {
 /* All inputs at their defaults, no name. */
 void sl_capacity_init(sl_capacity_model *model);
 
-/* Reads a model from YAML. Inputs that it does not name have their defaults. `name` is what messages
- * call it: "isd.yaml:12:5: expected ...". Errors are of class SL_EXIT_USAGE. */
+/* Reads a model from YAML. Inputs that it does not name have their defaults. `name` is the file
+ * name in messages: "isd.yaml:12:5: expected ...". Errors are of class SL_EXIT_USAGE. */
 bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_capacity_model *model,
                        sl_error *error);
 
-/* Reads the built-in model (of models/) called `name` ("isd-one-server"), or else the file of that name. */
+/* Reads the built-in model `name` (from models/, like "isd-one-server"), or the file of that
+ * name. */
 bool sl_capacity_open(const char *name, sl_capacity_model *model, sl_error *error);
 
-/* Takes "NAME=VALUE" or "NAME=LOW..VALUE..HIGH"; numbers may end in k, M, G, T or P. The message of
- * an error does not name the option that it came by. */
+/* Sets an input from "NAME=VALUE" or "NAME=LOW..VALUE..HIGH"; numbers may end in k, M, G, T or P.
+ * Error messages do not contain the name of the option (--set). */
 bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error *error);
 
-/* Gives an input another value, from the command line. Of `hosts` and `shards-per-host`, which both
- * say how many machines there are, it takes the place of the one that the model's file gives. */
+/* Sets an input from the command line. `hosts` and `shards-per-host` both determine the number of
+ * machines: setting one of them resets the other, unless that is from the command line too. */
 void sl_capacity_give(sl_capacity_model *model, sl_capacity_input input,
                       const sl_capacity_value *value);
 
-/* A number as --set takes it: "85k". */
+/* Parses a number of --set: "85k". */
 bool sl_capacity_number(const char *text, size_t length, double *number);
 
-/* The input called `name`, or SL_CAPACITY_INPUTS. */
+/* The input named `name`, or SL_CAPACITY_INPUTS if there is none. */
 sl_capacity_input sl_capacity_find(const char *name, size_t length);
 
-/* False, with SL_EXIT_USAGE, when an input that nothing works without (documents, document-bytes)
- * is missing, not a single resource has a capacity, or both hosts and shards-per-host are given. */
+/* Computes the result. False with SL_EXIT_USAGE when a required input (documents, document-bytes)
+ * is missing, no resource has a capacity, or both hosts and shards-per-host are given. */
 bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *result,
                          sl_error *error);
 
-/* What takes longest: the name of a resource, or "indexes". */
+/* The bottleneck of load and index builds: the name of a resource, or "indexes". */
 const char *sl_capacity_waits_for(const sl_capacity_result *result);
 
-/* What a model says nothing of, although its load uses it: resources without a capacity, which can
- * therefore not be the bottleneck, indexes without a rate, machines without a price. Returns how
- * many names it has put into `names`. */
+/* Lists the resources that the load uses but the model does not cover: resources without a
+ * capacity, indexes without a rate, machines without a price. Returns the number of `names`. */
 #define SL_CAPACITY_MISSING_MAX (SL_CAPACITY_RESOURCES + 4)
 size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_result *result,
                            const char *names[SL_CAPACITY_MISSING_MAX]);
 
-/* One input with several values, all else as in the model. */
+/* Several values of one input, all other inputs as in the model. */
 typedef struct sl_capacity_sweep {
     sl_capacity_input input;
     const double *values;
     size_t count;
-    sl_capacity_result *results; /* the caller's room for `count` of them */
+    sl_capacity_result *results; /* `count` elements, allocated by the caller */
 } sl_capacity_sweep;
 
-/* Computes `sweep->results`; false as above. */
+/* Computes `sweep->results`; errors as in sl_capacity_compute. */
 bool sl_capacity_compute_sweep(const sl_capacity_model *model, const sl_capacity_sweep *sweep,
                                sl_error *error);
 
 /* ---- capacity_report.c ---- */
 
-/* Prints what is assumed, the table of resources and the result. */
+/* Prints the inputs, the resources and the result; false without memory. */
 bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result, FILE *out);
 
-/* Prints a table with one row for each value; false without memory. */
+/* Prints a table with one row per value; false without memory. */
 bool sl_capacity_print_sweep(const sl_capacity_sweep *sweep, FILE *out);
 
 /* ---- capacity_record.c ---- */
 
-/* Appends {model, inputs, resources, bottleneck, hours, ...}, and {sweep}, which may be NULL. */
+/* Appends {model, inputs, resources, bottleneck, hours, ...} and, unless it is NULL, {sweep}. */
 void sl_capacity_append(bson_t *document, const sl_capacity_model *model,
                         const sl_capacity_result *result, const sl_capacity_sweep *sweep);
 

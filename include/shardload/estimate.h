@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A figure that is not known exactly: the most likely value and a range that should hold the true
- * one. */
+/* An estimated figure: the most likely value, and a range that should contain the true value. */
 #ifndef SHARDLOAD_ESTIMATE_H
 #define SHARDLOAD_ESTIMATE_H
 
 typedef struct sl_estimate {
-    double value, low, high; /* low <= value <= high; all NAN when nothing is known */
+    double value, low, high; /* low <= value <= high; all NAN when unknown */
 } sl_estimate;
 
 static inline sl_estimate sl_estimate_exactly(double value) {
     return (sl_estimate){value, value, value};
 }
 
-/* The sum of two whose errors may have the same cause: the ranges add up. */
+/* The sum of two estimates. Their errors may have a common cause, so the ranges add up. */
 static inline sl_estimate sl_estimate_sum(sl_estimate a, sl_estimate b) {
     return (sl_estimate){a.value + b.value, a.low + b.low, a.high + b.high};
 }

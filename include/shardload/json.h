@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON: BSON documents as relaxed Extended JSON, and back. Control characters, marks of text
- * direction and line separators are written as \uXXXX, so that the text is harmless on a terminal.
- * Errors are of class SL_EXIT_USAGE when a file cannot be opened or written, SL_EXIT_SOURCE when
- * its text is wrong. */
+/* Converts BSON documents to relaxed Extended JSON and back. Control characters, bidirectional
+ * formatting characters and line separators are written as \uXXXX, so that the text is harmless on
+ * a terminal. Errors: SL_EXIT_USAGE when a file cannot be opened or written, SL_EXIT_SOURCE when
+ * its text is not valid JSON. */
 #ifndef SHARDLOAD_JSON_H
 #define SHARDLOAD_JSON_H
 
@@ -12,10 +12,10 @@
 
 #include <shardload/error.h>
 
-/* The document as relaxed Extended JSON, indented by 2, ended by a newline. Whatever fits stays on
- * one line of 100 columns; doubles have as few digits as give the same double back. Free the result
- * with free(). NULL, with error set, for text that is not UTF-8, nesting deeper than 100 and
- * missing memory. */
+/* The document as relaxed Extended JSON, indented by 2, ending with a newline. A value that fits
+ * into 100 columns stays on one line; doubles have the fewest digits that give the same double
+ * back. Free the result with free(). NULL, with error set, for text that is not UTF-8, nesting
+ * deeper than 100, or without memory. */
 char *sl_json_text(const bson_t *document, sl_error *error);
 
 /* The document as libbson writes it, on one line. Free the result with free(). NULL when it cannot
@@ -32,8 +32,8 @@ bool sl_json_write_file(const char *path, const bson_t *document, sl_error *erro
 /* Would sl_json_write_file write to `path`? As sl_private_file_may_replace. */
 bool sl_json_may_write_file(const char *path, sl_error *error);
 
-/* Parses one JSON object or array, with nothing but blanks around it. Destroy the result. NULL with
- * `wrong` set when it is not that; the message names the position, in bytes from 0, if it can. */
+/* Parses one JSON object or array, surrounded only by white space. Destroy the result. NULL with
+ * `wrong` set for any other text; the message gives the position in bytes from 0, if known. */
 bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong);
 
 /* Reads a file that holds one JSON document of at most 256 MiB. Destroy `*document`. */

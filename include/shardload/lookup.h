@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of records. Whatever is not there, or is of another type, is NULL or NAN: a record may
- * come from anywhere. Paths are dotted: "accounting.records". */
+/* Reads values from records. Records are untrusted: a value that is missing or has another type is
+ * returned as NULL or NAN. Paths are dotted: "accounting.records". */
 #ifndef SHARDLOAD_LOOKUP_H
 #define SHARDLOAD_LOOKUP_H
 
@@ -15,9 +15,9 @@ double sl_look_number(const bson_t *document, const char *path);
 /* The same, not negative; `fallback` otherwise. */
 double sl_look_amount(const bson_t *document, const char *path, double fallback);
 const char *sl_look_text(const bson_t *document, const char *path);
-/* -1: not there; 0 false; 1 true. */
+/* 1 true, 0 false, -1 missing. */
 int sl_look_truth(const bson_t *document, const char *path);
-/* A document or an array, borrowed; `*inner` is empty when false. */
+/* Sets `*inner` to a document or an array, borrowed; empty when it returns false. */
 bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner);
 
 /* Walks the documents of an array:
@@ -26,22 +26,30 @@ bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner);
 typedef struct sl_walk {
     bson_iter_t at;
     bool more;
-    bson_t item; /* the document at hand, borrowed */
+    bson_t item; /* the current document, borrowed */
 } sl_walk;
 sl_walk sl_walk_start(const bson_t *document, const char *path);
-bool sl_walk_next(sl_walk *walk); /* what is no document is passed over */
+bool sl_walk_next(sl_walk *walk); /* skips elements that are not documents */
 uint32_t sl_walk_count(const bson_t *document, const char *path); /* documents of the array */
 uint32_t sl_look_count(const bson_t *document, const char *path); /* elements of any type */
 
-/* Did the drill of a record of `reload` come to its end, queries and all? By its "ended", and where
- * there is none by its exit code. */
+/* The sum of the seconds of the phases in the array at `path`: all, or those named `name` unless
+ * it is NULL. NAN if there is no such phase. */
+double sl_look_phase_seconds(const bson_t *record, const char *path, const char *name);
+
+/* Finds an option of a record. */
+bool sl_option_find(const bson_t *record, const char *name, bson_iter_t *at);
+/* Are the values of an option in two records equal lists? *both is false unless both are lists. */
+bool sl_option_lists_equal(const bson_t *a, const bson_t *b, const char *name, bool *both);
+
+/* Did the drill in a record of `reload` complete, including its queries? From its field "ended";
+ * older records without it are judged by their exit code. */
 bool sl_look_drill_ended(const bson_t *record);
 
-/* Does an option of a record say anything of how the run went? Where its account goes, and how it
- * is shown, does not. */
+/* Can an option of a record change the results of a run? False for options about output. */
 bool sl_option_matters(const char *name);
 
-/* The value at `at` as a number as above, or NAN. */
+/* The value at `at`: a number from -1e18 to 1e18, or NAN. */
 double sl_value_number(const bson_iter_t *at);
 
 #endif

@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The balancer, stopped while loads run and put back as it was.
+/* Stops the balancer while loads run, and restores its mode after the last one.
  *
- * How it was is remembered in the cluster, in the collection "balancer" of the database
- * "shardload", with every load that wants it stopped, its holders. It is one place for the whole
- * cluster, because loads into different collections share the one balancer:
+ * The previous mode and the loads that keep the balancer stopped (its holders) are stored in the
+ * collection "balancer" of the database "shardload". There is one such document per cluster,
+ * because loads into different collections share one balancer:
  *
  *   {_id: "state", before: "full" | "off",
  *    holders: [{id, host, hostId, pid, start, since, refreshed}]}
  *
- * A loader adds itself and then stops the balancer; at its end it takes itself out, and the last
- * one puts the balancer back and removes the document. A document that is there when a loader comes
- * means that the balancer is, or should be, off: `before` is then what it says, whatever the
- * balancer does now.
+ * A loader adds itself to the holders and then stops the balancer; at its end it removes itself,
+ * and the last holder restores the balancer and removes the document. If the document exists when a
+ * loader starts, the balancer is off or should be: the loader takes `before` from the document and
+ * not from the balancer.
  *
- * A loader that was killed leaves its entry. Which entries are those of dead loaders:
- *  - on this host (`hostId` tells hosts, boots and containers apart) the process is looked up, and
- *    `start` tells it from a later process of the same number;
- *  - on any other host, `refreshed` counts: a thread of each loader sets it every few seconds, and
- *    an entry that is older than two minutes is dead. The time is the server's on both sides;
- *  - an entry of the same `id` is an earlier run of the same load, whose journal keeps the id;
+ * A loader that was killed leaves its entry. An entry is judged dead or alive like this:
+ *  - on this host (`hostId` distinguishes hosts, boots and containers) by looking up the process;
+ *    `start` distinguishes it from a later process with the same pid;
+ *  - on any other host by `refreshed`, the heartbeat: a thread of each loader sets it every few
+ *    seconds, and after two minutes without it the loader is dead. Both times are the server's;
+ *  - an entry with the same `id` is an earlier run of the same load, whose journal keeps the id;
  *  - loaders of earlier versions set no `refreshed`: on another host they count as alive for a day.
- * A loader that ends, and finds others of which only time can tell, waits for their next sign of
- * life, or until they are dead: it never leaves the balancer to a loader that has ended.
+ * If all other holders are on other hosts when a loader ends, it waits for a heartbeat of one of
+ * them, or until they are dead. So it never leaves the balancer to a loader that has ended.
  *
- * A loader that could not reach the server for two minutes may have been taken for dead, and the
- * balancer may run. Its next sign of life finds no entry; then it joins again and stops the
- * balancer again. Nothing is lost meanwhile: a migration costs speed, and --route direct checks by
- * itself that no chunk has moved.
+ * A loader that could not reach the server for two minutes may count as dead for others, and the
+ * balancer may run. Its next heartbeat finds no entry; then it joins the holders and stops the
+ * balancer again. No document is lost meanwhile: a migration costs speed, and --route direct checks
+ * by itself that no chunk has moved.
  *
- * Why this is right with several loaders. Reading the document, deciding and writing it happen
- * under a lock, the document {_id: "lock"}, which only one upsert can make. So
- *  - `before` is read from the balancer only when nobody holds it: the last holder puts the
- *    balancer back and removes the document in one locked section, never half of it;
- *  - the balancer is started only in a locked section that saw no other holder, and every stop is
+ * Why this is correct with several loaders: they read, change and write the document under a lock,
+ * the document {_id: "lock"}, which only one upsert can create. So
+ *  - `before` is read from the balancer only when there is no holder: the last holder restores the
+ *    balancer and removes the document in one locked section;
+ *  - the balancer is started only in a locked section that found no other holder, and every stop is
  *    sent by a loader that is a holder already: no start can follow it before that loader leaves.
- * Signs of life need no lock: one that is overwritten is followed by the next. A crash in a locked
- * section leaves a document that says more than is true ("off, and before it was on") and never
- * less. The lock of a dead process on this host is broken at once; anybody else's when it has not
- * changed hands for two minutes, where a locked section takes seconds. */
+ * Heartbeats need no lock: one that is overwritten is followed by the next. A crash in a locked
+ * section may leave the document although the balancer was not stopped or is restored already; it
+ * never leaves a stopped balancer without the document. The lock of a dead process on this host is
+ * broken at once; any other lock after two minutes with the same owner (a locked section takes
+ * seconds). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,9 @@
 
 #include "balancer.h"
 
-#define BEAT_SECONDS 5
+#define HEARTBEAT_SECONDS 5
 
-/* ---- the balancer itself ---- */
+/* ---- the balancer's commands ---- */
 
 bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error) {
     bson_t reply;
@@ -65,14 +66,16 @@ bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *er
     return ok;
 }
 
-/* Stopping waits for the moves under way, a minute at a time; that it was not enough is a transient
- * failure, so that it is asked again some times. */
+/* balancerStop waits for running moves. After a minute it fails with a transient error, and
+ * sl_cluster_command sends it again. */
 static bool switch_to(const sl_balancer *balancer, const char *command_name, sl_error *error) {
     bson_t *command = BCON_NEW(command_name, BCON_INT32(1), "maxTimeMS", BCON_INT32(60000));
     bool ok = sl_cluster_command(balancer->connection, "admin", command, NULL, NULL, error);
     bson_destroy(command);
     return ok;
 }
+
+/* ---- the holders ---- */
 
 /* Adds this loader to the holders. */
 static bool join(sl_balancer *balancer, sl_error *error) {
@@ -82,7 +85,7 @@ static bool join(sl_balancer *balancer, sl_error *error) {
     sl_balancer_document document;
     bool ok =
         sl_balancer_document_read(balancer, now, &document, error) &&
-        (document.there || sl_balancer_read_mode(balancer->connection, document.before, error));
+        (document.exists || sl_balancer_read_mode(balancer->connection, document.before, error));
     if (ok) {
         char room[16];
         const char *key;
@@ -95,9 +98,9 @@ static bool join(sl_balancer *balancer, sl_error *error) {
     return sl_balancer_unlock(balancer, ok ? error : NULL) && ok;
 }
 
-/* Under the lock: takes this loader out of the holders; the last one puts the balancer back. */
+/* Removes this loader from the holders; the last one restores the balancer. Call under the lock. */
 static bool take_out(const sl_balancer *balancer, sl_balancer_document *document, sl_error *error) {
-    if (!document->there) /* it was removed by hand: what this loader saw counts */
+    if (!document->exists) /* a user removed it: restore the mode that this loader read */
         strcpy(document->before, balancer->before);
     if (document->others == 0)
         return (strcmp(document->before, "full") != 0 ||
@@ -105,13 +108,13 @@ static bool take_out(const sl_balancer *balancer, sl_balancer_document *document
                sl_balancer_document_remove(balancer, error);
     if (!sl_balancer_document_write(balancer, document, error))
         return false;
-    sl_log_info("the balancer stays stopped for another load (%s), which will put it back",
+    sl_log_info("the balancer stays stopped for another load (%s), which will restore it",
                 document->first);
     return true;
 }
 
 static bool leave(sl_balancer *balancer, sl_error *error) {
-    sl_balancer_document first = {.there = false}, document;
+    sl_balancer_document first = {.exists = false}, document;
     bool ok, waiting = true;
     bson_init(&first.holders);
     for (unsigned round = 0; waiting; round++) {
@@ -121,12 +124,12 @@ static bool leave(sl_balancer *balancer, sl_error *error) {
             break;
         ok = sl_balancer_document_read(balancer, now, &document, error);
         waiting = ok && document.unsure > 0 && document.unsure == document.others &&
-                  (round == 0 || !sl_balancer_moved_on(&first, &document));
+                  (round == 0 || !sl_balancer_any_refreshed(&first, &document));
         if (ok && !waiting)
             ok = take_out(balancer, &document, error);
         if (waiting && round == 0) {
-            sl_log_info("waiting for a sign of life of another load (%s), two minutes at most: if "
-                        "it has ended, the balancer is put back now",
+            sl_log_info("waiting for the heartbeat of another load (%s), at most two minutes: if "
+                        "that load has ended, this one restores the balancer",
                         document.first);
             bson_copy_to(&document.holders, &first.holders);
         }
@@ -143,11 +146,11 @@ static bool leave(sl_balancer *balancer, sl_error *error) {
 
 /* ---- the heartbeat ---- */
 
-/* Waits until the next sign of life is due; false when this loader leaves. */
-static bool await_beat(sl_balancer *balancer) {
+/* Waits until the next heartbeat is due; false when this loader leaves. */
+static bool wait_until_due(sl_balancer *balancer) {
     struct timespec due;
     clock_gettime(CLOCK_MONOTONIC, &due);
-    due.tv_sec += BEAT_SECONDS;
+    due.tv_sec += HEARTBEAT_SECONDS;
     pthread_mutex_lock(&balancer->lock);
     while (!balancer->leaving &&
            pthread_cond_timedwait(&balancer->woken, &balancer->lock, &due) == 0)
@@ -163,32 +166,32 @@ static void join_again(sl_balancer *balancer) {
     pthread_mutex_lock(&balancer->lock);
     if (!balancer->leaving) {
         sl_log_warning(
-            "this loader was taken for dead, since the server had no sign of life of it: "
-            "stopping the balancer again");
+            "another load took this one for dead, because its heartbeat did not reach the server "
+            "for two minutes: stopping the balancer again");
         strcpy(before, balancer->before);
         if (!join(balancer, &error) ||
             (strcmp(balancer->before, "full") == 0 && !switch_to(balancer, "balancerStop", &error)))
-            sl_log_debug("not yet: %s", error.message);
+            sl_log_debug("cannot stop the balancer yet: %s", error.message);
         if (strcmp(balancer->before, before) != 0)
             sl_log_info("the balancer was \"%s\"", balancer->before);
     }
     pthread_mutex_unlock(&balancer->lock);
 }
 
-static void *beat(void *context) {
+static void *send_heartbeats(void *context) {
     sl_balancer *balancer = context;
-    while (await_beat(balancer)) {
-        bool known;
+    while (wait_until_due(balancer)) {
+        bool is_holder;
         sl_error error = {0};
-        if (!sl_balancer_beat(balancer, &known, &error))
-            sl_log_debug("no sign of life: %s", error.message);
-        else if (!known)
+        if (!sl_balancer_refresh(balancer, &is_holder, &error))
+            sl_log_debug("the heartbeat was not stored: %s", error.message);
+        else if (!is_holder)
             join_again(balancer);
     }
     return NULL;
 }
 
-static void stop_beating(sl_balancer *balancer) {
+static void stop_heartbeats(sl_balancer *balancer) {
     pthread_mutex_lock(&balancer->lock);
     balancer->leaving = true;
     pthread_cond_broadcast(&balancer->woken);
@@ -218,8 +221,8 @@ static sl_balancer *balancer_create(sl_connection *connection, const char *holde
 }
 
 static void balancer_destroy(sl_balancer *balancer) {
-    stop_beating(balancer);
-    if (balancer->beating)
+    stop_heartbeats(balancer);
+    if (balancer->thread_runs)
         pthread_join(balancer->thread, NULL);
     pthread_cond_destroy(&balancer->woken);
     pthread_mutex_destroy(&balancer->lock);
@@ -238,12 +241,12 @@ bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balance
         balancer_destroy(made);
         return sl_error_prefix(error, "cannot stop the balancer");
     }
-    made->beating = pthread_create(&made->thread, NULL, beat, made) == 0;
-    if (!made->beating)
+    made->thread_runs = pthread_create(&made->thread, NULL, send_heartbeats, made) == 0;
+    if (!made->thread_runs)
         sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread");
-    if (!made->beating ||
+    if (!made->thread_runs ||
         (strcmp(made->before, "full") == 0 && !switch_to(made, "balancerStop", error))) {
-        stop_beating(made);
+        stop_heartbeats(made);
         leave(made, NULL);
         balancer_destroy(made);
         return sl_error_prefix(error, "cannot stop the balancer");
@@ -255,13 +258,13 @@ bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balance
 bool sl_balancer_restore(sl_balancer *balancer, sl_error *error) {
     if (!balancer)
         return true;
-    stop_beating(balancer);
+    stop_heartbeats(balancer);
     bool ok = leave(balancer, error);
     if (!ok)
         sl_error_prefix(
             error,
-            "cannot put the balancer back (it was \"%s\"): the next load on this cluster "
-            "does, or start it with sh.startBalancer()",
+            "cannot restore the balancer (it was \"%s\"): the next load on this cluster "
+            "restores it, or start it with sh.startBalancer()",
             balancer->before);
     balancer_destroy(balancer);
     return ok;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the balancer's state: the document in the cluster and its lock. balancer.c says what
- * they are for. */
+/* Internals of balancer.c and balancer_state.c: the state document in the cluster and its lock.
+ * balancer.c explains the protocol. */
 #ifndef SHARDLOAD_BALANCER_H
 #define SHARDLOAD_BALANCER_H
 
@@ -13,41 +13,39 @@
 struct sl_balancer {
     sl_connection *connection;
     char before[8];          /* "full", "off" */
-    char name[256];          /* this host's, for people */
-    char host[SL_HOST_ROOM]; /* its identity */
+    char name[256];          /* host name, for messages */
+    char host[SL_HOST_ROOM]; /* sl_host_identity of this host */
     bson_oid_t id;           /* of this load as a holder, the same in all its runs */
-    /* The heartbeat, see balancer.c. */
-    pthread_t thread;
-    bool beating;         /* the thread runs */
+    pthread_t thread;        /* sends the heartbeats */
+    bool thread_runs;
     pthread_mutex_t lock; /* guards `leaving`; held while this loader joins again */
     pthread_cond_t woken; /* by the monotonic clock */
     bool leaving;
 };
 
-/* What is known of a holder. */
 typedef enum sl_holder_state {
-    SL_HOLDER_ALIVE,  /* its process runs on this host, or another loader's word must do */
-    SL_HOLDER_UNSURE, /* another host: alive if its next sign of life comes */
+    SL_HOLDER_ALIVE,  /* its process runs on this host; or an old version without heartbeat */
+    SL_HOLDER_UNSURE, /* on another host: alive if it sends another heartbeat */
     SL_HOLDER_DEAD,
 } sl_holder_state;
 
 typedef struct sl_balancer_document {
-    bool there;
+    bool exists;
     char before[8];
-    uint32_t others; /* holders but this loader that are not dead */
-    uint32_t unsure; /* of those */
-    bson_t holders;  /* they, as an array; initialised always */
-    char first[300]; /* one of them, for messages */
+    uint32_t others; /* number of other holders that are not dead */
+    uint32_t unsure; /* number of other holders that are SL_HOLDER_UNSURE */
+    bson_t holders;  /* the other holders that are not dead, as an array; always initialised */
+    char first[300]; /* the first of `holders`, for messages */
 } sl_balancer_document;
 
-/* Takes the lock, and reads the server's clock (milliseconds): all times of the document are by the
- * same server's. */
+/* Takes the lock. `*now` is the server's clock in milliseconds; all times in the document are the
+ * server's. */
 bool sl_balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *error);
 bool sl_balancer_unlock(const sl_balancer *balancer, sl_error *error);
 
-/* The functions below are for who has the lock. */
+/* The functions from here to sl_balancer_any_refreshed need the lock. */
 
-/* Reads the document without this loader and without dead holders. */
+/* Reads the document, leaving out this loader and dead holders. */
 bool sl_balancer_document_read(const sl_balancer *balancer, int64_t now,
                                sl_balancer_document *document, sl_error *error);
 bool sl_balancer_document_write(const sl_balancer *balancer, const sl_balancer_document *document,
@@ -56,10 +54,12 @@ bool sl_balancer_document_remove(const sl_balancer *balancer, sl_error *error);
 /* Appends this loader to an array of holders. */
 void sl_balancer_append_self(const sl_balancer *balancer, int64_t now, bson_t *holders,
                              const char *key);
-/* Has one of the holders that were unsure in `before` shown a sign of life since, or come anew? */
-bool sl_balancer_moved_on(const sl_balancer_document *before, const sl_balancer_document *after);
+/* Has a holder in `after` sent a heartbeat since `before`, or joined since then? */
+bool sl_balancer_any_refreshed(const sl_balancer_document *before,
+                               const sl_balancer_document *after);
 
-/* Needs no lock: this loader's sign of life. `*known` false: it is no holder any more. */
-bool sl_balancer_beat(const sl_balancer *balancer, bool *known, sl_error *error);
+/* Sends this loader's heartbeat. Needs no lock. `*is_holder` false: another loader has removed this
+ * one from the holders. */
+bool sl_balancer_refresh(const sl_balancer *balancer, bool *is_holder, sl_error *error);
 
 #endif

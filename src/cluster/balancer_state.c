@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The balancer's state in the cluster: who holds the balancer stopped, which of them are dead, and
- * the lock under which that is decided. */
+/* The balancer's state document in the cluster: its holders, which of them are dead, and the lock
+ * that guards the document. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #define STATE_DATABASE "shardload"
 #define STATE_COLLECTION "balancer"
 #define LOCK_PATIENCE_S 120.0
-#define EXPIRY_MS INT64_C(120000)       /* without a sign of life for so long: dead */
-#define OLD_EXPIRY_MS INT64_C(86400000) /* the same for loaders that give no signs of life */
+#define EXPIRY_MS INT64_C(120000)       /* a holder is dead after this time without heartbeat */
+#define OLD_EXPIRY_MS INT64_C(86400000) /* the same for old loaders, which send no heartbeats */
 
 /* ---- holders ---- */
 
@@ -65,8 +65,8 @@ static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
     return id_of(holder, &id) && bson_oid_equal(&id, &balancer->id);
 }
 
-/* What the processes of this host say of the holder: dead, alive, or (another host) unsure. One of
- * an earlier version has no identity of its host, and is known by the host's name alone. */
+/* Judges a holder by the processes of this host; a holder on another host is unsure. Entries of
+ * earlier versions have no `hostId`: for them the host name is compared. */
 static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_t *holder) {
     bson_iter_t pid, start;
     const char *host = text_of(holder, "hostId");
@@ -74,11 +74,12 @@ static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_
                         : strcmp(text_of(holder, "host"), balancer->name) == 0;
     if (!here || !bson_iter_init_find(&pid, holder, "pid"))
         return SL_HOLDER_UNSURE;
-    int64_t began = sl_process_start(bson_iter_as_int64(&pid));
-    int64_t told = bson_iter_init_find(&start, holder, "start") ? bson_iter_as_int64(&start) : -1;
-    if (began == 0 || (began > 0 && told > 0 && began != told))
+    int64_t actual = sl_process_start(bson_iter_as_int64(&pid));
+    int64_t stored =
+        bson_iter_init_find(&start, holder, "start") ? bson_iter_as_int64(&start) : -1;
+    if (actual == 0 || (actual > 0 && stored > 0 && actual != stored))
         return SL_HOLDER_DEAD;
-    return began > 0 && began == told ? SL_HOLDER_ALIVE : SL_HOLDER_UNSURE;
+    return actual > 0 && actual == stored ? SL_HOLDER_ALIVE : SL_HOLDER_UNSURE;
 }
 
 static sl_holder_state state_of(const sl_balancer *balancer, const bson_t *holder, int64_t now) {
@@ -103,12 +104,7 @@ static void name_holder(const bson_t *holder, char *out, size_t room) {
 /* Steps through an array of holders. */
 static bool next_holder(bson_iter_t *list, bson_t *holder) {
     while (bson_iter_next(list)) {
-        const uint8_t *bytes;
-        uint32_t length;
-        if (!BSON_ITER_HOLDS_DOCUMENT(list))
-            continue;
-        bson_iter_document(list, &length, &bytes);
-        if (bson_init_static(holder, bytes, length))
+        if (sl_document_at(list, holder))
             return true;
     }
     return false;
@@ -125,7 +121,8 @@ static bool find_holder(const bson_t *holders, const bson_oid_t *id, bson_t *hol
     return found;
 }
 
-bool sl_balancer_moved_on(const sl_balancer_document *before, const sl_balancer_document *after) {
+bool sl_balancer_any_refreshed(const sl_balancer_document *before,
+                               const sl_balancer_document *after) {
     bson_iter_t list;
     bson_t holder, then;
     bson_oid_t id;
@@ -140,7 +137,7 @@ bool sl_balancer_moved_on(const sl_balancer_document *before, const sl_balancer_
 
 /* ---- the document ---- */
 
-/* Sorts the holders of a document that was read: those that are not dead, and not this loader. */
+/* Adds the holders in `list` to `document`, except this loader and dead ones. */
 static void take_holders(const sl_balancer *balancer, bson_iter_t *list, int64_t now,
                          sl_balancer_document *document) {
     bson_t holder;
@@ -152,7 +149,7 @@ static void take_holders(const sl_balancer *balancer, bson_iter_t *list, int64_t
         name_holder(&holder, name, sizeof name);
         sl_holder_state state = state_of(balancer, &holder, now);
         if (state == SL_HOLDER_DEAD) {
-            sl_log_info("an earlier load (%s) ended without putting the balancer back", name);
+            sl_log_info("an earlier load (%s) ended without restoring the balancer", name);
             continue;
         }
         if (document->others == 0)
@@ -170,10 +167,10 @@ bool sl_balancer_document_read(const sl_balancer *balancer, int64_t now,
     bson_t found;
     bson_iter_t iter, list;
     bool ok = sl_find_by_id(balancer->connection, STATE_DATABASE, STATE_COLLECTION, "state", &found,
-                            &document->there, error);
-    if (document->there && strcmp(text_of(&found, "before"), "full") == 0)
+                            &document->exists, error);
+    if (document->exists && strcmp(text_of(&found, "before"), "full") == 0)
         strcpy(document->before, "full");
-    if (document->there && bson_iter_init_find(&iter, &found, "holders") &&
+    if (document->exists && bson_iter_init_find(&iter, &found, "holders") &&
         BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list))
         take_holders(balancer, &list, now, document);
     bson_destroy(&found);
@@ -204,8 +201,8 @@ bool sl_balancer_document_remove(const sl_balancer *balancer, sl_error *error) {
     return ok;
 }
 
-/* Sent once: the next one follows in a few seconds. */
-bool sl_balancer_beat(const sl_balancer *balancer, bool *known, sl_error *error) {
+/* Not repeated after a failure: the next heartbeat follows in a few seconds. */
+bool sl_balancer_refresh(const sl_balancer *balancer, bool *is_holder, sl_error *error) {
     bson_t reply;
     bson_iter_t iter;
     bson_t *update = BCON_NEW("update", STATE_COLLECTION, "updates", "[", "{", "q", "{", "_id",
@@ -215,7 +212,7 @@ bool sl_balancer_beat(const sl_balancer *balancer, bool *known, sl_error *error)
     bool ok =
         sl_connection_command(balancer->connection, STATE_DATABASE, update, &reply, NULL, error);
     ok = ok && !bson_has_field(&reply, "writeErrors") && bson_iter_init_find(&iter, &reply, "n");
-    *known = !ok || bson_iter_as_int64(&iter) > 0;
+    *is_holder = !ok || bson_iter_as_int64(&iter) > 0;
     bson_destroy(&reply);
     bson_destroy(update);
     return ok;
@@ -245,18 +242,15 @@ bool sl_balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *error
     BCON_APPEND(&update, "$currentDate", "{", "now", BCON_BOOL(true), "}");
 
     bson_oid_t owner = balancer->id, found;
-    int64_t since = sl_clock_ns(); /* when `owner` was first seen */
+    int64_t since = sl_clock_ns(); /* when `owner` was first read */
     bool ok = true, mine = false;
     while (ok && !mine) {
         bson_t document, holder;
         bson_iter_t iter;
-        const uint8_t *bytes;
-        uint32_t length;
         ok = modify(balancer, query, &update, &document, error);
         if (ok && bson_iter_init_find(&iter, &document, "holder") &&
-            BSON_ITER_HOLDS_DOCUMENT(&iter)) {
-            bson_iter_document(&iter, &length, &bytes);
-            mine = bson_init_static(&holder, bytes, length) && is_me(balancer, &holder);
+            sl_document_at(&iter, &holder)) {
+            mine = is_me(balancer, &holder);
             *now = time_of(&document, "now");
             if (!mine && id_of(&holder, &found)) {
                 if (!bson_oid_equal(&owner, &found)) {
@@ -277,9 +271,9 @@ bool sl_balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *error
     return ok;
 }
 
-/* ---- for people ---- */
+/* ---- the status for `shardload plan` ---- */
 
-bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_error *error) {
+bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_error *error) {
     *view = (sl_balancer_view){.mode = ""};
     if (sl_connection_server(connection)->deployment != SL_SHARDED)
         return true;
@@ -296,16 +290,9 @@ bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_erro
     int32_t code;
     bool ok = sl_cluster_command(connection, STATE_DATABASE, command, &reply, &code, error);
     bson_t document, holder;
-    const uint8_t *bytes;
-    uint32_t length;
-    bool there = ok && bson_iter_init(&iter, &reply) &&
-                 bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
-                 BSON_ITER_HOLDS_DOCUMENT(&found);
-    if (there) {
-        bson_iter_document(&found, &length, &bytes);
-        there = bson_init_static(&document, bytes, length);
-    }
-    if (there) {
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
+        sl_document_at(&found, &document)) {
         int64_t now = time_of(&document, "now");
         snprintf(view->before, sizeof view->before, "%s", text_of(&document, "before"));
         size_t used = 0;
@@ -319,7 +306,7 @@ bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_erro
             view->dead += dead;
             name_holder(&holder, name, sizeof name);
             if (refreshed)
-                snprintf(age, sizeof age, ", last sign of life %lld s ago",
+                snprintf(age, sizeof age, ", last heartbeat %lld s ago",
                          (long long)(now > refreshed ? (now - refreshed) / 1000 : 0));
             if (used < sizeof view->names)
                 used += (size_t)snprintf(view->names + used, sizeof view->names - used,
@@ -329,5 +316,5 @@ bool sl_balancer_look(sl_connection *connection, sl_balancer_view *view, sl_erro
     }
     bson_destroy(&reply);
     bson_destroy(command);
-    return ok || code == SL_CODE_UNAUTHORIZED; /* then its mode is all that can be shown */
+    return ok || code == SL_CODE_UNAUTHORIZED; /* the mode alone is reported */
 }

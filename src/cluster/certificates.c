@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates: those of the client read, those of servers judged, and what is wrong with them said
- * in words that tell what to do. */
+/* Reads the client's certificate, checks the certificates of servers, and sets error messages that
+ * name the option to change. */
 #include "tls.h"
 
 #include <errno.h>
@@ -34,14 +34,14 @@ static const char *date_text(const ASN1_TIME *date, char out[DATE_ROOM]) {
     return out;
 }
 
-/* ---- the client's own files ---- */
+/* ---- the client's files ---- */
 
 typedef struct key_password {
     const char *text; /* NULL for none */
     bool asked;
 } key_password;
 
-/* Without a callback OpenSSL would ask on the terminal, and for each connection again. */
+/* Without a callback OpenSSL would prompt on the terminal, once per connection. */
 static int give_password(char *buffer, int size, int writing, void *context) {
     (void)writing;
     key_password *password = context;
@@ -67,8 +67,8 @@ static bool check_dates(SSL_CTX *context, const char *path, sl_error *error) {
                             date_text(X509_get0_notAfter(certificate), date));
     if (X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0)
         return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the client certificate in %s is not valid before %s; is the clock of "
-                            "this machine right?",
+                            "the client certificate in %s is not valid before %s; check the clock "
+                            "of this machine",
                             path, date_text(X509_get0_notBefore(certificate), date));
     return true;
 }
@@ -135,7 +135,7 @@ bool sl_tls_context(const mongoc_uri_t *uri, SSL_CTX **context, sl_error *error)
 
 SSL_CTX *sl_tls_bare_context(void) {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-    if (context) /* the handshake goes on whatever is wrong, which is looked at after it */
+    if (context) /* certificates are checked after the handshake */
         SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
     return context;
 }
@@ -164,7 +164,7 @@ static bool is_for_host(X509 *certificate, const char *host) {
            X509_check_host(certificate, host, strlen(host), 0, NULL) == 1;
 }
 
-/* "localhost, 127.0.0.1", the names that a certificate is made out to. */
+/* The names in a certificate: "localhost, 127.0.0.1". */
 static void names_of(X509 *certificate, char *out, size_t room) {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     size_t used = 0;
@@ -188,7 +188,7 @@ static void names_of(X509 *certificate, char *out, size_t room) {
     GENERAL_NAMES_free(names);
     if (!used && X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, out,
                                            (int)room) < 0)
-        snprintf(out, room, "nobody");
+        snprintf(out, room, "no name");
 }
 
 bool sl_tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_error *error) {
@@ -196,7 +196,7 @@ bool sl_tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_e
     long result = SSL_get_verify_result(tls);
     char text[300];
     if (!certificate)
-        return sl_error_set(error, SL_EXIT_CLUSTER, "the server shows no certificate");
+        return sl_error_set(error, SL_EXIT_CLUSTER, "the server sent no certificate");
     if (result != X509_V_OK && !allowed(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES)) {
         const char *authority = option(uri, MONGOC_URI_TLSCAFILE);
         switch (result) {
@@ -212,9 +212,9 @@ bool sl_tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_e
         case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
         case X509_V_ERR_CERT_SIGNATURE_FAILURE:
             return sl_error_set(error, SL_EXIT_CLUSTER,
-                                "the server's certificate is not signed by an authority that is "
-                                "trusted here (%s); name the right one with --tlsCAFile",
-                                authority ? authority : "those of this machine");
+                                "the server's certificate is not signed by an authority in %s; "
+                                "name the file of its authority with --tlsCAFile",
+                                authority ? authority : "this machine's default list");
         default:
             return sl_error_set(error, SL_EXIT_CLUSTER,
                                 "the server's certificate is not accepted: %s",
@@ -226,8 +226,8 @@ bool sl_tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_e
         return true;
     names_of(certificate, text, sizeof text);
     return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the server's certificate is made out to %s, not to %s; connect by a name "
-                        "that is in it (or give --tlsAllowInvalidHostnames, if this is a tunnel of "
-                        "your own)",
+                        "the server's certificate is for %s, not for %s; connect by a name "
+                        "in the certificate (or give --tlsAllowInvalidHostnames, if you connect "
+                        "through your own tunnel)",
                         text, host);
 }

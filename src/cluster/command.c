@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that outlive an election or somebody else's lock, and the small reads and updates made
- * of them. Everything sent through here may be sent twice: when the connection breaks nobody knows
- * whether the server did it the first time. */
+/* Commands that are repeated after transient failures (an election, a lock of another client), and
+ * small reads and updates built on them. A command may be executed twice: when the connection
+ * breaks, the client cannot know whether the server executed the first one. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context)
 
 bool sl_code_is_transient(int32_t code) {
     static const int32_t codes[] = {
-        0,     /* not the server's: the connection broke, or no server answers */
+        0,     /* no code from a server: the connection broke, or no server answers */
         6,     /* HostUnreachable */
         7,     /* HostNotFound */
         24,    /* LockTimeout */
@@ -48,7 +48,7 @@ bool sl_code_is_transient(int32_t code) {
         89,    /* NetworkTimeout */
         90,    /* CallbackCanceled */
         91,    /* ShutdownInProgress */
-        96,    /* OperationFailed: a move that another operation cut short */
+        96,    /* OperationFailed: a chunk move that another operation interrupted */
         112,   /* WriteConflict */
         117,   /* ConflictingOperationInProgress */
         133,   /* FailedToSatisfyReadPreference */
@@ -56,12 +56,12 @@ bool sl_code_is_transient(int32_t code) {
         150,   /* StaleEpoch */
         189,   /* PrimarySteppedDown */
         202,   /* NetworkInterfaceExceededTimeLimit */
-        234,   /* RetryChangeStream, and other cursors that were lost */
+        234,   /* RetryChangeStream, also for other lost cursors */
         249,   /* StaleDbVersion */
         262,   /* ExceededTimeLimit */
         317,   /* ConnectionPoolExpired */
         365,   /* TemporarilyUnavailable */
-        371,   /* UserWritesBlocked: by setUserWriteBlockMode, perhaps for a moment */
+        371,   /* UserWritesBlocked: by setUserWriteBlockMode, perhaps for a short time */
         384,   /* ConnectionError */
         402,   /* ResourceExhausted */
         407,   /* PooledConnectionAcquisitionExceededTimeLimit */
@@ -80,7 +80,8 @@ bool sl_code_is_transient(int32_t code) {
     return false;
 }
 
-/* A reply may say ok and still carry a failure. Returns its code, or -1, and its words. */
+/* A reply with {ok: 1} may contain a write error or a write concern error. Returns its code, or -1;
+ * `*reason` is its message. */
 static int32_t hidden_failure(const bson_t *reply, const char **reason) {
     bson_iter_t iter, inner;
     int32_t code = -1;
@@ -122,12 +123,12 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
             ok = sl_error_set(error, SL_EXIT_CLUSTER, "%s on database %s: %s", name, database,
                               reason);
         }
-        /* A server that answers is asked as often as the pauses last, however long it works on
-         * its answers: stopping the balancer takes as long as the moves that are under way. */
+        /* `until` limits only failures without a reply. A server that replies may take any time
+         * for each attempt: balancerStop takes as long as the running chunk moves. */
         if (ok || !sl_code_is_transient(*code) || (*code == 0 && sl_clock_ns() > until))
             break;
         if (error)
-            sl_log_debug("trying again in a moment: " SL_LINES, error->message);
+            sl_log_debug("trying again: " SL_LINES, error->message);
         if (!sl_connection_backoff(connection, attempt, error))
             break;
         bson_destroy(reply);
@@ -145,22 +146,26 @@ void sl_append_majority(bson_t *command) {
     bson_append_document_end(command, &concern);
 }
 
-/* The first document of an array document, copied; `*document` is initialised always. */
-static bool first_of(const bson_t *documents, bson_t *document) {
-    bson_iter_t iter;
+bool sl_document_at(const bson_iter_t *iter, bson_t *document) {
     const uint8_t *bytes;
     uint32_t length;
+    if (!BSON_ITER_HOLDS_DOCUMENT(iter))
+        return false;
+    bson_iter_document(iter, &length, &bytes);
+    return bson_init_static(document, bytes, length);
+}
+
+/* Copies the first document of an array document; `*document` is always initialised. */
+static bool first_of(const bson_t *documents, bson_t *document) {
+    bson_iter_t iter;
     bson_t view;
-    if (bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
-        BSON_ITER_HOLDS_DOCUMENT(&iter)) {
-        bson_iter_document(&iter, &length, &bytes);
-        if (bson_init_static(&view, bytes, length)) {
-            bson_copy_to(&view, document);
-            return true;
-        }
-    }
-    bson_init(document);
-    return false;
+    bool found = bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
+                 sl_document_at(&iter, &view);
+    if (found)
+        bson_copy_to(&view, document);
+    else
+        bson_init(document);
+    return found;
 }
 
 bool sl_find_by_id(sl_connection *connection, const char *database, const char *collection,
@@ -171,6 +176,19 @@ bool sl_find_by_id(sl_connection *connection, const char *database, const char *
     *found = first_of(&documents, document) && ok;
     bson_destroy(&documents);
     bson_destroy(filter);
+    return ok;
+}
+
+bool sl_is_empty(sl_connection *connection, const sl_target *target, const bson_t *filter,
+                 bool *empty, sl_error *error) {
+    bson_t documents;
+    bson_t *options =
+        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(connection, target->database, target->collection, filter, options,
+                                 &documents, error);
+    *empty = ok && bson_empty(&documents);
+    bson_destroy(&documents);
+    bson_destroy(options);
     return ok;
 }
 
@@ -192,7 +210,8 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
 
     int32_t code;
     bool ok = false;
-    /* Two upserts of one _id at once: the one that lost finds the document the second time. */
+    /* Of two concurrent upserts of one _id, one fails; it finds the document when it is
+     * repeated. */
     for (unsigned attempt = 0; !ok && attempt < 5; attempt++) {
         if (attempt > 0)
             bson_destroy(&reply);
@@ -202,23 +221,15 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
     }
 
     bson_iter_t iter;
-    const uint8_t *bytes;
-    uint32_t length;
     bson_t view;
-    bool there =
-        ok && bson_iter_init_find(&iter, &reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&iter);
+    bool any =
+        ok && bson_iter_init_find(&iter, &reply, "value") && sl_document_at(&iter, &view);
     if (found)
-        *found = there;
-    if (document) {
-        if (there) {
-            bson_iter_document(&iter, &length, &bytes);
-            there = bson_init_static(&view, bytes, length);
-        }
-        if (there)
-            bson_copy_to(&view, document);
-        else
-            bson_init(document);
-    }
+        *found = any;
+    if (document && any)
+        bson_copy_to(&view, document);
+    else if (document)
+        bson_init(document);
     bson_destroy(&reply);
     bson_destroy(&command);
     return ok;

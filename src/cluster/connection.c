@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the server: the driver's pool, the server's own description, and errors in
- * words a user can act on. */
+/* The connection to the server: the driver's pools, the server's properties, and error messages. */
 #include <shardload/connection.h>
 
 #include <ctype.h>
@@ -17,17 +16,17 @@
 
 struct sl_connection {
     mongoc_uri_t *uri;
-    mongoc_client_pool_t *pool;    /* for commands that are answered at once: with a deadline */
-    mongoc_client_pool_t *patient; /* for those that may take long: while the server is alive */
+    mongoc_client_pool_t *pool;    /* for short commands: with a socket timeout */
+    mongoc_client_pool_t *patient; /* for long commands: they wait while the server is alive */
     sl_patience patience;
-    mongoc_client_pool_t *writers; /* with a patience of its own; NULL until asked for */
+    mongoc_client_pool_t *writers; /* with a timeout of their own; NULL until opened */
     char *display_uri;
     sl_server server;
     bool (*keep_on)(void *context); /* may be NULL */
     void *keep_on_context;
 };
 
-void sl_connection_ask_before_retries(sl_connection *connection, bool (*keep_on)(void *context),
+void sl_connection_set_retry_check(sl_connection *connection, bool (*keep_on)(void *context),
                                       void *context) {
     connection->keep_on = keep_on;
     connection->keep_on_context = context;
@@ -58,8 +57,8 @@ void sl_connection_record(const sl_connection *connection, bson_t *record) {
     bson_append_document_end(record, &section);
 }
 
-/* The driver is set up once per process; it cannot be set up again after a clean-up, so that is
- * left to the end of the process. */
+/* Initialises the driver once per process. It is never cleaned up, because it cannot be initialised
+ * again after that. */
 static void start_driver(void) {
     static bool started;
     if (!__atomic_exchange_n(&started, true, __ATOMIC_ACQ_REL)) {
@@ -68,15 +67,15 @@ static void start_driver(void) {
     }
 }
 
-/* The server does not take the user: nothing that time heals. */
-static bool is_refused_user(const bson_error_t *driver_error) {
+/* Authentication failed: repeating the command does not help. */
+bool sl_is_refused_user(const bson_error_t *driver_error) {
     return (driver_error->domain == MONGOC_ERROR_CLIENT &&
             driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
            (driver_error->domain == MONGOC_ERROR_SERVER &&
             driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
 }
 
-/* Driver messages carry parts that mean nothing to a user; the table says what to take out. */
+/* The table lists parts of driver messages that mean nothing to a user, and their replacements. */
 bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error) {
     static const struct {
         const char *from;
@@ -122,12 +121,12 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
     const char *advice = "";
     if (driver_error->domain == MONGOC_ERROR_SERVER_SELECTION)
         advice = "; is the server running, and is --uri right?";
-    else if (is_refused_user(driver_error))
+    else if (sl_is_refused_user(driver_error))
         advice = "; check user name, password and authentication database";
     return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
 }
 
-/* Commands that may take as long as they take. */
+/* Commands without a time limit. */
 static bool is_long(const bson_t *command) {
     static const char *const names[] = {"aggregate", "balancerStop", "createIndexes", "drop",
                                         "dropDatabase", "fsync", "moveChunk", "shardCollection"};
@@ -145,9 +144,9 @@ int64_t sl_connection_retry_until(const sl_connection *connection) {
     return sl_clock_ns() + (connection->patience.milliseconds + RETRY_MS) * 1000000;
 }
 
-/* Says so where a failure comes from a server that has not answered in time. */
-static void name_silence(const sl_connection *connection, int64_t start,
-                         const bson_error_t *driver_error, sl_error *error) {
+/* Appends to the error that the server did not answer within the timeout, if that is the cause. */
+static void append_timeout(const sl_connection *connection, int64_t start,
+                           const bson_error_t *driver_error, sl_error *error) {
     double limit = (double)connection->patience.milliseconds / 1000;
     if (!error || driver_error->domain != MONGOC_ERROR_STREAM ||
         sl_seconds_since(start) < 0.9 * limit)
@@ -157,7 +156,7 @@ static void name_silence(const sl_connection *connection, int64_t start,
              "; %s has not answered for %.0f s (--timeout)", connection->display_uri, limit);
 }
 
-/* `doing` is what a failure is called. */
+/* `doing` names the action in the error message. */
 static bool run_command(sl_connection *connection, const char *doing, const char *database,
                         const bson_t *command, bson_t *reply, int32_t *server_code,
                         sl_error *error) {
@@ -175,13 +174,13 @@ static bool run_command(sl_connection *connection, const char *doing, const char
     else
         mongoc_client_pool_push(connection->pool, client);
     if (server_code)
-        *server_code = ok                                             ? 0
-                       : is_refused_user(&driver_error)               ? SL_CODE_AUTHENTICATION_FAILED
+        *server_code = ok                                           ? 0
+                       : sl_is_refused_user(&driver_error)          ? SL_CODE_AUTHENTICATION_FAILED
                        : driver_error.domain == MONGOC_ERROR_SERVER ? (int32_t)driver_error.code
-                                                                      : 0;
+                                                                    : 0;
     if (!ok) {
         sl_error_from_driver(error, doing, &driver_error);
-        name_silence(connection, start, &driver_error, error);
+        append_timeout(connection, start, &driver_error, error);
     }
     if (reply == &own_reply)
         bson_destroy(&own_reply);
@@ -225,7 +224,7 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
         char doing[300];
         snprintf(doing, sizeof doing, "find in %s.%s", database, collection);
         sl_error_from_driver(error, doing, &driver_error);
-        name_silence(connection, start, &driver_error, error);
+        append_timeout(connection, start, &driver_error, error);
     }
     return ok;
 }
@@ -249,18 +248,18 @@ static bool by_certificate(const mongoc_uri_t *uri) {
     return mechanism && strcasecmp(mechanism, "MONGODB-X509") == 0;
 }
 
-/* The driver (1.23) ends the program when a user by certificate comes without TLS. */
+/* The driver (1.23) aborts the program for MONGODB-X509 without TLS. */
 static bool check_mechanism(const mongoc_uri_t *uri, sl_error *error) {
     return !by_certificate(uri) ||
            (mongoc_uri_get_tls(uri) &&
             mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL)) ||
            sl_error_set(error, SL_EXIT_USAGE,
-                        "MONGODB-X509 takes a client certificate through TLS; name it with "
+                        "MONGODB-X509 needs a client certificate over TLS; name it with "
                         "--tlsCertificateKeyFile");
 }
 
-/* The driver passes over compressors that it has not been built with, and compresses nothing when
- * it has none of those that are named. */
+/* The driver ignores compressors that it was built without, and compresses nothing if it has none
+ * of the named ones. */
 static bool check_compression(const char *text, const mongoc_uri_t *uri, sl_error *error) {
     static const char name[] = "compressors=";
     const char *query = strchr(text, '?');
@@ -271,13 +270,13 @@ static bool check_compression(const char *text, const mongoc_uri_t *uri, sl_erro
            bson_count_keys(mongoc_uri_get_compressors(uri)) > 0 ||
            sl_error_set(
                error, SL_EXIT_USAGE,
-               "the driver of this build cannot compress a connection with %.*s, which "
-               "--wire-compression or compressors= in --uri asks for; choose another one of "
+               "the driver of this build cannot compress a connection with %.*s (from "
+               "--wire-compression or compressors= in --uri); choose another one of "
                "snappy, zlib and zstd, or leave it out",
                length, named);
 }
 
-/* The first command of a connection has been refused because of the user: says which one. */
+/* Sets the error for a connection whose user was refused: names the user and the mechanism. */
 static void name_refused_user(const sl_connection *connection, sl_error *error) {
     const mongoc_uri_t *uri = connection->uri;
     const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
@@ -286,20 +285,20 @@ static void name_refused_user(const sl_connection *connection, sl_error *error) 
     if (by_certificate(uri)) {
         sl_tls_subject(uri, subject, sizeof subject);
         sl_error_set(error, SL_EXIT_CLUSTER,
-                     "the server knows no user of this client certificate: it would be \"%s\" in "
+                     "the server has no user for this client certificate: create user \"%s\" in "
                      "database $external",
                      user ? user : subject);
     } else {
         const char *source = mongoc_uri_get_auth_source(uri);
         sl_error_set(error, SL_EXIT_CLUSTER,
-                     "the server refuses user \"%s\" of database %s%s%s: wrong password, or no such "
-                     "user there (--authenticationDatabase)",
+                     "the server refuses user \"%s\" of database %s%s%s: wrong password, or no "
+                     "such user there (--authenticationDatabase)",
                      user ? user : "", source ? source : "admin", mechanism ? " with " : "",
                      mechanism ? mechanism : "");
     }
 }
 
-static bool describe_server(sl_connection *connection, sl_error *error) {
+static bool read_properties(sl_connection *connection, sl_error *error) {
     sl_server *server = &connection->server;
     bson_t reply;
     bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
@@ -324,7 +323,7 @@ static bool describe_server(sl_connection *connection, sl_error *error) {
         return false;
 
     bson_t *build_info = BCON_NEW("buildInfo", BCON_INT32(1));
-    ok = run_command(connection, "asking for the version", "admin", build_info, &reply, NULL,
+    ok = run_command(connection, "reading the version", "admin", build_info, &reply, NULL,
                      error);
     bson_destroy(build_info);
     if (ok)
@@ -351,7 +350,7 @@ static bool open_pool(const mongoc_uri_t *uri, const char *application,
     return true;
 }
 
-/* Both pools. A timeout in the URI is the user's, and holds for all commands. */
+/* Opens the pools for short and for long commands. A timeout in the URI applies to both. */
 static bool open_pools(sl_connection *connection, const char *application,
                        unsigned timeout_seconds, sl_error *error) {
     bool own = mongoc_uri_has_option(connection->uri, MONGOC_URI_SOCKETTIMEOUTMS);
@@ -383,11 +382,11 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
     bson_error_t driver_error;
     made->uri = mongoc_uri_new_with_error(uri, &driver_error);
     if (!made->uri) {
-        /* The driver's text may repeat parts of the URI, a password among them: say it ourselves. */
+        /* The driver's message may contain parts of the URI, such as a password: not quoted. */
         sl_error_set(error, SL_EXIT_USAGE,
                      "--uri %s is not a connection string; expected "
-                     "mongodb://[user:password@]host:port[,host:port...]/[database][?options], with "
-                     "reserved characters in user name and password percent-encoded",
+                     "mongodb://[user:password@]host:port[,host:port...]/[database][?options], "
+                     "with reserved characters in user name and password percent-encoded",
                      made->display_uri);
         goto fail;
     }
@@ -404,7 +403,7 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
     }
     if (!open_pools(made, application, timeout_seconds, error))
         goto fail;
-    if (!describe_server(made, error)) {
+    if (!read_properties(made, error)) {
         sl_error_prefix(error, "cannot use %s", made->display_uri);
         goto fail;
     }
@@ -434,8 +433,8 @@ mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS,
                                    (int32_t)timeout_seconds * 1000);
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
-    /* The writer tries again itself, and knows its documents when it meets them. A server that is to
-     * know a batch when it comes again writes down every statement of it. */
+    /* The writer repeats batches itself and recognises documents that are stored already. With
+     * retryable writes the server would write a record of every statement. */
     mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
     mongoc_client_pool_t *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
     if (!pool) {

@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Straight to the shards: a pool of connections to the primary of each, and the proof that what was
- * written through them stands where readers look.
+/* Direct connections to the shards' primaries, and the check that documents written through them
+ * are on the shards that own them.
  *
- * A router attaches the version of the chunk map to what it sends, and the shard refuses what no
- * longer belongs to it. What is sent straight carries no version and is taken anywhere. A document
- * on a shard that does not own it is no document: routers filter it out, and the shard may delete
- * it. So whoever writes like this must find out afterwards whether the shard was the owner all the
- * time, and sl_direct_check does, for everything that was acknowledged before it is called:
+ * A router attaches the version of the chunk map to its requests, and the shard refuses documents
+ * that it no longer owns. A direct request has no version, and the shard accepts any document. A
+ * document on a shard that does not own it is lost: routers filter it out, and the shard may delete
+ * it. So the writer must check afterwards that the shard was the owner throughout. sl_direct_check
+ * does this for all documents that were acknowledged before the call:
  *
- *   1. It asks each shard for the migrations of the collection that it gives away. A shard writes
- *      such a note (config.migrationCoordinators) before it copies the first document, and takes it
- *      away when the outcome is known and written down; both with a majority.
- *   2. Then it reads, from the config servers and with read concern majority, who the collection is
- *      and the version of its chunk map, whose major part grows with each migration that is
- *      committed.
+ *   1. It reads from each shard the migrations of the collection away from this shard. A shard
+ *      inserts a migration document (config.migrationCoordinators) before it copies the first
+ *      document, and removes it after the outcome has been recorded; both with write concern
+ *      majority.
+ *   2. Then it reads, from the config servers with read concern majority, the identity of the
+ *      collection and the version of its chunk map. Each committed migration raises the major part
+ *      of the version.
  *
- * Take a document that its shard acknowledged before 1. A migration away from that shard which began
- * copying after 1 finds it and takes it along. One that began before has its note there: then the
- * check says that nothing is known yet. If there is none, all that began before are over, and those
- * that have been committed show in 2, since the commit comes before the note is taken away. So with
- * no note in 1 and the same version in 2 as when the map was read, the document is where it should
- * be, and stays with its chunk from then on. Splits and merges change no owner: they raise the minor
- * part only. Another epoch or UUID, or a reshard under way, is another collection. */
+ * Consider a document that its shard acknowledged before 1. A migration away from that shard that
+ * starts copying after 1 also copies this document. For a migration that started before 1 and is
+ * not over, 1 finds its migration document, and the result is "unknown". A migration that was over
+ * and committed before 1 shows in 2, because the commit precedes the removal of the migration
+ * document. So if 1 finds nothing, and 2 finds the version that was current when the map was read,
+ * the document is on its owner and moves with its chunk from then on. Splits and merges change no
+ * owner: they raise only the minor part. Another epoch or UUID, or resharding in progress, means
+ * another collection. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
-#define OLDEST_SERVER 404 /* 4.4: the first that notes its migrations like this */
+#define OLDEST_SERVER 404 /* 4.4: the first with config.migrationCoordinators */
 
-/* How long the checks wait for an answer: who waits is the thread that also keeps the journal, and
- * there is always a next check. */
-#define ASKING_SECONDS 10
+/* Timeout of a check. It is short because the checking thread also writes the journal; a check that
+ * fails is repeated. */
+#define CHECK_SECONDS 10
 
-/* What must stay the same: any change of owners changes it. */
+/* Identity and version of the chunk map: every change of an owner changes it. */
 typedef struct sl_ownership {
     uint8_t epoch[12];
     uint8_t uuid[16];
@@ -44,27 +46,25 @@ struct sl_direct {
     sl_connection *connection;
     const sl_topology *topology;
     mongoc_client_pool_t **pools;  /* for writers, per shard of the topology */
-    mongoc_client_pool_t **asking; /* for the checks, per shard, and a last one for the routers */
-    sl_ownership begun;            /* when the map was read */
+    mongoc_client_pool_t **checks; /* for the checks: one per shard, the last for the routers */
+    sl_ownership at_start;         /* when the map was read */
 };
 
-/* ---- is it allowed? ---- */
+/* ---- connecting ---- */
 
+/* Sets the error, with advice, for a shard that cannot be reached or refuses the user. Returns
+ * false. */
 static bool refused(const sl_shard *shard, const bson_error_t *why, sl_error *error) {
     char doing[300];
     bson_error_t plain = *why;
     const char *advice = "";
-    bool unknown_user = (why->domain == MONGOC_ERROR_CLIENT &&
-                         why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
-                        (why->domain == MONGOC_ERROR_SERVER &&
-                         why->code == SL_CODE_AUTHENTICATION_FAILED);
     if (why->domain == MONGOC_ERROR_SERVER_SELECTION) {
-        advice = ". --route direct speaks to the shards under the names that the cluster has for "
-                 "them (config.shards): make these reachable from here, or use --route mongos";
-        plain.domain = MONGOC_ERROR_SERVER; /* it is not --uri that is wrong */
-    } else if (unknown_user) {
-        advice = ". Users that were made through a router are not known to the shards: for --route "
-                 "direct make the same user on each shard, or use --route mongos";
+        advice = ". --route direct connects to the shards by their names in config.shards: make "
+                 "these reachable from this host, or use --route mongos";
+        plain.domain = MONGOC_ERROR_SERVER; /* suppresses the advice to check --uri */
+    } else if (sl_is_refused_user(why)) {
+        advice = ". A user that was created through a router does not exist on the shards: for "
+                 "--route direct create the same user on each shard, or use --route mongos";
         plain.domain = MONGOC_ERROR_SERVER;
         plain.code = 0;
     } else if (why->code == SL_CODE_UNAUTHORIZED) {
@@ -80,9 +80,9 @@ static bool refused(const sl_shard *shard, const bson_error_t *why, sl_error *er
     return false;
 }
 
-/* The first document of a find, from the primary, into `copy` (may be NULL), which the caller has
- * initialised; `options` (may be NULL) are more of the find's. Majority: what an election takes back
- * was never there. */
+/* Appends the first document of a find on the primary to `copy` (may be NULL; initialised by the
+ * caller). `more` (may be NULL) are further options of the find. Read concern majority: an election
+ * cannot roll the result back. */
 static bool first_document(mongoc_client_t *client, const char *database, const char *collection,
                            const bson_t *filter, const bson_t *more, bool *any, bson_t *copy,
                            bson_error_t *why) {
@@ -105,22 +105,22 @@ static bool first_document(mongoc_client_t *client, const char *database, const 
     return ok;
 }
 
-/* Does the shard give chunks of the target away at this moment? */
+/* Is a migration of chunks of the target away from the shard in progress? */
 static bool is_migrating(sl_direct *direct, uint32_t shard, const sl_target *target, bool *is,
                          bson_error_t *why) {
     char ns[SL_NAMESPACE_ROOM];
     bson_t *filter = BCON_NEW("nss", BCON_UTF8(sl_target_namespace(target, ns)));
-    mongoc_client_t *client = mongoc_client_pool_pop(direct->asking[shard]);
-    bool ok = first_document(client, "config", "migrationCoordinators", filter, NULL, is, NULL, why);
-    mongoc_client_pool_push(direct->asking[shard], client);
+    mongoc_client_t *client = mongoc_client_pool_pop(direct->checks[shard]);
+    bool ok =
+        first_document(client, "config", "migrationCoordinators", filter, NULL, is, NULL, why);
+    mongoc_client_pool_push(direct->checks[shard], client);
     bson_destroy(filter);
     return ok;
 }
 
-/* Everything that a load does with the shard, but writing. */
+/* Makes the reads of a load on the shard, to check access. */
 static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target,
                       sl_error *error) {
-    const sl_shard *facts = &direct->topology->shards[shard];
     bson_error_t why = {0};
     bool any;
     bson_t *filter = BCON_NEW("_id", BCON_INT64(0));
@@ -129,62 +129,65 @@ static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target
                              &why);
     sl_direct_return(direct, shard, client);
     bson_destroy(filter);
-    return (ok && is_migrating(direct, shard, target, &any, &why)) || refused(facts, &why, error);
+    return (ok && is_migrating(direct, shard, target, &any, &why)) ||
+           refused(&direct->topology->shards[shard], &why, error);
 }
 
-/* The connection for the checks at `index`; it may change the URI. */
-static bool open_asking(sl_direct *direct, uint32_t index, mongoc_uri_t *uri,
-                        unsigned timeout_seconds, sl_error *error) {
-    unsigned patience = timeout_seconds < ASKING_SECONDS ? timeout_seconds : ASKING_SECONDS;
-    direct->asking[index] = sl_connection_writer_pool(uri, 1, patience, error);
-    return direct->asking[index] != NULL;
+/* Opens the connection for the checks at `index`. Changes `uri`. */
+static bool open_check_pool(sl_direct *direct, uint32_t index, mongoc_uri_t *uri,
+                            unsigned timeout_seconds, sl_error *error) {
+    unsigned timeout = timeout_seconds < CHECK_SECONDS ? timeout_seconds : CHECK_SECONDS;
+    direct->checks[index] = sl_connection_writer_pool(uri, 1, timeout, error);
+    return direct->checks[index] != NULL;
 }
 
-static bool open_pool(sl_direct *direct, uint32_t shard, unsigned pool_size,
+static bool open_pool(sl_direct *direct, uint32_t index, unsigned pool_size,
                       unsigned timeout_seconds, sl_error *error) {
-    const sl_shard *facts = &direct->topology->shards[shard];
-    mongoc_uri_t *uri = sl_shard_uri(facts, sl_connection_uri(direct->connection));
+    const sl_shard *shard = &direct->topology->shards[index];
+    mongoc_uri_t *uri = sl_shard_uri(shard, sl_connection_uri(direct->connection));
     if (!uri)
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "shard %s: its host in config.shards, %s, is not understood",
-                            facts->name, facts->host);
+                            shard->name, shard->host);
     bool ok = sl_preflight(uri, error) ||
-              sl_error_prefix(error, "shard %s (%s)", facts->name, facts->host);
+              sl_error_prefix(error, "shard %s (%s)", shard->name, shard->host);
     if (ok)
-        direct->pools[shard] = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);
-    ok = ok && direct->pools[shard] && open_asking(direct, shard, uri, timeout_seconds, error);
+        direct->pools[index] = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);
+    ok = ok && direct->pools[index] && open_check_pool(direct, index, uri, timeout_seconds, error);
     mongoc_uri_destroy(uri);
     return ok;
 }
 
 static bool open_routers(sl_direct *direct, unsigned timeout_seconds, sl_error *error) {
     mongoc_uri_t *uri = mongoc_uri_copy(sl_connection_uri(direct->connection));
-    bool ok = open_asking(direct, (uint32_t)direct->topology->count, uri, timeout_seconds, error);
+    bool ok =
+        open_check_pool(direct, (uint32_t)direct->topology->count, uri, timeout_seconds, error);
     mongoc_uri_destroy(uri);
     return ok;
 }
 
-static bool is_allowed(const sl_connection *connection, sl_error *error) {
+static bool check_server(const sl_connection *connection, sl_error *error) {
     const sl_server *server = sl_connection_server(connection);
     unsigned major = 0, minor = 0;
     if (server->deployment != SL_SHARDED)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "--route direct needs a sharded cluster, and %s is a %s; leave it out: "
-                            "there is no router in between",
+                            "--route direct needs a sharded cluster, and %s is a %s, which has no "
+                            "router: leave the option out",
                             sl_connection_display_uri(connection),
                             sl_deployment_name(server->deployment));
     return sscanf(server->version, "%u.%u", &major, &minor) != 2 ||
            major * 100 + minor >= OLDEST_SERVER ||
            sl_error_set(error, SL_EXIT_CLUSTER,
-                        "--route direct needs server 4.4 or later, whose shards tell of their "
-                        "migrations; this is %s", server->version);
+                        "--route direct needs server 4.4 or later, whose shards record their "
+                        "migrations; this is %s",
+                        server->version);
 }
 
 bool sl_direct_open(sl_connection *connection, const sl_topology *topology, const sl_target *target,
                     unsigned pool_size, unsigned timeout_seconds, sl_direct **result,
                     sl_error *error) {
     *result = NULL;
-    if (!is_allowed(connection, error))
+    if (!check_server(connection, error))
         return false;
     sl_direct *made = calloc(1, sizeof *made);
     if (!made)
@@ -192,8 +195,8 @@ bool sl_direct_open(sl_connection *connection, const sl_topology *topology, cons
     made->connection = connection;
     made->topology = topology;
     made->pools = calloc(topology->count, sizeof(mongoc_client_pool_t *));
-    made->asking = calloc(topology->count + 1, sizeof(mongoc_client_pool_t *));
-    bool ok = (made->pools && made->asking) || sl_error_memory(error, "connecting to the shards");
+    made->checks = calloc(topology->count + 1, sizeof(mongoc_client_pool_t *));
+    bool ok = (made->pools && made->checks) || sl_error_memory(error, "connecting to the shards");
     ok = ok && open_routers(made, timeout_seconds, error);
     for (uint32_t i = 0; ok && i < topology->count; i++)
         ok = open_pool(made, i, pool_size, timeout_seconds, error) &&
@@ -217,7 +220,7 @@ void sl_direct_close(sl_direct *direct) {
     if (!direct)
         return;
     close_pools(direct->pools, direct->topology->count);
-    close_pools(direct->asking, direct->topology->count + 1);
+    close_pools(direct->checks, direct->topology->count + 1);
     free(direct);
 }
 
@@ -229,21 +232,22 @@ void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client
     mongoc_client_pool_push(direct->pools[shard], client);
 }
 
-/* ---- who owns what ---- */
+/* ---- owners ---- */
 
 /* The first document of a find on the config servers, through a router. */
 static bool find_config(sl_direct *direct, const char *collection, const bson_t *filter,
                         const bson_t *options, bson_t *document, bool *found, sl_error *error) {
-    mongoc_client_pool_t *routers = direct->asking[direct->topology->count];
+    mongoc_client_pool_t *routers = direct->checks[direct->topology->count];
     mongoc_client_t *client = mongoc_client_pool_pop(routers);
     bson_error_t why = {0};
-    bool ok = first_document(client, "config", collection, filter, options, found, document, &why) ||
-              sl_error_from_driver(error, "asking for the chunks", &why);
+    bool ok =
+        first_document(client, "config", collection, filter, options, found, document, &why) ||
+        sl_error_from_driver(error, "reading the chunk map", &why);
     mongoc_client_pool_push(routers, client);
     return ok;
 }
 
-/* `*sharded` is false when there is no such collection now, or it is being resharded. */
+/* `*sharded` is false when the collection does not exist, or is being resharded. */
 static bool read_identity(sl_direct *direct, const sl_target *target, sl_ownership *ownership,
                           bool *by_uuid, bool *sharded, sl_error *error) {
     char ns[SL_NAMESPACE_ROOM];
@@ -315,15 +319,15 @@ sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, s
         bool migrating;
         if (!is_migrating(direct, i, target, &migrating, &why)) {
             char doing[300];
-            snprintf(doing, sizeof doing, "asking shard %s (%s) for migrations", shard->name,
+            snprintf(doing, sizeof doing, "reading the migrations of shard %s (%s)", shard->name,
                      shard->host);
             sl_error_from_driver(error, doing, &why);
             return SL_OWNERS_UNKNOWN;
         }
         if (migrating) {
             sl_error_set(error, SL_EXIT_CLUSTER,
-                         "shard %s is giving chunks of %s.%s away", shard->name, target->database,
-                         target->collection);
+                         "shard %s is moving chunks of %s.%s to another shard", shard->name,
+                         target->database, target->collection);
             return SL_OWNERS_UNKNOWN;
         }
     }
@@ -331,20 +335,22 @@ sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, s
     bool sharded;
     if (!read_ownership(direct, target, &now, &sharded, error))
         return SL_OWNERS_UNKNOWN;
-    if (sharded && memcmp(&now, &direct->begun, sizeof now) == 0)
+    if (sharded && memcmp(&now, &direct->at_start, sizeof now) == 0)
         return SL_OWNERS_SAME;
-    if (memcmp(now.uuid, direct->begun.uuid, sizeof now.uuid) != 0) {
-        mongoc_client_pool_t *routers = direct->asking[direct->topology->count];
+    if (memcmp(now.uuid, direct->at_start.uuid, sizeof now.uuid) != 0) {
+        mongoc_client_pool_t *routers = direct->checks[direct->topology->count];
         mongoc_client_t *client = mongoc_client_pool_pop(routers);
         sl_target_replaced(client, target, error);
         mongoc_client_pool_push(routers, client);
         return SL_OWNERS_CHANGED;
     }
     sl_error_set(error, SL_EXIT_CLUSTER,
-                 "chunks of %s.%s have been moved to other shards while batches went straight to "
-                 "them: the last ones may stand where nobody looks for them. Let nothing move "
-                 "chunks (a balancer that was started again, moveChunk by hand, resharding), or "
-                 "use --route mongos", target->database, target->collection);
+                 "chunks of %s.%s were moved to other shards while batches went directly to the "
+                 "shards: documents of the last batches may be on a shard that does not own them, "
+                 "where no query "
+                 "finds them. Keep the chunks from being moved during a load (balancer, moveChunk, "
+                 "resharding), or use --route mongos",
+                 target->database, target->collection);
     return SL_OWNERS_CHANGED;
 }
 
@@ -354,7 +360,7 @@ bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map
     *map = NULL;
     for (unsigned attempt = 0;; attempt++) {
         sl_ownership_state state = SL_OWNERS_UNKNOWN;
-        if (read_ownership(direct, target, &direct->begun, &sharded, error)) {
+        if (read_ownership(direct, target, &direct->at_start, &sharded, error)) {
             if (!sharded)
                 return sl_error_set(error, SL_EXIT_CLUSTER,
                                     "--route direct: %s.%s is not sharded, or is being resharded",
@@ -368,6 +374,6 @@ bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map
         sl_shard_map_destroy(*map);
         *map = NULL;
         if (!sl_connection_backoff(direct->connection, attempt, error))
-            return sl_error_prefix(error, "waited in vain for the chunks to stay where they are");
+            return sl_error_prefix(error, "chunks were moved until the waiting time was over");
     }
 }

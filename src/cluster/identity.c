@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The identity of the target collection: its UUID.
  *
- * A server completes an insert whose client is gone. If the collection has been dropped and created
- * again in the meantime, an insert that names the collection only by its name puts its documents
- * into the new one, or creates a collection of that name. So commands carry the UUID too, as
- * `collectionUUID`, and the server refuses them with error 361 when the name stands for another
- * collection. Servers before 6.0 (and 6.0 with an older feature compatibility version) do not take
- * the field; on these inserts.c waits until no insert is running. */
+ * A server completes an insert even if its client has died. If the collection has been dropped and
+ * created again in the meantime, an insert that names the collection only by its name stores its
+ * documents in the new one, or creates a collection of that name. So commands contain the UUID too,
+ * as `collectionUUID`, and the server refuses them with error 361 when the name belongs to another
+ * collection. Servers before 6.0 (and 6.0 with an older feature compatibility version) do not
+ * accept the field; for these servers inserts.c waits until no insert is running. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,9 +41,10 @@ static void begin_find(bson_t *find, const sl_target *target, const char *uuid) 
     append_binary(find, uuid);
 }
 
-/* Asks with a UUID that no collection has: a server that reads the field finds a mismatch. */
+/* Sends a find with a UUID that no collection has: a server that accepts the field returns a
+ * mismatch. */
 bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_error *error) {
-    /* What servers answer to a field that they do not take. */
+    /* Error codes for a field that the server does not accept. */
     static const int32_t refusals[] = {9 /* FailedToParse */, 72 /* InvalidOptions */, 40415};
     int32_t code;
     bson_t find;
@@ -56,7 +57,7 @@ bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_err
     return ok || target->by_uuid;
 }
 
-/* ---- what the name and the UUID stand for ---- */
+/* ---- looking up the name and the UUID ---- */
 
 typedef struct identity {
     char uuid[SL_UUID_ROOM]; /* of the collection with the target's name; "" when there is none */
@@ -110,15 +111,15 @@ static const char *printed(const char *uuid, char out[40]) {
     return out;
 }
 
-/* The routers know the collection as it was: so a shard has none, or another one. */
+/* The routers still return the target's UUID: so a shard has no such collection, or another one. */
 static bool shard_differs(const sl_target *target, sl_error *error) {
     char was[40];
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
-        "%s.%s (UUID %s): a server refuses this UUID, so one of the shards has lost it, or has "
-        "another "
-        "collection of this name from a program that inserted straight into the shard. Find it "
-        "through connections to each shard alone, drop it there, and give the same command again",
+        "%s.%s (UUID %s): a server refuses this UUID, so one of the shards has lost the collection "
+        "or has another collection of this name, from a program that inserted directly into the "
+        "shard. Connect to each shard by itself to find that collection, drop it there, and give "
+        "the same command again",
         target->database, target->collection, printed(target->uuid, was));
 }
 
@@ -133,16 +134,16 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
     if (renamed) {
         char name[300];
         sl_text_printable(sl_text_of(now.name), name, sizeof name);
-        snprintf(what, sizeof what, ": it is called %s now", name);
+        snprintf(what, sizeof what, ": its name is %s now", name);
     } else if (known && !now.uuid[0])
-        snprintf(what, sizeof what, ": no collection has this name now");
+        snprintf(what, sizeof what, ": there is no collection of this name now");
     else if (known)
         snprintf(what, sizeof what,
-                 ": the collection of this name is another one now, with UUID %s",
+                 ": another collection has this name now, with UUID %s",
                  printed(now.uuid, is));
     sl_error_set(error, SL_EXIT_CLUSTER,
-                 "%s.%s (UUID %s) was dropped, replaced, renamed or resharded while it was loaded%s. Another "
-                 "program did that, such as another load with --drop. %s. %s",
+                 "%s.%s (UUID %s) was dropped, replaced, renamed or resharded during the load%s. "
+                 "Another program did that, such as another load with --drop. %s. %s",
                  target->database, target->collection, printed(target->uuid, was), what,
                  target->by_uuid
                      ? "No document of this load went into another collection"
@@ -179,20 +180,21 @@ bool sl_target_check(sl_connection *connection, const sl_target *target, sl_erro
     return strcmp(uuid, target->uuid) == 0 || sl_target_mismatch(connection, target, error);
 }
 
-/* Asks a shard, by its client. `*same` is false when it has another collection of the name, or with
- * `wanted` none; then `uuid` is the one that it has, "" where that is not known. */
-static bool ask_shard(mongoc_client_t *client, const sl_target *target, bool wanted, bool *same,
-                      char uuid[SL_UUID_ROOM], bson_error_t *why) {
+/* Checks a shard through its client. `*same` is false when the shard has another collection of the
+ * name, or has none although it is `required`; `uuid` is then the UUID on the shard, "" if
+ * unknown. */
+static bool check_shard(mongoc_client_t *client, const sl_target *target, bool required, bool *same,
+                        char uuid[SL_UUID_ROOM], bson_error_t *why) {
     identity now;
     *same = true;
     uuid[0] = '\0';
     if (!target->by_uuid) {
         bool ok = look_up(client, target, &now, why);
         memcpy(uuid, now.uuid, sizeof now.uuid);
-        *same = !ok || (uuid[0] ? strcmp(uuid, target->uuid) == 0 : !wanted);
+        *same = !ok || (uuid[0] ? strcmp(uuid, target->uuid) == 0 : !required);
         return ok;
     }
-    if (!wanted) /* the shard would refuse each insert */
+    if (!required) /* the shard would refuse each insert */
         return true;
     bson_t find;
     begin_find(&find, target, target->uuid);
@@ -203,34 +205,34 @@ static bool ask_shard(mongoc_client_t *client, const sl_target *target, bool wan
 }
 
 bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
-                           const sl_target *target, bool wanted, sl_error *error) {
+                           const sl_target *target, bool required, sl_error *error) {
     bson_error_t why = {0};
     char uuid[SL_UUID_ROOM], was[40], is[40];
     bool same = true;
     for (unsigned attempt = 0;; attempt++) {
         mongoc_client_t *client = sl_direct_borrow(direct, shard);
-        bool ok = ask_shard(client, target, wanted, &same, uuid, &why);
+        bool ok = check_shard(client, target, required, &same, uuid, &why);
         sl_direct_return(direct, shard, client);
         if (ok && same)
             return true;
         if (ok)
             break;
         if (why.code == SL_CODE_UNAUTHORIZED && !target->by_uuid) {
-            sl_log_warning("cannot tell whether shard %s has another collection of the name %s.%s: "
-                           "the user lacks the privilege listCollections there",
+            sl_log_warning("cannot check whether shard %s has another collection named %s.%s: "
+                           "the user lacks the privilege listCollections on the shard",
                            name, target->database, target->collection);
             return true;
         }
         if (!sl_backoff(attempt, NULL, NULL)) {
-            sl_error_from_driver(error, "asking for the collection", &why);
+            sl_error_from_driver(error, "reading the collection's UUID", &why);
             return sl_error_prefix(error, "shard %s", name);
         }
     }
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
-        "%s.%s has UUID %s, and shard %s has %s%s: it was dropped there, or created "
-        "by a program that inserted straight into the shard. Look at it through a "
-        "connection to that shard alone, drop it there, and load again with --drop",
+        "%s.%s has UUID %s, and shard %s has %s%s: the collection was dropped there, or created "
+        "by a program that inserted directly into the shard. Connect to that shard by itself, "
+        "drop the collection there, and load again with --drop",
         target->database, target->collection, printed(target->uuid, was), name,
         uuid[0] ? "another collection of this name, with UUID " : "no such collection",
         uuid[0] ? printed(uuid, is) : "");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting until no server runs an insert into the target.
+/* Waits until no server runs an insert into the target.
  *
- * For servers to which a collection's UUID cannot be given (identity.c): an insert whose client is
- * gone goes on there, and reaches whatever collection has the name by then. Each server reads a
- * command as soon as it has arrived completely, and a writer sends one after the other. So when two
- * looks, a quarter of a second apart, show no insert, no dead client has one left. */
+ * For servers that do not accept a collection's UUID in commands (identity.c): such a server goes
+ * on with an insert after its client has died, into the collection that then has the name. A server
+ * reads a command as soon as it has arrived completely, and a writer sends one command at a time.
+ * So if $currentOp shows no insert twice, a quarter of a second apart, no insert of a dead client
+ * is left. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +15,7 @@
 
 #include "internal.h"
 
-/* One of the inserts that run, in words: where, for how long, for whom. "" when there is none. */
+/* Describes one of the running inserts: its server and its client. "" when there is none. */
 static void describe(const bson_t *reply, char *out, size_t room) {
     static const struct {
         const char *field, *words;
@@ -39,9 +40,10 @@ static void describe(const bson_t *reply, char *out, size_t room) {
     }
 }
 
-/* `*code` is the server's when it refuses to tell. */
-static bool look(sl_connection *connection, const sl_target *target, char *running, size_t room,
-                 int32_t *code, sl_error *error) {
+/* Describes a running insert in `running`, or sets it to "". On failure `*code` is the server's
+ * error code. */
+static bool find_insert(sl_connection *connection, const sl_target *target, char *running,
+                        size_t room, int32_t *code, sl_error *error) {
     char ns[SL_NAMESPACE_ROOM];
     bson_t reply;
     bson_t *command =
@@ -63,11 +65,11 @@ bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_
     int32_t code;
     unsigned attempt = 0;
     for (unsigned quiet = 0; quiet < 2;) {
-        if (!look(connection, target, running, sizeof running, &code, error)) {
+        if (!find_insert(connection, target, running, sizeof running, &code, error)) {
             if (code != SL_CODE_UNAUTHORIZED)
                 return sl_error_prefix(error, "looking for inserts into %s.%s", target->database,
                                        target->collection);
-            sl_log_warning("cannot tell whether inserts of another program into %s.%s are running: "
+            sl_log_warning("cannot check whether another program is inserting into %s.%s: "
                            "%s (privilege inprog, role clusterMonitor)",
                            target->database, target->collection, error->message);
             return true;
@@ -83,13 +85,13 @@ bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_
         quiet = 0;
         sl_error_set(
             error, SL_EXIT_CLUSTER,
-            "%s.%s: %s. This server cannot keep such an insert out of a collection that is "
-            "made anew: stop the program that sends it, and give the same command again",
+            "%s.%s: %s. On this server such an insert could go on into the new collection of this "
+            "name: stop the program that sends it, and give the same command again",
             target->database, target->collection, running);
         if (!sl_connection_backoff(connection, attempt++, error))
             return false;
         if (error)
-            error->code = SL_EXIT_OK; /* what is waited for is no failure */
+            error->code = SL_EXIT_OK; /* no failure while the waiting goes on */
     }
     return true;
 }

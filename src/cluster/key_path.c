@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The value of a shard key within a finished document.
+/* Reads a field of the shard key from a complete document.
  *
- * This is done for every field of the key of every document, so the document is walked here and not
- * with the BSON library, whose checks at each step cost more than the rest of routing together. The
- * documents are the loader's own: their lengths are believed. */
+ * This runs for every key field of every document, so it does not use the BSON library, whose
+ * checks at each step cost more than all other routing. The documents were encoded by the loader,
+ * so their lengths are not checked. */
 #include <string.h>
 
 #include "internal.h"
@@ -14,7 +14,7 @@ static uint32_t length_at(const uint8_t *bytes) {
     return BSON_UINT32_FROM_LE(length);
 }
 
-/* How many bytes a value takes. False for types that no format writes. */
+/* The size of a value in bytes. False for types that no format writes. */
 static bool length_of(bson_type_t type, const uint8_t *value, size_t *length) {
     switch (type) {
     case BSON_TYPE_NULL:
@@ -55,7 +55,8 @@ static bool length_of(bson_type_t type, const uint8_t *value, size_t *length) {
     }
 }
 
-/* Makes a value of its bytes. Strings and binary stay where they are. */
+/* Decodes a value. Strings and binary data point into the document. False if the type is not known
+ * (sl_value_is_known). */
 static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *value) {
     uint64_t number = 0;
     value->value_type = type;
@@ -65,7 +66,7 @@ static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *val
         break;
     case BSON_TYPE_DOUBLE:
     case BSON_TYPE_DATE_TIME:
-    case BSON_TYPE_INT64: /* the same bytes in the same place of the union */
+    case BSON_TYPE_INT64: /* all three have the same 8 bytes in the union */
         memcpy(&number, bytes, sizeof number);
         value->value.v_int64 = (int64_t)BSON_UINT64_FROM_LE(number);
         break;
@@ -94,14 +95,14 @@ static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *val
     return sl_value_is_known(value);
 }
 
-/* Finds a name in a document. `*value` becomes NULL when it is not there; false when that cannot be
- * told. */
+/* Finds a field by name. `*value` is NULL when the document does not have it. False when an unknown
+ * type prevents the search. */
 static bool find_name(const uint8_t *document, const char *name, size_t name_length,
                       bson_type_t *type, const uint8_t **value) {
     const uint8_t *at = document + 4, *end = document + length_at(document) - 1;
     while (at < end) {
         const char *here = (const char *)at + 1;
-        size_t same = 0; /* bytes; keys are short, so a call of strlen costs more than it brings */
+        size_t same = 0; /* common bytes; names are too short for strlen and memcmp to pay off */
         while (same < name_length && here[same] == name[same])
             same++;
         bool found = same == name_length && here[same] == '\0';

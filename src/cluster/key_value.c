@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of shard keys: their order and their hash, as the server has them.
+/* Values of shard keys: the server's order and the hash of hashed indexes.
  *
- * The router and the shards compare keys without any collation, whatever the collection's own may
- * be, so strings are compared by their bytes here. */
+ * Routers and shards compare shard keys without a collation, even if the collection has one, so
+ * strings are compared by their bytes. */
 #include <math.h>
 #include <string.h>
 
@@ -10,11 +10,11 @@
 
 #include "internal.h"
 
-/* ---- kinds ---- */
+/* ---- types ---- */
 
 #define NOT_KNOWN 0
 
-/* The number by which the server orders types among each other, and which goes into the hash. */
+/* The number by which the server orders values of different types; also an input of the hash. */
 static int32_t rank_of(bson_type_t type) {
     switch (type) {
     case BSON_TYPE_MINKEY:
@@ -45,7 +45,7 @@ static int32_t rank_of(bson_type_t type) {
 }
 
 bool sl_value_is_known(const bson_value_t *value) {
-    /* The old binary subtype has a second length inside, which the BSON library takes off. */
+    /* The old binary subtype 2 contains a second length, which the BSON library removes. */
     return rank_of(value->value_type) != NOT_KNOWN &&
            !(value->value_type == BSON_TYPE_BINARY &&
              value->value.v_binary.subtype == BSON_SUBTYPE_BINARY_DEPRECATED);
@@ -56,12 +56,12 @@ bool sl_value_is_known(const bson_value_t *value) {
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int compare_doubles(double a, double b) {
-    if (isnan(a) || isnan(b)) /* not a number is below all that are */
+    if (isnan(a) || isnan(b)) /* NaN sorts below all numbers */
         return COMPARE(!isnan(a), !isnan(b));
     return COMPARE(a, b);
 }
 
-/* Exact: a 64-bit integer does not fit into a double. */
+/* Exact comparison: a double cannot represent every 64-bit integer. */
 static int compare_int_to_double(int64_t a, double b) {
     if (isnan(b) || b < -0x1p63)
         return 1;
@@ -129,15 +129,15 @@ int sl_value_compare(const bson_value_t *a, const bson_value_t *b) {
         return COMPARE(a->value.v_datetime, b->value.v_datetime);
     case BSON_TYPE_TIMESTAMP:
         return compare_timestamps(a, b);
-    default: /* null, MinKey, MaxKey: there is but one of each */
+    default: /* null, MinKey, MaxKey: types with one value */
         return 0;
     }
 }
 
 /* ---- hash ---- */
 
-/* What is hashed: a seed of 0, the rank of the type, and the value's bytes in a document. It is put
- * together from a head made here and a tail that stays where it is. */
+/* The input of the hash: a seed of 0, the rank of the type, and the value's BSON bytes. The head is
+ * copied; the tail points into the document. */
 typedef struct message {
     uint8_t head[24];
     uint32_t head_length;
@@ -150,8 +150,9 @@ static void add(message *made, const void *bytes, uint32_t length) {
     made->head_length += length;
 }
 
-/* Numbers that are equal must hash alike, so all are made 64-bit integers. What does not fit goes
- * to the nearest one that does, but for 2^63 itself, which the server takes for -2^63. */
+/* Equal numbers of different types must have the same hash, so each is converted to a 64-bit
+ * integer. Numbers outside the range become the nearest integer, except 2^63, which becomes -2^63
+ * as on the server. */
 static int64_t truncated(double value) {
     if (isnan(value))
         return 0;
@@ -212,9 +213,9 @@ static message message_of(const bson_value_t *value) {
 int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache) {
     message made = message_of(value);
     uint64_t length = (uint64_t)made.head_length + made.tail_length;
-    uint8_t *tail_there = cache->hashed + made.head_length;
+    uint8_t *cached_tail = cache->hashed + made.head_length;
     if (length == cache->length && memcmp(cache->hashed, made.head, made.head_length) == 0 &&
-        (made.tail_length == 0 || memcmp(tail_there, made.tail, made.tail_length) == 0))
+        (made.tail_length == 0 || memcmp(cached_tail, made.tail, made.tail_length) == 0))
         return cache->hash;
     sl_md5 md5;
     uint8_t digest[SL_MD5_BYTES];
@@ -228,7 +229,7 @@ int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache) {
         cache->length = (uint32_t)length;
         memcpy(cache->hashed, made.head, made.head_length);
         if (made.tail_length > 0)
-            memcpy(tail_there, made.tail, made.tail_length);
+            memcpy(cached_tail, made.tail, made.tail_length);
         cache->hash = hash;
     }
     return hash;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patient streams: an answer is waited for as long as its server is alive.
+/* Patient streams wait for a reply as long as the server is alive.
  *
- * An index build or a query may take hours, so a deadline for the answer would be wrong. But a
- * server that hangs keeps its connections open and never answers. So whoever waits looks every few
- * seconds whether the server answers a greeting on another connection. When it has not done so for
- * the patience that was asked for, the stream fails like one that timed out.
+ * An index build or a query may take hours, so the reply can have no deadline. But a server that
+ * hangs keeps its connections open and never replies. So a stream that waits sends a hello on
+ * another connection every few seconds. When the server has answered none of them for the time in
+ * sl_patience, the stream fails with a timeout.
  *
- * The driver makes streams of its own for its connections, and takes others instead from a stream
- * initiator. What is different here is the innermost one: it is the driver's socket, but waits in
- * slices. TLS and the buffer around it are the driver's. A connection that is lost while its server
- * is well (a router in between that was restarted) is found by the keep-alive that the driver sets
- * on its sockets. */
+ * The stream initiator replaces the innermost of the driver's streams: this one uses the driver's
+ * socket, but waits in slices. The TLS stream and the buffered stream around it are the driver's. A
+ * connection that is lost while its server is alive (a router was restarted) is detected by the
+ * keep-alive that the driver sets on its sockets. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -19,8 +18,8 @@
 
 #include "internal.h"
 
-#define STREAM_TYPE 101 /* not one of the driver's own */
-#define LOOK_MS 5000    /* how often the server is looked at */
+#define STREAM_TYPE 101 /* not a type of the driver */
+#define CHECK_MS 5000   /* interval of the hello on another connection */
 #define BUFFER_BYTES 1024
 
 typedef struct patient_stream {
@@ -88,7 +87,7 @@ static ssize_t on_poll(mongoc_stream_poll_t *streams, size_t count, int32_t time
     return ready;
 }
 
-/* Requests are small: a server that does not take one for so long hangs. */
+/* Requests are small: a server that does not receive one within the patience hangs. */
 static ssize_t on_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
                          int32_t timeout_ms) {
     patient_stream *self = (patient_stream *)stream;
@@ -102,17 +101,17 @@ static bool is_timeout(int code) {
     return code == ETIMEDOUT || code == EAGAIN || code == EWOULDBLOCK;
 }
 
-/* Waits for bytes until `expiry`, and no longer than the server is alive. */
+/* Waits for bytes until `expiry`, or until the server is not alive. */
 static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expiry) {
-    int64_t heard = bson_get_monotonic_time(); /* when it was alive */
+    int64_t alive = bson_get_monotonic_time(); /* when the server was last known to be alive */
     for (;;) {
         int64_t now = bson_get_monotonic_time();
-        int64_t give_up = heard + (int64_t)self->patience->milliseconds * 1000;
-        int64_t look = now + (int64_t)LOOK_MS * 1000;
-        if (look > give_up)
-            look = give_up;
+        int64_t give_up = alive + (int64_t)self->patience->milliseconds * 1000;
+        int64_t check = now + (int64_t)CHECK_MS * 1000;
+        if (check > give_up)
+            check = give_up;
         ssize_t got = mongoc_socket_recv(self->socket, into->iov_base, into->iov_len, 0,
-                                         look < expiry ? look : expiry);
+                                         check < expiry ? check : expiry);
         int code = mongoc_socket_errno(self->socket);
         now = bson_get_monotonic_time();
         if (got >= 0 || !is_timeout(code) || now >= expiry) {
@@ -121,7 +120,7 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
             return got;
         }
         if (sl_server_answers(self->patience->uri, &self->host)) {
-            heard = bson_get_monotonic_time();
+            alive = bson_get_monotonic_time();
         } else if (bson_get_monotonic_time() >= give_up) {
             self->timed_out = true;
             errno = ETIMEDOUT;

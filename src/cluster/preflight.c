@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preflight: one hello to the servers of the URI, by hand, before the driver begins.
+/* Preflight: sends a hello to the servers of the URI without the driver, before the driver
+ * connects.
  *
- * Some mistakes a server will never get over by being asked again: a certificate of another
- * authority, plain text where it wants TLS. The driver takes them for a server that is not there,
- * tries until its time is up, and then says that none was suitable. Here they are told from one
- * another. Whatever is not such a mistake (nobody listens, no answer in time) is left to the
- * driver, and so is everything when one of the servers is fine.
+ * Some connection errors are permanent: a certificate of an untrusted authority, or plain text to a
+ * server that requires TLS. The driver treats them like an unreachable server: it retries until its
+ * timeout and then reports that no server was suitable. The preflight finds their cause at once.
+ * Other errors (no listener, no answer in time) are left to the driver, as is everything when one
+ * of the servers answers.
  *
- * Nothing secret is sent: a hello, without a user. */
+ * The hello contains no user and no secret. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,13 +31,13 @@
 #define HEADER_BYTES 16 /* of a wire message */
 
 typedef enum answer {
-    ANSWERS, /* a hello came back */
-    CLOSED,  /* it closed the connection without a word */
-    SILENT,  /* nobody there, or no word in time: nothing is known */
+    ANSWERS, /* it replied to the hello */
+    CLOSED,  /* it closed the connection without a reply */
+    SILENT,  /* no listener, or no reply in time: the cause is not known */
 } answer;
 
-/* Connects within a second, and lets later reads and writes wait for three. -1 when nobody is
- * there. */
+/* Connects within CONNECT_MS, and sets ANSWER_SECONDS as the timeout of reads and writes. -1 when
+ * it cannot connect. */
 static int connect_to(const mongoc_host_list_t *host) {
     char port[8];
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -44,7 +45,7 @@ static int connect_to(const mongoc_host_list_t *host) {
     int connected = -1;
     snprintf(port, sizeof port, "%u", host->port);
     if (strchr(host->host, '/') || getaddrinfo(host->host, port, &hints, &found) != 0)
-        return -1; /* a socket file has no TLS */
+        return -1; /* a Unix socket has no TLS */
     for (const struct addrinfo *one = found; one && connected < 0; one = one->ai_next) {
         int error = 0;
         socklen_t length = sizeof error;
@@ -100,7 +101,7 @@ static answer plain_hello(const mongoc_host_list_t *host) {
     return result;
 }
 
-/* TLS sessions write without MSG_NOSIGNAL: runs `function` with SIGPIPE held back. */
+/* Runs `function` with SIGPIPE blocked: OpenSSL writes without MSG_NOSIGNAL. */
 static bool without_pipe_signal(bool (*function)(void *context), void *context) {
     sigset_t pipe_signal, before;
     sigemptyset(&pipe_signal);
@@ -119,32 +120,35 @@ static bool is_address(const char *host) {
 }
 
 typedef struct trial {
-    const mongoc_uri_t *uri; /* NULL: is there TLS at all? */
+    const mongoc_uri_t *uri; /* NULL: only test whether the server speaks TLS */
     const mongoc_host_list_t *host;
     SSL_CTX *context;
-    bool silent; /* result: nothing is known */
+    bool silent; /* result: the server did not complete the test, for an unknown reason */
     sl_error *error;
 } trial;
 
-/* The handshake was cut short by an alert, or the connection closed after it: with TLS 1.3, and by
- * mongod always, the client's certificate is judged when the handshake is already over. */
-static bool told_off(const mongoc_uri_t *uri, bool after, unsigned long reason, sl_error *error) {
-    bool shown = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
+/* Sets the error when the server refused the client's certificate, or the lack of one: it ended the
+ * handshake with an alert, or closed the connection after it (`closed`). With TLS 1.3, and always
+ * in mongod, the client's certificate is checked only after the handshake. Returns whether it
+ * did. */
+static bool certificate_refused(const mongoc_uri_t *uri, bool closed, unsigned long reason,
+                                sl_error *error) {
+    bool sent = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
     bool alert =
         ERR_GET_LIB(reason) == ERR_LIB_SSL && ERR_GET_REASON(reason) > SSL_AD_REASON_OFFSET;
-    if (!after && !alert)
+    if (!closed && !alert)
         return false;
     sl_error_set(error, SL_EXIT_CLUSTER, "the server ends the connection%s%s%s; %s",
                  alert ? " (" : "", alert ? ERR_reason_error_string(reason) : "", alert ? ")" : "",
-                 shown
+                 sent
                      ? "it seems not to accept the client certificate: signed by an authority that "
-                       "it does not trust, out of date, or revoked?"
-                     : "it seems to want a client certificate: name one with "
+                       "it does not trust, expired, or revoked?"
+                     : "it seems to require a client certificate: name one with "
                        "--tlsCertificateKeyFile");
     return true;
 }
 
-/* True when the server is fine, or nothing is known. */
+/* False with the error set when the server refuses the connection for a permanent reason. */
 static bool try_tls(void *context) {
     trial *t = context;
     uint8_t message[128], reply[HEADER_BYTES];
@@ -180,7 +184,7 @@ static bool try_tls(void *context) {
         closed = SSL_get_error(tls, result) != SSL_ERROR_WANT_READ; /* that is, time was up */
         reason = ERR_peek_last_error();
     }
-    if (told_off(t->uri, closed, reason, t->error))
+    if (certificate_refused(t->uri, closed, reason, t->error))
         ok = t->silent = false;
 done:
     ERR_clear_error();
@@ -190,16 +194,16 @@ done:
     return ok;
 }
 
-/* Is there TLS where the URI says nothing of it? */
+/* Does the server accept a TLS handshake, without checks of certificates? */
 static bool speaks_tls(const mongoc_host_list_t *host) {
     trial t = {.host = host, .context = sl_tls_bare_context()};
-    bool there = t.context && without_pipe_signal(try_tls, &t) && !t.silent;
+    bool result = t.context && without_pipe_signal(try_tls, &t) && !t.silent;
     SSL_CTX_free(t.context);
-    return there;
+    return result;
 }
 
-/* One server. False with the error set when it is a mistake that will stay one; `*fine` when it
- * answered as it should. */
+/* Checks one server. False with the error set when the connection can never succeed; `*fine` when
+ * the server replied to the hello. */
 static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, SSL_CTX *context,
                        bool *fine, sl_error *error) {
     if (!context) {
@@ -207,8 +211,8 @@ static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, 
         *fine = plain == ANSWERS;
         return plain != CLOSED || !speaks_tls(host) ||
                sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the server wants TLS; give --tls, and --tlsCAFile if its certificate "
-                            "is signed by an authority of your own");
+                            "the server requires TLS; give --tls, and --tlsCAFile if its "
+                            "certificate is signed by a private authority");
     }
     trial t = {.uri = uri, .host = host, .context = context, .error = error};
     if (!without_pipe_signal(try_tls, &t))
@@ -216,8 +220,8 @@ static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, 
     *fine = !t.silent;
     return !t.silent || plain_hello(host) != ANSWERS ||
            sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the server does not speak TLS here; leave --tls out, or see its net.tls "
-                        "settings");
+                        "the server does not use TLS on this port; leave --tls out, or see its "
+                        "net.tls settings");
 }
 
 bool sl_preflight(const mongoc_uri_t *uri, sl_error *error) {

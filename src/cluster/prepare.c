@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The target collection: dropped, created, sharded and indexed as asked, or found to be so already.
+/* Drops, creates, shards and indexes the target collection as requested; steps already done are
+ * skipped.
  *
- * Several loaders may do this at once. Each step may therefore find that it has been done in the
- * meantime, which is as good as doing it, provided it was done the same way: so a collision leads
- * back to comparing what is with what was asked. */
+ * Several loaders may do this at once, so each step may fail because another loader has just done
+ * it. Then the result is compared with the request, as for a collection that existed before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,9 @@
 
 /* ---- drop ---- */
 
-/* The collection goes before its registry: when this is cut short in between, sources count as
- * loaded that are not, which the next load refuses. The other way round, numbers would be given a
- * second time while the documents of their first owners are still there.
- */
+/* Drops the collection before its registry. If the process dies in between, the registry lists
+ * sources as loaded that are not, which the next load refuses. In the other order, numbers would be
+ * assigned again while documents with these numbers still exist. */
 bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
     const char *const names[] = {target->collection, sl_target_registry(target, registry)};
@@ -35,18 +34,18 @@ bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error
     return true;
 }
 
-/* ---- what is there ---- */
+/* ---- the existing collection ---- */
 
 typedef struct existing {
-    bool there;
+    bool exists;
     bool clustered;
-    char type[32]; /* "collection", "view", "timeseries" */
+    char type[32];           /* "collection", "view", "timeseries" */
     char uuid[SL_UUID_ROOM]; /* "" when it has none */
 } existing;
 
 static bool read_existing(sl_connection *connection, const sl_target *target, existing *found,
                           sl_error *error) {
-    *found = (existing){.there = false};
+    *found = (existing){.exists = false};
     bson_t reply;
     bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
                             BCON_UTF8(target->collection), "}");
@@ -55,13 +54,13 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     if (ok && bson_iter_init(&iter, &reply) &&
         bson_iter_find_descendant(&iter, "cursor.firstBatch.0.type", &inner) &&
         BSON_ITER_HOLDS_UTF8(&inner)) {
-        found->there = true;
+        found->exists = true;
         snprintf(found->type, sizeof found->type, "%s", bson_iter_utf8(&inner, NULL));
         found->clustered =
             bson_iter_init(&iter, &reply) &&
             bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.clusteredIndex", &inner);
     }
-    if (found->there && bson_iter_init(&iter, &reply) &&
+    if (found->exists && bson_iter_init(&iter, &reply) &&
         bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner))
         sl_uuid_of(&inner, found->uuid);
     bson_destroy(&reply);
@@ -81,11 +80,11 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
                       sl_error *error) {
     existing found;
     bool ok = read_existing(connection, target, &found, error);
-    *exists = found.there;
+    *exists = found.exists;
     return ok;
 }
 
-/* The block compressor in a storage engine's creation string, "none" when it names none. */
+/* The block compressor in a storage engine's creation string; "none" if it names none. */
 static void compressor_of(const char *creation, char out[32]) {
     static const char name[] = "block_compressor=";
     const char *at = strstr(creation, name);
@@ -96,8 +95,8 @@ static void compressor_of(const char *creation, char out[32]) {
         strcpy(out, "none");
 }
 
-/* What the files on disk really are, on every shard: options that were left out when the collection
- * was created do not show in its description. */
+/* Compares the compressor with that of the files on every shard. The collection's options do not
+ * contain a compressor that was the server's default. */
 static bool check_compressor(sl_connection *connection, const sl_target *target, sl_error *error) {
     bson_t reply;
     bson_t *statistics =
@@ -121,9 +120,9 @@ static bool check_compressor(sl_connection *connection, const sl_target *target,
             bool on_shard = bson_iter_recurse(&iter, &field) && bson_iter_find(&field, "shard") &&
                             BSON_ITER_HOLDS_UTF8(&field);
             ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                              "%s.%s exists with compressor %s%s%s, and --compressor %s was asked "
-                              "for; leave the option out to load into it as it is, or use --drop "
-                              "to make it anew",
+                              "%s.%s exists with compressor %s%s%s, and --compressor %s was given; "
+                              "leave the option out to load into it as it is, or use --drop to "
+                              "create it again",
                               target->database, target->collection, compressor,
                               on_shard ? " on shard " : "",
                               on_shard ? bson_iter_utf8(&field, NULL) : "", target->compressor);
@@ -143,9 +142,9 @@ static bool check_existing(sl_connection *connection, const sl_target *target,
             target->database, target->collection, found->type);
     if (target->clustered && !found->clustered)
         return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "%s.%s exists and is not clustered, and --clustered was asked for; "
-                            "leave the option out to load into it as it is, or use --drop to make "
-                            "it anew",
+                            "%s.%s exists and is not clustered, and --clustered was given; leave "
+                            "the option out to load into it as it is, or use --drop to create it "
+                            "again",
                             target->database, target->collection);
     return !target->compressor || check_compressor(connection, target, error);
 }
@@ -165,7 +164,7 @@ static bool check_version(sl_connection *connection, const sl_target *target, sl
                         version);
 }
 
-/* Makes the database on a sharded cluster; nothing elsewhere, where it makes itself. */
+/* Creates the database on a sharded cluster. Elsewhere it is created with the collection. */
 static bool create_database(sl_connection *connection, const sl_target *target, sl_error *error) {
     if (sl_connection_server(connection)->deployment != SL_SHARDED)
         return true;
@@ -173,12 +172,12 @@ static bool create_database(sl_connection *connection, const sl_target *target, 
     bson_t *enable = BCON_NEW("enableSharding", BCON_UTF8(target->database));
     bool ok = sl_cluster_command(connection, "admin", enable, NULL, &code, error) ||
               code == SL_CODE_ALREADY_INITIALIZED ||
-              sl_error_prefix(error, "cannot make database %s", target->database);
+              sl_error_prefix(error, "cannot create database %s", target->database);
     bson_destroy(enable);
     return ok;
 }
 
-/* `*created` stays false when somebody else was faster. */
+/* `*created` is false when the collection already exists, created by another client. */
 static bool create_collection(sl_connection *connection, const sl_target *target, bool *created,
                               sl_error *error) {
     bson_t create = BSON_INITIALIZER;
@@ -205,7 +204,7 @@ static bool create_collection(sl_connection *connection, const sl_target *target
 
 /* ---- shard ---- */
 
-/* Same fields in the same order, 1 being 1 whatever kind of number it is. */
+/* Same fields in the same order with equal values; numbers are compared whatever their types. */
 static bool keys_equal(const bson_t *a, const bson_t *b) {
     bson_iter_t in_a, in_b;
     if (!bson_iter_init(&in_a, a) || !bson_iter_init(&in_b, b))
@@ -226,7 +225,7 @@ static bool keys_equal(const bson_t *a, const bson_t *b) {
     }
 }
 
-/* Compares the shard key that is there with the one asked for. */
+/* Reads whether the collection is sharded, and compares its shard key with the target's. */
 static bool check_key(sl_connection *connection, const sl_target *target, bool *sharded,
                       sl_error *error) {
     sl_sharding sharding;
@@ -236,8 +235,8 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
         char *is = bson_as_relaxed_extended_json(&sharding.key, NULL);
         char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "%s.%s is sharded by %s, and --shard-key %s was asked for; give the key "
-                          "it has, or use --drop to make it anew",
+                          "%s.%s is sharded by %s, and --shard-key %s was given; give the key it "
+                          "has, or use --drop to create it again",
                           target->database, target->collection, is, asked);
         bson_free(is);
         bson_free(asked);
@@ -246,9 +245,9 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
     return ok;
 }
 
-/* The server itself spreads a new collection over the shards when the key begins with a hashed
- * field: by default with two chunks per shard, in newer versions with one. Of any other key but
- * {_id: 1} (sl_prepare_ranges) nothing is known before there is data. */
+/* If the key begins with a hashed field, the server distributes a new collection over the shards:
+ * by default with two chunks per shard, in newer versions with one. For {_id: 1} sl_prepare_ranges
+ * does that. For other keys the distribution of values is not known before there is data. */
 static bool shard_collection(sl_connection *connection, const sl_target *target, bool is_new,
                              sl_error *error) {
     bool sharded;
@@ -256,7 +255,7 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
         return false;
     if (sharded)
         return true;
-    /* The server makes the key's index by itself only while there are no documents. */
+    /* The server creates the key's index by itself only for an empty collection. */
     if (!is_new && !sl_key_is_id(target->shard_key) &&
         !sl_create_index(connection, target, target->shard_key, error))
         return false;
@@ -272,19 +271,19 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
     return ok || sl_error_prefix(error, "cannot shard %s", ns);
 }
 
-/* ---- what happens to the sharding ----
+/* ---- deciding about the sharding ----
  *
- * A collection that exists unsharded is never sharded silently. One that a loader is creating
- * exists unsharded too, for a moment, or after a crash until the next load. So the loader leaves a
- * marker in the registry first, and the order is
+ * An existing unsharded collection is sharded only with --shard-existing. A collection that a
+ * loader is creating is also unsharded, for a short time, or after a crash until the next load. To
+ * tell the two apart, a loader writes a marker into the registry:
  *
  *     write the marker, create, shard, remove the marker.
  *
- * Another loader reads: does it exist, is there a marker, is it sharded? If the collection was
- * created by a loader, the marker was written before the first read. If it is absent in the second
- * one, it was removed in between, and the third one finds a sharded collection. A marker beside a
- * collection that holds documents is not about this collection: loaders send none before they have
- * sharded it. */
+ * Another loader reads, in this order, whether the collection exists, whether there is a marker,
+ * and whether the collection is sharded. If a loader created the collection, the marker was written
+ * before the first read. If the second read finds no marker, it was removed in between, and the
+ * third read finds a sharded collection. If the collection holds documents, the marker belongs to
+ * an earlier collection, because loaders insert no document before they have sharded it. */
 
 static bool find_marker(sl_connection *connection, const sl_target *target, bool *found,
                         sl_error *error) {
@@ -308,23 +307,11 @@ static bool change_marker(sl_connection *connection, const sl_target *target, bo
     return ok;
 }
 
-static bool is_empty(sl_connection *connection, const sl_target *target, bool *empty,
-                     sl_error *error) {
-    bson_t filter = BSON_INITIALIZER, documents;
-    bson_t *options =
-        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
-    bool ok = sl_connection_find(connection, target->database, target->collection, &filter, options,
-                                 &documents, error);
-    *empty = ok && bson_empty(&documents);
-    bson_destroy(&documents);
-    bson_destroy(options);
-    return ok;
-}
-
 static bool is_being_created(sl_connection *connection, const sl_target *target, bool *is,
                              sl_error *error) {
+    const bson_t all = BSON_INITIALIZER;
     return find_marker(connection, target, is, error) &&
-           (!*is || is_empty(connection, target, is, error));
+           (!*is || sl_is_empty(connection, target, &all, is, error));
 }
 
 static bool decide_existing(sl_connection *connection, const sl_target *target,
@@ -359,7 +346,7 @@ bool sl_decide_sharding(sl_connection *connection, const sl_target *target,
     if (target->drop || !target->shard_key)
         return true;
     return read_existing(connection, target, &found, error) &&
-           (!found.there || decide_existing(connection, target, change, error));
+           (!found.exists || decide_existing(connection, target, change, error));
 }
 
 bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
@@ -373,9 +360,9 @@ bool sl_check_target(sl_connection *connection, const sl_target *target, bool *e
         return true;
     if (!read_existing(connection, target, &found, error))
         return false;
-    *exists = found.there;
-    return !found.there || (check_existing(connection, target, &found, error) &&
-                            decide_existing(connection, target, change, error));
+    *exists = found.exists;
+    return !found.exists || (check_existing(connection, target, &found, error) &&
+                             decide_existing(connection, target, change, error));
 }
 
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
@@ -384,22 +371,22 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
         target->shard_key && sl_connection_server(connection)->deployment == SL_SHARDED;
     sl_sharding_change change = shards ? SL_SHARDING_NEW : SL_SHARDING_NONE;
     *created = false;
-    /* The database first: who may not shard hears of it while there is something to lose. */
+    /* The database first: a user who may not shard gets the error before anything is dropped. */
     if (!check_version(connection, target, error) || !create_database(connection, target, error) ||
         (target->drop && !sl_drop_target(connection, target, error)))
         return false;
     existing found;
     if (!read_existing(connection, target, &found, error))
         return false;
-    if (!found.there) {
+    if (!found.exists) {
         if ((shards && !change_marker(connection, target, true, error)) ||
             !create_collection(connection, target, created, error))
             return false;
         if (!*created && !read_existing(connection, target, &found, error))
             return false;
     }
-    if (found.there && (!check_existing(connection, target, &found, error) ||
-                        !decide_existing(connection, target, &change, error)))
+    if (found.exists && (!check_existing(connection, target, &found, error) ||
+                         !decide_existing(connection, target, &change, error)))
         return false;
     bool sharding = change == SL_SHARDING_NEW || change == SL_SHARDING_EXISTING;
     if (sharding && !shard_collection(connection, target, *created, error))
@@ -411,7 +398,7 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
 
 bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
                      sl_error *error) {
-    /* The name that every tool gives: "ts_1_st_1". */
+    /* The conventional name: "ts_1_st_1". */
     bson_string_t *name = bson_string_new(NULL);
     bson_iter_t iter;
     if (bson_iter_init(&iter, keys)) {
@@ -428,7 +415,7 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
     sl_append_majority(create);
     int32_t code;
     bool ok = sl_cluster_command(connection, target->database, create, NULL, &code, error) ||
-              code == SL_CODE_INDEX_OPTIONS_CONFLICT || /* there, by another name */
+              code == SL_CODE_INDEX_OPTIONS_CONFLICT || /* it exists under another name */
               sl_error_prefix(error, "cannot build index %s on %s.%s", name->str, target->database,
                               target->collection);
     bson_destroy(create);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Missing privileges in words. The server repeats the whole command that it refused; a user wants
- * to know which privilege is missing, on what, and what it is for. */
+/* Messages for missing privileges. The server's message repeats the command that it refused; the
+ * loader's message names the missing privilege, its resource and its purpose. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,25 +13,25 @@ static const struct {
 } needs[] = {
     {"insert", "insert", "to load documents"},
     {"update", "update", "to keep the registry of sources"},
-    {"find", "find", "to see what is there already"},
+    {"find", "find", "to read what is stored already"},
     {"aggregate", "find", "to count documents and to run queries"},
     {"getMore", "find", "to read"},
     {"explain", "find", "to explain queries"},
     {"findAndModify", "find, insert, update and remove", "to keep the registry of sources"},
-    {"listCollections", "listCollections", "to see how the collection was made"},
-    {"create", "insert or createCollection", "to make the collection"},
+    {"listCollections", "listCollections", "to read the collection's options"},
+    {"create", "insert or createCollection", "to create the collection"},
     {"drop", "dropCollection", "for --drop"},
     {"createIndexes", "createIndex", "to build indexes"},
-    {"enableSharding", "enableSharding", "to make the database"},
+    {"enableSharding", "enableSharding", "to create the database"},
     {"shardCollection", "enableSharding", "to shard the collection"},
-    {"split", "splitChunk", "to split ranges before they are filled"},
-    {"moveChunk", "moveChunk", "to give each shard its ranges"},
-    {"balancerStatus", "find", "to see whether the balancer is on"},
+    {"split", "splitChunk", "to split chunks before the load"},
+    {"moveChunk", "moveChunk", "to move chunks to their shards"},
+    {"balancerStatus", "find", "to read the balancer's mode"},
     {"balancerStop", "update", "to stop the balancer"},
-    {"balancerStart", "update", "to put the balancer back"},
+    {"balancerStart", "update", "to restore the balancer"},
 };
 
-/* The word after `from`, up to one of `ends`, into `out`. */
+/* Copies the word at `from`, up to one of `ends`, into `out`; returns its end. */
 static const char *word_after(const char *from, const char *ends, char *out, size_t room) {
     size_t length = strcspn(from, ends);
     snprintf(out, room, "%.*s", (int)length, from);
@@ -43,7 +43,7 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
     char database[128], command[64], value[300] = "", resource[450];
     if (strstr(message, "requires authentication")) {
         snprintf(out, room,
-                 "the server wants to know who you are; give --username, or a client "
+                 "the server requires authentication; give --username, or a client "
                  "certificate with --authenticationMechanism MONGODB-X509");
         return true;
     }
@@ -68,7 +68,7 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
         purpose = "to show sizes and counts";
     }
     if (strcmp(database, "shardload") == 0)
-        purpose = "to remember how the balancer was";
+        purpose = "to store the balancer's mode";
     if (strncmp(command, "balancer", 8) == 0)
         snprintf(resource, sizeof resource, "config.settings");
     else if (strcmp(command, "listCollections") == 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges of _id put on the shards where they should be, before they are filled.
+/* Places ranges of _id on their shards before documents are inserted.
  *
- * The chunk map is read once and compared with the ranges; each range that is on a wrong shard and
- * empty is cut out of the chunks it lies in and moved. Nothing is done for a range that is in
- * place, whatever chunks it shares, so preparing the same ranges again costs one read. When a step
- * fails, perhaps because the balancer or another loader changed the chunks under it, the map is
- * read again and what is still missing is planned anew. Where that was the reason, the step is no
- * longer in the plan: only a step that fails again, right after it has failed, is an error. */
+ * The chunk map is read and compared with the ranges. Each empty range on a wrong shard is split
+ * off its chunks and moved. A range that is on its shard needs no step, even if its chunk is
+ * larger, so preparing the same ranges again costs one read. When a step fails, perhaps because the
+ * balancer or another loader has changed the chunks, the map is read and planned again. If the
+ * change was the cause, the new plan does not contain the step; it is an error only if the same
+ * step fails twice in a row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool add_step(sl_steps *steps, const sl_step *step, sl_error *error) {
     return true;
 }
 
-/* Ranges are planned in order, so a bound that two of them share comes twice in a row. */
+/* Adds a split unless the last split was at the same id: adjacent ranges share a bound. */
 static bool add_split(sl_steps *steps, int64_t id, bson_value_t *bound, sl_error *error) {
     *bound = (bson_value_t){.value_type = BSON_TYPE_INT64, .value.v_int64 = id};
     if (steps->any_split && steps->last_split == id)
@@ -72,7 +72,7 @@ bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_steps *ste
     return true;
 }
 
-/* ---- doing ---- */
+/* ---- running the steps ---- */
 
 typedef struct placement {
     sl_connection *connection;
@@ -90,16 +90,9 @@ static bool report(void *context) {
 }
 
 static bool is_empty(const placement *work, const sl_range *range, bool *empty, sl_error *error) {
-    bson_t documents;
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_INT64(range->minimum), "$lt",
                               BCON_INT64(range->maximum), "}");
-    bson_t *options =
-        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
-    bool ok = sl_connection_find(work->connection, work->target->database, work->target->collection,
-                                 filter, options, &documents, error);
-    *empty = ok && bson_empty(&documents);
-    bson_destroy(&documents);
-    bson_destroy(options);
+    bool ok = sl_is_empty(work->connection, work->target, filter, empty, error);
     bson_destroy(filter);
     return ok;
 }
@@ -131,17 +124,17 @@ static bool run_step(const placement *work, const sl_step *step, int32_t *code, 
     return ok;
 }
 
-/* What became of a round of planning and doing. */
+/* The outcome of planning once and running the steps. */
 typedef enum round_outcome { FINISHED, FAILED, STEP_FAILED, STOPPED } round_outcome;
 
-/* What is known of each range: once seen empty or occupied, it is not asked for again. */
-enum { UNSEEN, EMPTY, OCCUPIED };
+/* Whether a range holds documents: read once per range. */
+enum { UNREAD, EMPTY, OCCUPIED };
 
-/* The step that failed last, by what is the same in another plan. */
+/* The step that failed last, with the fields that identify it in the next plan. */
 typedef struct failed_step {
     unsigned times; /* in a row; 0: the last step did not fail */
     bool move;
-    int64_t minimum; /* INT64_MIN where it is no 64-bit id */
+    int64_t minimum; /* INT64_MIN if it is not a 64-bit id */
     uint32_t shard;
 } failed_step;
 
@@ -180,14 +173,14 @@ static bool plan_round(const placement *work, const sl_shard_map *map, const sl_
     for (size_t i = 0; map->by_id && i < count; i++) {
         if (sl_range_is_placed(map, &ranges[i]))
             continue;
-        if (seen[i] == UNSEEN) {
+        if (seen[i] == UNREAD) {
             bool empty;
             if (!is_empty(work, &ranges[i], &empty, error))
                 return false;
             seen[i] = empty ? EMPTY : OCCUPIED;
         }
         if (seen[i] == OCCUPIED)
-            sl_log_debug("ids %lld to %lld hold documents and stay where they are",
+            sl_log_debug("the range of ids %lld to %lld holds documents and is not moved",
                          (long long)ranges[i].minimum, (long long)ranges[i].maximum);
         else if (!sl_plan_range(map, &ranges[i], steps, error))
             return false;
@@ -219,7 +212,7 @@ bool sl_count_steps(sl_connection *connection, const sl_target *target, const sl
     *counts = (sl_step_counts){0};
     if (!seen)
         return sl_error_memory(error, "planning the ranges");
-    memset(seen, connection ? UNSEEN : EMPTY, count + 1);
+    memset(seen, connection ? UNREAD : EMPTY, count + 1);
     bool ok = plan_round(&work, map, ranges, count, seen, &steps, error);
     for (size_t i = 0; ok && i < steps.count; i++)
         *(steps.items[i].move ? &counts->moves : &counts->splits) += 1;
@@ -270,7 +263,7 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
     *count = 0;
     bson_t reply;
     int32_t code;
-    /* Not the count command, which takes what a broken-off move left behind for documents. */
+    /* Not the count command, which also counts orphans of an interrupted chunk move. */
     bson_t *command =
         BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$match",
                  BCON_DOCUMENT(filter), "}", "{", "$count", "n", "}", "]", "cursor", "{", "}");

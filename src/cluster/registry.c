@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry of sources: one small document per source beside the target collection. Here it is
- * read; registry_write.c changes it.
+/* The registry of sources, read: a collection beside the target, with one small document per
+ * source. registry_write.c writes it.
  *
  *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
  *    loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>:
  *    <documents, or null until it is finished>}}, layout: {shards, shardNames, pieces, leading},
  *    options: {<name>: <text>}}
- *   {_id: "counter", last: <the last number given>}
+ *   {_id: "counter", last: <the last number assigned>}
  *
- * A source's number goes into the ids of its documents, so two sources must never get the same one
- * and one source never two.
+ * A source's number is part of the ids of its documents, so two sources must never have the same
+ * number, and a source must never have two.
  *
- * No number is given twice, because the counter is raised at once by as many as a loader needs, and
- * they are that loader's alone. No source has two, because its number is written once, by the
- * insert of its document, of which there is one per _id. Of two loaders that register a source at
- * the same time, the one whose insert comes second is told that the key is there already, and reads
- * the first one's number. The number it drew is lost, which does no harm.
+ * No number is assigned twice: a loader raises the counter by as many numbers as it needs, in one
+ * atomic update, and only this loader uses them. No source has two numbers: its number is written
+ * once, by the insert of its document, and _id is unique. Of two loaders that register a source at
+ * the same time, the second gets a duplicate key error and reads the number that the first one
+ * wrote. The second loader's number stays unused, which is harmless.
  *
- * No source has two layouts: it is written where none is, which the server does in one step, and
- * read back from there. Nobody takes it away or writes another one. The options that documents
- * depend on are agreed on in the same way by the loaders that share a source; a load that starts all
- * parts afresh replaces them.
+ * No source has two layouts: a layout is written only if the document has none, in one atomic
+ * update, and then read back. It is never removed or replaced. Loaders that share a source agree in
+ * the same manner on the options that documents depend on; a load that starts all parts afresh
+ * replaces them.
  *
- * A command may be sent twice, when nobody knows whether it was done the first time. The counter
- * then loses numbers; an insert meets its own documents as if they were another loader's; an update
- * sets what is set already. A number that is read back is one that stays: a majority of the replica
- * set has acknowledged a write to its document before that. */
+ * A command may be executed twice, if the reply to the first one was lost. Then the counter skips
+ * numbers; an insert gets duplicate key errors as if another loader had inserted the documents; an
+ * update sets the same values again. A number that is read back cannot be rolled back: before that,
+ * a majority of the replica set has acknowledged a write to its document. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply
 
 bool sl_registry_lost(const sl_registry *registry, sl_error *error) {
     return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the registry %s.%s has lost a source while it was loaded; did somebody "
+                        "the registry %s.%s has lost a source during its load; did another program "
                         "drop the collection meanwhile?",
                         registry->database, registry->collection);
 }
@@ -90,8 +90,8 @@ bool sl_registry_lost(const sl_registry *registry, sl_error *error) {
 bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
                             sl_batch_function *function, sl_error *error) {
     for (size_t done = 0; done < count; done += BATCH) {
-        size_t rest = count - done;
-        if (!function(registry, entries + done, rest < BATCH ? rest : BATCH, error))
+        size_t left = count - done;
+        if (!function(registry, entries + done, left < BATCH ? left : BATCH, error))
             return false;
     }
     return true;
@@ -99,7 +99,8 @@ bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, s
 
 /* ---- reading ---- */
 
-/* Which parts are finished. One that another loader has found to be the last is one of all. */
+/* Counts the finished parts of a source and their documents. A source that is loaded but has no
+ * parts of this division was loaded without parts: its total counts. */
 static void fill_parts(const sl_registry *registry, const bson_t *document,
                        sl_registry_entry *entry) {
     char path[40];
@@ -143,7 +144,7 @@ static void fill_layout(const bson_t *document, sl_layout *layout) {
     }
 }
 
-/* The date of a field as text, or "". */
+/* Writes the date in a field as text, or "". */
 static void fill_when(const bson_t *document, const char *field, char when[32]) {
     bson_iter_t iter;
     struct tm utc;
@@ -155,8 +156,8 @@ static void fill_when(const bson_t *document, const char *field, char when[32]) 
         strftime(when, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* Were the other parts of the source begun with the options of this load? A source that is started
- * afresh has no other parts. */
+/* Were the other parts of the source started with the options of this load? A source that is
+ * started afresh has no other parts. */
 static bool same_options(const sl_registry *registry, const bson_t *document,
                          const sl_registry_entry *entry, sl_error *error) {
     bson_iter_t iter, was, is;
@@ -174,9 +175,9 @@ static bool same_options(const sl_registry *registry, const bson_t *document,
         sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
         sl_text_printable(sl_text_of(before), shown_before, sizeof shown_before);
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: another loader has begun its part with %s%s \"%s\", and this one has "
-                            "\"%s\": all parts of a load need the same options. To begin anew with "
-                            "others, drop the collection",
+                            "%s: another loader has started its part with %s%s \"%s\", and this "
+                            "loader has \"%s\": all parts of a load need the same options. To use "
+                            "other options, drop the collection and start again",
                             shown, strcmp(bson_iter_key(&is), "version") == 0 ? "program " : "--",
                             bson_iter_key(&is), shown_before, bson_iter_utf8(&is, NULL));
     }
@@ -221,18 +222,14 @@ bool sl_registry_fill(const sl_registry *registry, const bson_t *reply,
         !bson_iter_find_descendant(&iter, "cursor.firstBatch", &found) ||
         !bson_iter_recurse(&found, &documents))
         return true;
-    while (ok && bson_iter_next(&documents) && BSON_ITER_HOLDS_DOCUMENT(&documents)) {
-        const uint8_t *bytes;
-        uint32_t length;
+    while (ok && bson_iter_next(&documents)) {
         bson_t document;
-        bson_iter_document(&documents, &length, &bytes);
-        if (!bson_init_static(&document, bytes, length) ||
+        if (!sl_document_at(&documents, &document) ||
             !bson_iter_init_find(&field, &document, "_id") || !BSON_ITER_HOLDS_UTF8(&field))
             continue;
-        const sl_registry_entry *wanted =
+        const sl_registry_entry *key =
             &(sl_registry_entry){.fingerprint = bson_iter_utf8(&field, NULL)};
-        sl_registry_entry **entry =
-            bsearch(&wanted, sorted, count, sizeof sorted[0], by_fingerprint);
+        sl_registry_entry **entry = bsearch(&key, sorted, count, sizeof sorted[0], by_fingerprint);
         ok = !entry || fill(registry, &document, *entry, error);
     }
     return ok;
@@ -256,8 +253,8 @@ bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, s
     bson_append_document_end(&command, &filter);
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
-                "layout", BCON_INT32(1), "options", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
-                "singleBatch", BCON_BOOL(true));
+                "layout", BCON_INT32(1), "options", BCON_INT32(1), "}", "batchSize",
+                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = sl_registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -298,7 +295,8 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
     *count = 0;
     *numbers = NULL;
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
-    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
+    bson_t *options =
+        BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
     bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
                                  filter, options, &documents, error) &&
               sl_registry_numbers_of(&documents, numbers, count, error);
@@ -308,8 +306,8 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
     return ok;
 }
 
-/* The collection is looked for once more behind its registry: a loader that begins just now makes
- * the one before it fills the other. */
+/* Checks for the collection again after reading the registry: a loader that starts at the same time
+ * creates the collection before it adds sources to the registry. */
 bool sl_registry_left_behind(sl_connection *connection, const sl_target *target, size_t *sources,
                              sl_error *error) {
     sl_registry *registry = NULL;
@@ -335,15 +333,15 @@ static int by_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-/* `sorted` by name. */
-static void tell_namesake(const bson_t *document, const sl_registry_entry **sorted, size_t count,
-                          void (*found)(const sl_registry_entry *entry, uint64_t size)) {
+/* Calls `found` for the entry that has the name of the registry document. `sorted` is by name. */
+static void report_namesake(const bson_t *document, const sl_registry_entry **sorted, size_t count,
+                            void (*found)(const sl_registry_entry *entry, uint64_t size)) {
     bson_iter_t name, size;
     if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
         !bson_iter_init_find(&size, document, "size"))
         return;
-    const sl_registry_entry *wanted = &(sl_registry_entry){.name = bson_iter_utf8(&name, NULL)};
-    const sl_registry_entry **entry = bsearch(&wanted, sorted, count, sizeof *sorted, by_name);
+    const sl_registry_entry *key = &(sl_registry_entry){.name = bson_iter_utf8(&name, NULL)};
+    const sl_registry_entry **entry = bsearch(&key, sorted, count, sizeof *sorted, by_name);
     if (entry)
         found(*entry, (uint64_t)bson_iter_as_int64(&size));
 }
@@ -371,17 +369,15 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
         bson_append_array_end(&name, &in);
         bson_append_document_end(&filter, &name);
         qsort(fresh, used, sizeof fresh[0], by_name);
-        ok = used == 0 || sl_connection_find(registry->connection, registry->database,
-                                             registry->collection, &filter, NULL, &documents, error);
+        ok = used == 0 ||
+             sl_connection_find(registry->connection, registry->database, registry->collection,
+                                &filter, NULL, &documents, error);
         bson_iter_t iter;
         for (bool more = ok && used > 0 && bson_iter_init(&iter, &documents);
              more && bson_iter_next(&iter);) {
-            const uint8_t *bytes;
-            uint32_t length;
             bson_t document;
-            bson_iter_document(&iter, &length, &bytes);
-            if (bson_init_static(&document, bytes, length))
-                tell_namesake(&document, fresh, used, found);
+            if (sl_document_at(&iter, &document))
+                report_namesake(&document, fresh, used, found);
         }
         if (used > 0)
             bson_destroy(&documents);
@@ -423,16 +419,11 @@ bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
                                  &filter, options, &documents, error);
     if (ok)
         first->count = bson_count_keys(&documents);
-    if (first->count > 0 && bson_iter_init(&iter, &documents) && bson_iter_next(&iter)) {
-        const uint8_t *bytes;
-        uint32_t length;
-        bson_iter_document(&iter, &length, &bytes);
-        if (bson_init_static(&document, bytes, length)) {
-            fill_when(&document, "startedAt", first->when);
-            fill_text(&document, "host", first->host, sizeof first->host);
-            fill_text(&document, "workDirectory", first->work_directory,
-                      sizeof first->work_directory);
-        }
+    if (first->count > 0 && bson_iter_init(&iter, &documents) && bson_iter_next(&iter) &&
+        sl_document_at(&iter, &document)) {
+        fill_when(&document, "startedAt", first->when);
+        fill_text(&document, "host", first->host, sizeof first->host);
+        fill_text(&document, "workDirectory", first->work_directory, sizeof first->work_directory);
     }
     bson_destroy(&documents);
     bson_destroy(options);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the registry: what reading it and changing it share. */
+/* Internals of the registry, for registry.c and registry_write.c. */
 #ifndef SHARDLOAD_REGISTRY_H
 #define SHARDLOAD_REGISTRY_H
 
 #include "internal.h"
 
-/* Entries per command. With names of NAME_ROOM bytes it stays far below the 16 MiB of a document. */
+/* Entries per command. With names of NAME_ROOM bytes a command stays below 16 MiB. */
 #define BATCH ((size_t)1000)
 #define NAME_ROOM 4096
 
@@ -14,19 +14,19 @@ struct sl_registry {
     char *database;
     char *collection;
     char division[SL_DIVISION_ROOM];
-    uint32_t part; /* of it; 0: sources are loaded whole */
+    uint32_t part; /* of the division, from 1; 0: sources are not loaded in parts */
     bool afresh;
-    bson_t *options; /* of this load; NULL unless they are to be the same for all parts */
+    bson_t *options; /* of this load; NULL unless all parts must have the same options */
 };
 
-/* Runs a command on the registry's database; its errors say which registry. */
+/* Runs a command on the registry's database; its errors name the registry. */
 bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
                      sl_error *error);
 
-/* Sets the error that `count` more sources would get no number. Returns false. */
+/* Sets the error that there are no numbers left for `count` more sources. Returns false. */
 bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *error);
 
-/* Sets the error that a source which must be there is not. Returns false. */
+/* Sets the error that a source is missing in the registry. Returns false. */
 bool sl_registry_lost(const sl_registry *registry, sl_error *error);
 
 typedef bool sl_batch_function(sl_registry *registry, sl_registry_entry *entries, size_t count,
@@ -36,16 +36,16 @@ typedef bool sl_batch_function(sl_registry *registry, sl_registry_entry *entries
 bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
                             sl_batch_function *function, sl_error *error);
 
-/* Fills the entries that the reply of a find on the registry speaks of. False with the error set
- * when one of its documents has no valid number. `count` is at most BATCH. */
+/* Fills the entries that the reply of a find on the registry contains. False with the error set
+ * when a document has no valid number. `count` is at most BATCH. */
 bool sl_registry_fill(const sl_registry *registry, const bson_t *reply,
                       sl_registry_entry *entries, size_t count, sl_error *error);
 
-/* The valid numbers of an array of registry documents. `*count` begins as 0; free `*numbers`. */
+/* The valid numbers in an array of registry documents. `*count` must be 0; free `*numbers`. */
 bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
                             sl_error *error);
 
-/* Fills those of the entries that are in the registry, and leaves the others as they are. */
+/* Fills the entries that are in the registry; other entries stay unchanged. */
 bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                             sl_error *error);
 

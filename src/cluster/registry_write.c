@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry of sources, changed: numbers given, sources started, parts and sources finished. Why this
- * may be done by several loaders at once, and twice, stands in registry.c. */
+/* Writes the registry of sources: assigns numbers, starts and finishes sources and their parts.
+ * registry.c explains why several loaders may do this at once, and why commands may be repeated. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *
                         SL_SOURCE_NUMBER_MAX);
 }
 
-/* Draws `count` numbers, the last of which is `*last`. Looked at before, so that a refusal does not
- * use numbers up; looked at again after, since another loader may draw at the same time. */
+/* Draws `count` numbers, of which `*last` is the last. Checks the counter before, so that a refusal
+ * uses up no numbers, and again after, since another loader may draw at the same time. */
 static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
     bson_t counter;
     bson_iter_t iter;
@@ -45,7 +45,7 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
     return ok;
 }
 
-/* Appends what the registry's part of the source has come to. */
+/* Appends this loader's part: finished with `documents`, or unfinished if that is NULL. */
 static void append_part(const sl_registry *registry, bson_t *document, const int64_t *documents) {
     char path[60];
     if (registry->part == 0)
@@ -57,6 +57,7 @@ static void append_part(const sl_registry *registry, bson_t *document, const int
         BSON_APPEND_NULL(document, path);
 }
 
+/* Appends an empty list of parts. */
 static void append_no_parts(bson_t *document) {
     bson_t none;
     BSON_APPEND_DOCUMENT_BEGIN(document, "parts", &none);
@@ -87,7 +88,7 @@ static void append_own_options(const sl_registry *registry, bson_t *document) {
         BSON_APPEND_DOCUMENT(document, "options", registry->options);
 }
 
-/* The same for a source that is there already, where a part may have been finished before. */
+/* The same for a source that is in the registry already, perhaps with finished parts. */
 static void append_started_again(const sl_registry *registry, bson_t *document,
                                  const sl_registry_entry *entry) {
     append_started(document, entry);
@@ -109,21 +110,22 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
     BSON_APPEND_UTF8(document, "state", "loaded");
     BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
-    if (registry->part == 0) /* parts are kept: one of them may be resumed, and finish again */
+    if (registry->part == 0) /* parts are kept: a loader may resume one and finish it again */
         append_no_parts(document);
 }
 
-/* Begins a write command; end it with run_write. `list` is the array that takes its parts. */
-static void begin_write(const sl_registry *registry, const char *name, const char *parts,
+/* Begins a write command; end it with run_write. `list` becomes its array `key` of documents or
+ * updates. */
+static void begin_write(const sl_registry *registry, const char *name, const char *key,
                         bson_t *command, bson_t *list) {
     bson_init(command);
     bson_append_utf8(command, name, -1, registry->collection, -1);
     BSON_APPEND_BOOL(command, "ordered", false);
     sl_append_majority(command);
-    bson_append_array_begin(command, parts, -1, list);
+    bson_append_array_begin(command, key, -1, list);
 }
 
-/* `*matched` is how many documents were inserted, or found by an update. */
+/* `*matched` is the number of documents inserted, or matched by an update. */
 static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, int64_t *matched,
                       int32_t *code, sl_error *error) {
     bson_t reply;
@@ -136,8 +138,8 @@ static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, int6
     return ok;
 }
 
-/* Inserts the entries that are new, with the numbers drawn for them. Those that are there already
- * when their turn comes are no longer new afterwards. */
+/* Inserts the new entries, with the numbers drawn for them. Entries that another loader has
+ * inserted meanwhile are read and are not new afterwards. */
 static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error) {
     for (unsigned attempt = 0;; attempt++) {
@@ -166,7 +168,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
         int32_t code;
         if (run_write(registry, &command, &documents, &matched, &code, error))
             return true;
-        /* The reply's first error hides the others: what is not found is tried again. */
+        /* Only the first write error is returned: entries not in the registry are sent again. */
         if (code != SL_CODE_DUPLICATE_KEY || attempt == 5 ||
             !sl_registry_read_batch(registry, entries, count, error))
             return false;
@@ -176,29 +178,40 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
 typedef void appender(const sl_registry *registry, bson_t *document,
                       const sl_registry_entry *entry);
 
+/* Appends update number `index` to a write command: sets the fields that `append` appends. With
+ * `absent` (may be NULL) it matches only if the entry's document has no such field. */
+static void append_update(const sl_registry *registry, bson_t *updates, uint32_t index,
+                          const sl_registry_entry *entry, const char *absent, appender *append) {
+    char room[16];
+    const char *key;
+    bson_t update, query, condition, change, set;
+    bson_uint32_to_string(index, &key, room, sizeof room);
+    bson_append_document_begin(updates, key, -1, &update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
+    BSON_APPEND_UTF8(&query, "_id", entry->fingerprint);
+    if (absent) {
+        BSON_APPEND_DOCUMENT_BEGIN(&query, absent, &condition);
+        BSON_APPEND_BOOL(&condition, "$exists", false);
+        bson_append_document_end(&query, &condition);
+    }
+    bson_append_document_end(&update, &query);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
+    BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
+    append(registry, &set, entry);
+    bson_append_document_end(&change, &set);
+    bson_append_document_end(&update, &change);
+    bson_append_document_end(updates, &update);
+}
+
 /* Updates the entries that are not new; each of them must be in the registry. */
 static bool update_known(sl_registry *registry, const sl_registry_entry *entries, size_t count,
-                         appender *append,
-                         int64_t *known, sl_error *error) {
-    bson_t command, updates, update, query, change, set;
+                         appender *append, int64_t *known, sl_error *error) {
+    bson_t command, updates;
     *known = 0;
     begin_write(registry, "update", "updates", &command, &updates);
     for (size_t i = 0; i < count; i++) {
-        char room[16];
-        const char *key;
-        if (entries[i].state == SL_SOURCE_NEW)
-            continue;
-        bson_uint32_to_string((uint32_t)(*known)++, &key, room, sizeof room);
-        bson_append_document_begin(&updates, key, -1, &update);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
-        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
-        bson_append_document_end(&update, &query);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
-        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-        append(registry, &set, &entries[i]);
-        bson_append_document_end(&change, &set);
-        bson_append_document_end(&update, &change);
-        bson_append_document_end(&updates, &update);
+        if (entries[i].state != SL_SOURCE_NEW)
+            append_update(registry, &updates, (uint32_t)(*known)++, &entries[i], NULL, append);
     }
     if (*known == 0) {
         bson_append_array_end(&command, &updates);
@@ -210,31 +223,15 @@ static bool update_known(sl_registry *registry, const sl_registry_entry *entries
            (matched == *known || sl_registry_lost(registry, error));
 }
 
-/* Sets a field of each entry where it has none, which the server does in one step: of several
- * loaders, the first one's stays. */
+/* Sets a field of each entry if its document does not have the field yet. The server does that
+ * atomically: of several loaders, the first one's value stays. */
 static bool set_where_absent(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                              const char *field, appender *append, sl_error *error) {
-    bson_t command, updates, update, query, absent, change, set;
+    bson_t command, updates;
     int64_t matched;
     begin_write(registry, "update", "updates", &command, &updates);
-    for (size_t i = 0; i < count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        bson_append_document_begin(&updates, key, -1, &update);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
-        BSON_APPEND_UTF8(&query, "_id", entries[i].fingerprint);
-        BSON_APPEND_DOCUMENT_BEGIN(&query, field, &absent);
-        BSON_APPEND_BOOL(&absent, "$exists", false);
-        bson_append_document_end(&query, &absent);
-        bson_append_document_end(&update, &query);
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
-        BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-        append(registry, &set, &entries[i]);
-        bson_append_document_end(&change, &set);
-        bson_append_document_end(&update, &change);
-        bson_append_document_end(&updates, &update);
-    }
+    for (size_t i = 0; i < count; i++)
+        append_update(registry, &updates, (uint32_t)i, &entries[i], field, append);
     return run_write(registry, &command, &updates, &matched, NULL, error);
 }
 
@@ -304,43 +301,36 @@ static bool agree_batch(sl_registry *registry, sl_registry_entry *entries, size_
     return true;
 }
 
-bool sl_registry_agree(sl_registry *registry, sl_registry_entry *entries, size_t count,
+bool sl_registry_agree_layout(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error) {
     return sl_registry_in_batches(registry, entries, count, agree_batch, error);
 }
 
-/* Marks a part of each source, and finds out how many there are now. */
+/* Marks this loader's part of each source as loaded, and reads how many parts are loaded now. */
 static bool finish_parts(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error) {
     int64_t known;
+    for (size_t i = 0; i < count; i++)
+        entries[i].state = SL_SOURCE_STARTED;
     return update_known(registry, entries, count, append_part_loaded, &known, error) &&
            sl_registry_read_batch(registry, entries, count, error);
 }
 
-static bool finish_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
-                         sl_error *error) {
-    int64_t known;
-    for (size_t i = 0; i < count; i++)
-        entries[i].state = registry->part > 0 ? SL_SOURCE_STARTED : SL_SOURCE_LOADED;
-    return registry->part > 0
-               ? finish_parts(registry, entries, count, error)
-               : update_known(registry, entries, count, append_loaded, &known, error);
-}
-
-static bool finish_whole_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
-                               sl_error *error) {
+static bool finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                           sl_error *error) {
     int64_t known;
     for (size_t i = 0; i < count; i++)
         entries[i].state = SL_SOURCE_LOADED;
     return update_known(registry, entries, count, append_loaded, &known, error);
 }
 
-bool sl_registry_finish_whole(sl_registry *registry, sl_registry_entry *entries, size_t count,
+bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                               sl_error *error) {
-    return sl_registry_in_batches(registry, entries, count, finish_whole_batch, error);
+    return sl_registry_in_batches(registry, entries, count, finish_sources, error);
 }
 
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error) {
-    return sl_registry_in_batches(registry, entries, count, finish_batch, error);
+    return sl_registry_in_batches(registry, entries, count,
+                                  registry->part > 0 ? finish_parts : finish_sources, error);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scans: documents of the target as they are stored, in the order of their _id.
+/* Reads stored documents of the target in the order of their _id.
  *
- * One find, sorted by _id, which an index of every collection gives. By a shard key that is not _id
- * it goes to all shards, and the router merges. Read concern and preference are said each time: what
- * is found must be what an election cannot take back, whatever the URI asks of other reads. */
+ * A scan is one find sorted by _id, for which every collection has an index. If the shard key is
+ * not _id, the find goes to all shards and the router merges the results. Read concern majority and
+ * the primary are always set, whatever the URI says: an election must not roll back a document that
+ * a scan has returned. */
 #include "internal.h"
 
-/* As many as a reply holds: its 16 MiB are the limit. */
+/* More than fit into a reply, so that 16 MiB are its limit. */
 #define DOCUMENTS_PER_REPLY 100000
 
 static bool is_transient(const bson_error_t *why) {
@@ -14,8 +15,8 @@ static bool is_transient(const bson_error_t *why) {
         return why->domain == MONGOC_ERROR_STREAM ||
                why->domain == MONGOC_ERROR_SERVER_SELECTION ||
                (why->domain == MONGOC_ERROR_CLIENT &&
-                why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* it was good before */
-    /* The cursor may be lost with its server, or with a collection whose chunks are moved away. */
+                why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* it succeeded before */
+    /* A cursor is lost when its server ends, or when chunks of the collection are moved. */
     static const uint32_t of_cursors[] = {43 /* CursorNotFound */, 175 /* QueryPlanKilled */,
                                           237 /* CursorKilled */};
     for (size_t i = 0; i < sizeof of_cursors / sizeof of_cursors[0]; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owners by shard key: the values of a document's key, hashed where the key says so, and the range
- * of the chunk map that they fall into.
+/* Finds the owner of a document by its shard key: reads the key's values, hashes the hashed fields,
+ * and searches the range of the chunk map that contains them.
  *
- * A key of several fields is ordered field by field. Chunks of one shard that follow each other are
- * one range here, so a freshly sharded collection has as many ranges as shards, or only one. */
+ * Compound keys are ordered field by field. Adjacent chunks of one shard are merged into one range,
+ * so a newly sharded collection has as many ranges as shards, or only one. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
-/* As many fields as the server takes in one index. */
+/* The server's limit of fields in one index. */
 #define FIELDS_MAX 32
 
 typedef struct key_field {
@@ -18,8 +18,8 @@ typedef struct key_field {
 } key_field;
 
 struct sl_key_map {
-    bson_t key;    /* what the paths point into */
-    bson_t chunks; /* what the bounds point into */
+    bson_t key;    /* `fields` point into it */
+    bson_t chunks; /* `minimums` point into it */
     size_t field_count;
     key_field fields[FIELDS_MAX];
     size_t count;
@@ -29,7 +29,7 @@ struct sl_key_map {
 
 /* ---- making the map ---- */
 
-/* False when there is a kind of index in the key that is not known here. */
+/* False when the key has a field that is neither ascending nor hashed. */
 static bool read_fields(sl_key_map *map) {
     bson_iter_t iter;
     if (!bson_iter_init(&iter, &map->key))
@@ -45,7 +45,7 @@ static bool read_fields(sl_key_map *map) {
     return map->field_count > 0;
 }
 
-/* Reads the bound `which` of a chunk. False when it holds anything that is not known here. */
+/* Reads the bound `which` of a chunk. False when it contains a type that is not known. */
 static bool read_bound(const sl_key_map *map, const bson_iter_t *chunk, const char *which,
                        bson_value_t *values) {
     bson_iter_t iter, inner;
@@ -55,7 +55,7 @@ static bool read_bound(const sl_key_map *map, const bson_iter_t *chunk, const ch
     for (size_t i = 0; i < map->field_count; i++) {
         if (!bson_iter_next(&inner) || strcmp(bson_iter_key(&inner), map->fields[i].path) != 0)
             return false;
-        values[i] = *bson_iter_value(&inner); /* strings stay where they are */
+        values[i] = *bson_iter_value(&inner); /* strings point into the chunk */
         if (!sl_value_is_known(&values[i]))
             return false;
     }
@@ -141,7 +141,7 @@ void sl_key_map_destroy(sl_key_map *map) {
     free(map);
 }
 
-/* ---- asking it ---- */
+/* ---- lookup ---- */
 
 static const bson_value_t *minimum_of(const sl_key_map *map, size_t range) {
     return map->minimums + range * map->field_count;
@@ -153,8 +153,8 @@ static bool range_holds(const sl_key_map *map, size_t range, const bson_value_t 
 }
 
 static size_t find_range(const sl_key_map *map, const bson_value_t *key) {
-    /* Invariant: the key is at or above the minimum of `low`, and below that of `high` or high is
-     * the end. */
+    /* Invariant: the key is at or above the minimum of range `low`, and below the minimum of range
+     * `high`, unless `high` is the end. */
     size_t low = 0, high = map->count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;

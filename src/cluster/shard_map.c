@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chunk map: how a collection is sharded, and which shard owns which 64-bit ids now. (For shard
- * keys other than {_id: 1}: shard_key.c.)
+/* The chunk map: how a collection is sharded, and which shard owns a 64-bit id. (For shard keys
+ * other than {_id: 1} see shard_key.c.)
  *
- * Bounds are compared here and not by the server: a query that compares a bound with a number skips
- * MinKey and MaxKey, which are of other types. Each chunk is brought down to the first 64-bit id it
- * holds, so that finding an owner is a binary search over integers. */
+ * Bounds are compared here and not by a query: a query that compares a bound with a number skips
+ * MinKey and MaxKey, which have other types. Each chunk is reduced to the first 64-bit id it
+ * contains, so that finding an owner is a binary search over integers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool flag_of(const bson_t *document, const char *key) {
     return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
 }
 
-void sl_sharding_judge(sl_sharding *sharding) {
+void sl_sharding_parse(sl_sharding *sharding) {
     /* Old servers keep the entries of dropped collections; new ones also list collections that are
      * not sharded but were moved to a shard of their own. */
     bson_iter_t iter;
@@ -33,11 +33,8 @@ void sl_sharding_judge(sl_sharding *sharding) {
         flag_of(&sharding->document, "unsplittable") ||
         !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
         return;
-    const uint8_t *bytes;
-    uint32_t length;
-    bson_iter_document(&iter, &length, &bytes);
-    sharding->sharded = bson_init_static(&sharding->key, bytes, length);
-    /* The timestamp came with server 5.0, and with it chunks by uuid. */
+    sharding->sharded = sl_document_at(&iter, &sharding->key);
+    /* Server 5.0 introduced the timestamp, together with chunks by UUID. */
     sharding->chunks_by_uuid = bson_has_field(&sharding->document, "timestamp");
 }
 
@@ -54,7 +51,7 @@ bool sl_sharding_read(sl_connection *connection, const sl_target *target, sl_sha
                        &sharding->document, &found, error))
         return false;
     if (found)
-        sl_sharding_judge(sharding);
+        sl_sharding_parse(sharding);
     return true;
 }
 
@@ -66,8 +63,8 @@ void sl_sharding_clear(sl_sharding *sharding) {
 
 typedef enum position {
     BELOW,  /* every 64-bit id is at or above the bound */
-    WITHIN, /* *first is the smallest 64-bit id at or above it */
-    ABOVE,  /* no 64-bit id is */
+    WITHIN, /* *first is the smallest 64-bit id at or above the bound */
+    ABOVE,  /* no 64-bit id is at or above the bound */
     UNKNOWN,
 } position;
 
@@ -116,15 +113,10 @@ bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint3
     if (bson_iter_recurse(chunk, &iter) && bson_iter_find(&iter, "shard") &&
         BSON_ITER_HOLDS_UTF8(&iter))
         name = bson_iter_utf8(&iter, NULL);
-    for (size_t i = 0; i < topology->count; i++) {
-        if (strcmp(topology->shards[i].name, name) == 0) {
-            *shard = (uint32_t)i;
-            return true;
-        }
-    }
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "a chunk lives on shard \"%s\", which was not there when the work began; "
-                        "start again",
+    return sl_topology_find(topology, name, shard) ||
+           sl_error_set(error, SL_EXIT_CLUSTER,
+                        "a chunk is on shard \"%s\", which was not part of the cluster when this "
+                        "program started; give the same command again",
                         name);
 }
 
@@ -174,7 +166,7 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
         chunk->first = first;
         end = to;
         end_id = next;
-        /* Nothing of ours fits between two bounds that are the same to 64-bit integers. */
+        /* Leaves out a chunk that contains no 64-bit id. */
         if (from == ABOVE || (first == next && to != ABOVE))
             clear_chunk(&made->chunks[--made->count]);
     }
@@ -188,8 +180,8 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
 
 unreadable:
     sl_error_set(error, SL_EXIT_CLUSTER,
-                 "the chunk map has a bound that is not understood; is the collection sharded by "
-                 "{_id: 1} with whole numbers?");
+                 "the chunk map has a bound of an unsupported type; is the collection sharded by "
+                 "{_id: 1} with integer bounds?");
 fail:
     sl_shard_map_destroy(made);
     return false;
@@ -256,7 +248,7 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
     *map = NULL;
     bool ok;
     bool again = true;
-    /* A map that is read while somebody splits or moves may come in pieces that do not fit. */
+    /* A map read while chunks are split or moved may have gaps or overlaps: read it again. */
     for (unsigned attempt = 0; again; attempt++) {
         sl_sharding sharding;
         ok = sl_sharding_read(connection, target, &sharding, error);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The URI of a shard: its hosts out of config.shards, and everything else as in the URI of the
- * routers. Put together by the driver's own functions: no text with a password in it is made. */
+/* The URI of a shard: its hosts from config.shards, all options from the URI of the routers. Built
+ * with the driver's setters, so that no text contains the password. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
-/* Options that say how to find the servers, not how to speak to them. */
+/* Options about finding the servers, which do not apply to a shard. */
 static bool is_of_topology(const char *option) {
     static const char *const names[] = {MONGOC_URI_REPLICASET, MONGOC_URI_DIRECTCONNECTION,
                                         MONGOC_URI_LOADBALANCED, MONGOC_URI_SRVMAXHOSTS,

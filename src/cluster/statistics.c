@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is stored where, from $collStats, and what the server stores it with. */
+/* Storage statistics of a collection per shard, from $collStats, and the server's storage
+ * engine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,22 +91,6 @@ void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine) {
         engine->cache_bytes = (uint64_t)bson_iter_as_int64(&field);
 }
 
-static bool count_all(sl_connection *connection, const sl_target *target, uint64_t *count,
-                      sl_error *error) {
-    bson_t reply;
-    bson_iter_t iter, n;
-    bson_t *command = BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{",
-                               "$count", "n", "}", "]", "cursor", "{", "}");
-    bool ok = sl_cluster_command(connection, target->database, command, &reply, NULL, error);
-    *count = 0;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &n))
-        *count = (uint64_t)bson_iter_as_int64(&n);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return ok;
-}
-
 static sl_shard_statistics *row_of(sl_shard_statistics *rows, size_t count, const char *shard) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(rows[i].shard, shard) == 0)
@@ -114,7 +99,7 @@ static sl_shard_statistics *row_of(sl_shard_statistics *rows, size_t count, cons
     return NULL;
 }
 
-/* Neighbouring chunks of one shard are counted together. */
+/* Counts the documents of each shard, with one command per run of adjacent chunks on one shard. */
 static bool count_chunks(sl_connection *connection, const sl_target *target,
                          const sl_topology *topology, const sl_shard_map *map,
                          sl_shard_statistics *rows, size_t count, sl_error *error) {
@@ -139,9 +124,10 @@ static bool count_chunks(sl_connection *connection, const sl_target *target,
 bool sl_statistics_count(sl_connection *connection, const sl_target *target,
                          const sl_topology *topology, const sl_shard_map *map,
                          sl_shard_statistics *rows, size_t count, bool *counted, sl_error *error) {
+    const bson_t all = BSON_INITIALIZER;
     *counted = count == 1 || sl_shard_map_by_id(map);
     if (count == 1)
-        return count_all(connection, target, &rows[0].documents, error);
+        return sl_count_matching(connection, target, &all, &rows[0].documents, error);
     return !*counted || count_chunks(connection, target, topology, map, rows, count, error);
 }
 

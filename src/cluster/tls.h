@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The project's own look at TLS, beside the driver's: certificates and keys read, a server tried.
+/* TLS checks beside the driver's: reads certificates and keys, and tests a server.
  *
- * The driver encrypts every connection by itself. But where a handshake fails it knows little more
- * than that, and it tries for ten seconds; here the reason is found out, once, before it begins. */
+ * The driver encrypts all connections. When a handshake fails, it retries for ten seconds and does
+ * not report the cause; these checks find the cause once, before the driver connects. */
 #ifndef SHARDLOAD_CLUSTER_TLS_H
 #define SHARDLOAD_CLUSTER_TLS_H
 
@@ -11,20 +11,21 @@
 
 #include <shardload/error.h>
 
-/* What the URI says of TLS: authorities to trust, a client certificate with its key, read and
- * checked against each other and the calendar. Free it with SSL_CTX_free. False with the error set:
- * SL_EXIT_USAGE where a file cannot be used, SL_EXIT_CLUSTER where a certificate is out of date. */
+/* Makes a context from the TLS options of the URI: trusted authorities, and a client certificate,
+ * whose key and dates are checked. Free it with SSL_CTX_free. Errors: SL_EXIT_USAGE for a file that
+ * cannot be used, SL_EXIT_CLUSTER for a certificate that has expired or is not valid yet. */
 bool sl_tls_context(const mongoc_uri_t *uri, SSL_CTX **context, sl_error *error);
 
-/* A context that verifies nothing and presents nothing: to see whether there is TLS at all. */
+/* A context without verification and without a client certificate: to test whether a server speaks
+ * TLS. */
 SSL_CTX *sl_tls_bare_context(void);
 
-/* Is the server that a handshake has been made with who it should be? `host` is its name as in the
- * URI. What the URI allows to be wrong is not looked at. */
+/* Checks the server's certificate after the handshake: its authority, dates and names. `host` is
+ * its name in the URI. Skips the checks that the URI turns off. */
 bool sl_tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_error *error);
 
-/* The subject of the certificate in the file that the URI names, as the server writes it in the
- * name of a user ("CN=loader,O=clients"), into `out`; "" when there is none. */
+/* Writes the subject of the client certificate that the URI names, in the form of the server's user
+ * names ("CN=loader,O=clients"); "" when there is none. */
 void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room);
 
 #endif

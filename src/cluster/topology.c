@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shards of a cluster, from config.shards; one made-up shard where there is no sharding, so
- * that nobody above needs to tell the difference. */
+/* The shards of a cluster, from config.shards. A deployment without sharding counts as one shard,
+ * so that callers need no special case. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +34,16 @@ bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_e
     while (ok && bson_iter_next(&iter))
         ok = add_shard(topology, text_of(&iter, "_id"), text_of(&iter, "host"), error);
     return ok;
+}
+
+bool sl_topology_find(const sl_topology *topology, const char *name, uint32_t *shard) {
+    for (size_t i = 0; i < topology->count; i++) {
+        if (strcmp(topology->shards[i].name, name) == 0) {
+            *shard = (uint32_t)i;
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool read_shards(sl_connection *connection, sl_topology *topology, sl_error *error) {
@@ -97,12 +107,7 @@ bool sl_database_home(sl_connection *connection, const sl_target *target,
                             error);
     if (found && bson_iter_init_find(&iter, &document, "primary") && BSON_ITER_HOLDS_UTF8(&iter))
         primary = bson_iter_utf8(&iter, NULL);
-    for (size_t i = 0; ok && i < topology->count; i++) {
-        if (strcmp(topology->shards[i].name, primary) == 0) {
-            *shard = (uint32_t)i;
-            *known = true;
-        }
-    }
+    *known = ok && sl_topology_find(topology, primary, shard);
     bson_destroy(&document);
     return ok;
 }

@@ -167,7 +167,7 @@ static bool connect_to_cluster(sl_load *load, sl_error *error) {
     if (!sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds, &load->connection,
                             error))
         return false;
-    sl_connection_ask_before_retries(load->connection, keep_trying, NULL);
+    sl_connection_set_retry_check(load->connection, keep_trying, NULL);
     const sl_server *server = sl_connection_server(load->connection);
     sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
                 sl_deployment_name(server->deployment), server->version);

@@ -253,7 +253,7 @@ bool sl_sources_agree_on_layout(sl_load *load, sl_error *error) {
         if (!load->sources[i].skipped)
             sl_parts_propose(load, i, &entries[next++]);
     }
-    bool ok = entries && sl_registry_agree(load->registry, entries, count, error);
+    bool ok = entries && sl_registry_agree_layout(load->registry, entries, count, error);
     next = 0;
     for (size_t i = 0; ok && i < sl_source_set_count(load->set); i++) {
         sl_load_source *source = &load->sources[i];
@@ -305,7 +305,7 @@ bool sl_sources_mark_whole(sl_load *load, sl_error *error) {
         }
         next++;
     }
-    bool ok = entries && (whole == 0 || sl_registry_finish_whole(load->registry, entries, whole,
+    bool ok = entries && (whole == 0 || sl_registry_finish_sources(load->registry, entries, whole,
                                                                   error));
     free(entries);
     return ok;

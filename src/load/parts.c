@@ -12,7 +12,7 @@
  * With --part it is arithmetic (sl_source_set_part). With --only-shards there is a part for each
  * shard of the cluster: the stripes that ranges.c lays out for it. How it lays a source out depends
  * on what is loaded together with it, so that is not left to each loader: the layout of a source
- * that was proposed first stays in the registry (sl_registry_agree), with the shards that it is
+ * that was proposed first stays in the registry (sl_registry_agree_layout), with the shards that it is
  * about, and is what all go by. Where chunks really are has no say in it. A block whose chunk is on
  * another shard is loaded by the same loader, only over a longer way. */
 #include "engine.h"

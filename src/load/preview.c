@@ -35,7 +35,7 @@ static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error)
                                .shard_key_given = config->shard_key_given,
                                .shard_existing = config->shard_existing};
     if (!sl_topology_read(load->connection, &preview->topology, error) ||
-        !sl_balancer_look(load->connection, &preview->balancer, error))
+        !sl_balancer_status(load->connection, &preview->balancer, error))
         return false;
     load->topology = preview->topology;
     preview->shards = (uint32_t)preview->topology->count;

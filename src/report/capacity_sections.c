@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A capacity model that was computed: how long each resource would take, which of them is waited for,
- * and what all that rests on. */
+/* Sections of a computed capacity model: the time of each resource, the bottleneck, and the
+ * inputs. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static double seconds_at(const bson_t *item, const char *path) {
     return sl_look_number(item, path) * SECONDS_PER_HOUR;
 }
 
-/* "2 h 10 min to 3 h 5 min", or "" where there is no range. */
+/* "2 h 10 min to 3 h 5 min", or "" without a range. */
 static const char *time_range(sl_page *page, const bson_t *item, const char *key) {
     char path[40], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     snprintf(path, sizeof path, "%s.low", key);
@@ -28,18 +28,20 @@ static const char *time_range(sl_page *page, const bson_t *item, const char *key
                       : "";
 }
 
-static void say_result(sl_page *page, const bson_t *model) {
+static void add_result(sl_page *page, const bson_t *model) {
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM];
     const char *bottleneck = sl_look_text(model, "bottleneck");
     const char *range = time_range(page, model, "hours");
-    sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
-                sl_page_text(page, "Computed, not measured: %s%s%s%s, %s documents a second while "
-                                   "loading. It waits for: %.80s.",
-                             sl_value_text(seconds_at(model, "hours.value"), SL_UNIT_SECONDS, human),
-                             *range ? " (" : "", range, *range ? ")" : "",
-                             sl_value_text(sl_look_number(model, "documentsPerSecond"),
-                                           SL_UNIT_COUNT, rate),
-                             bottleneck ? bottleneck : "nothing that is known"));
+    sl_page_add_text(
+        page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
+        sl_page_text(
+            page,
+            "Computed, not measured: %s%s%s%s, %s documents per second while "
+            "loading. Bottleneck: %.80s.",
+            sl_value_text(seconds_at(model, "hours.value"), SL_UNIT_SECONDS, human),
+            *range ? " (" : "", range, *range ? ")" : "",
+            sl_value_text(sl_look_number(model, "documentsPerSecond"), SL_UNIT_COUNT, rate),
+            bottleneck ? bottleneck : "unknown"));
 }
 
 /* "loaders, network; shards, bytes" from an array of texts; "" without any. */
@@ -57,35 +59,34 @@ static const char *joined(sl_page *page, const bson_t *model, const char *path) 
     return all;
 }
 
-/* What must be known before anybody relies on the figures. */
-static void say_caveats(sl_page *page, const bson_t *model) {
+/* Adds the limits of the result: data that do not fit, idle machines, missing inputs. */
+static void add_caveats(sl_page *page, const bson_t *model) {
     char human[SL_HUMAN_ROOM], all[SL_HUMAN_ROOM];
     double share = sl_look_number(model, "hostShare");
     double hosts = sl_look_number(model, "inputs.hosts.value");
     double idle = hosts - sl_look_number(model, "busyHosts");
     const char *missing = joined(page, model, "notInModel");
     if (share > 1)
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
                     sl_page_text(page,
-                                 "IT DOES NOT FIT: what is stored takes %s of the room of the "
-                                 "machines that carry it.",
+                                 "IT DOES NOT FIT: the stored data take %s of the room of the "
+                                 "machines that store them.",
                                  sl_share_text(share, human)));
     if (idle >= 1)
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
                     sl_page_text(page,
-                                 "%s of %s machines stand idle: there are too few shards for "
-                                 "them.",
+                                 "%s of %s machines are idle: there are too few shards.",
                                  sl_value_text(idle, SL_UNIT_COUNT, human),
                                  sl_value_text(hosts, SL_UNIT_COUNT, all)));
     if (*missing)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
                     sl_page_text(page,
-                                 "Not in the model, and so never what it waits or pays for: "
+                                 "Not in the model, so never the bottleneck nor part of the cost: "
                                  "%s.",
                                  missing));
 }
 
-/* Was an input chosen with the published time in view? */
+/* Was an input chosen to match the published time? */
 static bool fitted(const bson_t *model) {
     bson_t inputs;
     bson_iter_t at;
@@ -101,7 +102,7 @@ static bool fitted(const bson_t *model) {
     return false;
 }
 
-static void say_published(sl_page *page, const bson_t *model) {
+static void add_published(sl_page *page, const bson_t *model) {
     double published = sl_look_number(model, "publishedHours");
     double hours = sl_look_number(model, "hours.value");
     const char *note = sl_look_text(model, "publishedNote");
@@ -109,25 +110,29 @@ static void say_published(sl_page *page, const bson_t *model) {
                   published <= sl_look_number(model, "hours.high");
     if (!(published > 0) || !(hours >= 0))
         return;
-    sl_page_say(
+    sl_page_add_text(
         page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-        sl_page_text(page, "Published are %s; the model says %s of it, and its range %s it%s.",
+        sl_page_text(page,
+                     "The published time is %s; the model's time is %s times that, and its range "
+                     "%s it%s.",
                      sl_section_number(page, published * SECONDS_PER_HOUR, SL_UNIT_SECONDS),
-                     sl_section_ratio(page, hours, published), within ? "holds" : "does not hold",
+                     sl_section_ratio(page, hours, published),
+                     within ? "contains" : "does not contain",
                      fitted(model) ? " (to which an input was fitted)" : ""));
     if (note)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, note);
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, note);
 }
 
 static void show_resources(sl_page *page, const bson_t *model) {
-    static const char *const titles[] = {"resource", "demand", "capacity a second", "time", "range",
-                                         "busy"};
+    static const char *const titles[] = {"resource", "demand", "capacity per second",
+                                         "time",     "range",  "busy"};
     char human[SL_HUMAN_ROOM];
     size_t row = 0;
     sl_bars *bars = sl_page_add_bars(
-        page, "What each resource takes for its part",
-        "They all work at the same time, so the longest is the time of the load. The whisker is the "
-        "range of the inputs.", SL_UNIT_SECONDS);
+        page, "Time of each resource",
+        "All resources work at the same time, so the slowest one determines the time of the load. "
+        "The whisker is the range of the inputs.",
+        SL_UNIT_SECONDS);
     for (sl_walk walk = sl_walk_start(model, "resources"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
          row++) {
         double seconds = seconds_at(&walk.item, "hours.value");
@@ -158,7 +163,7 @@ static void show_resources(sl_page *page, const bson_t *model) {
     }
 }
 
-/* What was given or assumed; what has its default says nothing. */
+/* Adds a table of the inputs, without those that have their default. */
 static void show_inputs(sl_page *page, const bson_t *model) {
     static const char *const titles[] = {"input", "value", "low", "high", "unit", "from", "why"};
     static const char *const figures[] = {"value", "low", "high"};
@@ -167,7 +172,7 @@ static void show_inputs(sl_page *page, const bson_t *model) {
     size_t row = 0;
     if (!sl_look_inside(model, "inputs", &inputs) || !bson_iter_init(&at, &inputs))
         return;
-    sl_page_table *table = sl_page_add_table(page, "What it rests on", titles, "lrrrlll", 7);
+    sl_page_table *table = sl_page_add_table(page, "Inputs", titles, "lrrrlll", 7);
     while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
         const char *from = NULL, *unit = NULL;
         if (sl_look_inside(&inputs, bson_iter_key(&at), &item)) {
@@ -188,23 +193,23 @@ static void show_inputs(sl_page *page, const bson_t *model) {
     }
 }
 
-/* A figure of any size: 1,000,000, 12.5, 0.25. */
+/* A number without a unit: 1,000,000, 12.5, 0.25. */
 static const char *plain(sl_page *page, double value) {
     bool whole = isnan(value) || value >= 100 || value == floor(value);
     return whole ? sl_section_number(page, value, SL_UNIT_COUNT)
                  : sl_page_text(page, "%.3g", value);
 }
 
-/* One input with several values. */
+/* Adds the results for several values of one input. */
 static void show_sweep(sl_page *page, const bson_t *model) {
-    const char *titles[] = {"value", "documents/s", "time", "range", "cost", "it waits for"};
+    const char *titles[] = {"value", "documents/s", "time", "range", "cost", "bottleneck"};
     const char *input = sl_look_text(model, "sweep.input");
     size_t row = 0;
     if (sl_walk_count(model, "sweep.rows") == 0)
         return;
     titles[0] = input ? input : titles[0];
-    sl_bars *bars = sl_page_add_bars(page, sl_page_text(page, "What %.80s would change", titles[0]),
-                                     "The whole time, all else as in the model.", SL_UNIT_SECONDS);
+    sl_bars *bars = sl_page_add_bars(page, sl_page_text(page, "Total time by %.80s", titles[0]),
+                                     "All other inputs as in the model.", SL_UNIT_SECONDS);
     for (sl_walk walk = sl_walk_start(model, "sweep.rows");
          sl_walk_next(&walk) && row < SL_ROWS_MAX; row++) {
         double seconds = seconds_at(&walk.item, "hours.value");
@@ -215,7 +220,7 @@ static void show_sweep(sl_page *page, const bson_t *model) {
             bar->high = seconds_at(&walk.item, "hours.high");
         }
     }
-    sl_page_table *table = sl_page_add_table(page, "The values tried", titles, "rrrlrl", 6);
+    sl_page_table *table = sl_page_add_table(page, "Sweep", titles, "rrrlrl", 6);
     row = 0;
     for (sl_walk walk = sl_walk_start(model, "sweep.rows"); sl_walk_next(&walk); row++) {
         const bson_t *item = &walk.item;
@@ -242,14 +247,14 @@ void sl_sections_capacity(sl_page *page, const bson_t *record) {
     if (!sl_look_inside(record, "capacity", &model))
         return;
     static const char *const texts[] = {"title", "about"};
-    say_result(page, &model);
-    say_caveats(page, &model);
+    add_result(page, &model);
+    add_caveats(page, &model);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const char *text = sl_look_text(&model, texts[i]);
         if (text)
-            sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, text);
+            sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, text);
     }
-    say_published(page, &model);
+    add_published(page, &model);
     sl_page_table *facts = sl_page_add_facts(page);
     double published = seconds_at(&model, "publishedHours");
     if (published > 0)
@@ -262,7 +267,8 @@ void sl_sections_capacity(sl_page *page, const bson_t *record) {
                      sl_section_number(page, seconds_at(&model, "indexHours.value"),
                                        SL_UNIT_SECONDS));
     sl_section_fact(page, facts, &model, "storedBytes", "stored", SL_UNIT_BYTES);
-    sl_section_fact(page, facts, &model, "hostShare", "of the machines' room", SL_UNIT_SHARE);
+    sl_section_fact(page, facts, &model, "hostShare", "share of the machines' room",
+                    SL_UNIT_SHARE);
     sl_section_fact(page, facts, &model, "cost.value", "cost", SL_UNIT_COUNT);
     show_resources(page, &model);
     show_sweep(page, &model);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sections of several kinds of record share: values in words, phases, options, the
- * account. */
+/* Sections that several kinds of records use: values as text, phases, options, totals. */
 #include "sections.h"
 
 #include <inttypes.h>
@@ -54,24 +53,19 @@ void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_
     bool more = sl_look_inside(record, path, &list) && bson_iter_init(&at, &list);
     for (unsigned i = 0; i < 20 && more && bson_iter_next(&at); i++) {
         if (BSON_ITER_HOLDS_UTF8(&at))
-            sl_page_say(page, tone == SL_TONE_PLAIN ? SL_BLOCK_TEXT : SL_BLOCK_VERDICT, tone,
+            sl_page_add_text(page, tone == SL_TONE_PLAIN ? SL_BLOCK_TEXT : SL_BLOCK_VERDICT, tone,
                         bson_iter_utf8(&at, NULL));
     }
 }
 
 /* ---- phases ---- */
 
-/* A run has a dozen phases; a record that tells of more is none of ours. */
+/* More phases than any run has: limits the work on a forged record. */
 #define PARTS_MAX 64
 
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name) {
-    double sum = 0;
-    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
-        const char *phase = sl_look_text(&walk.item, "name");
-        if (!name || (phase && strcmp(phase, name) == 0))
-            sum += sl_look_amount(&walk.item, "seconds", 0);
-    }
-    return sum;
+    double seconds = sl_look_phase_seconds(record, path, name);
+    return isnan(seconds) ? 0 : seconds;
 }
 
 sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
@@ -114,7 +108,7 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
                      sl_page_text(page, "%s", sl_share_text(all > 0 ? seconds / all : 0, human)));
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
-    sl_page_cell(page, table, "together");
+    sl_page_cell(page, table, "total");
     sl_page_cell(page, table, sl_section_number(page, all, SL_UNIT_SECONDS));
     sl_page_cell(page, table, "");
     if (table)
@@ -131,7 +125,7 @@ static void predicted_row(sl_page *page, sl_page_table *table, const bson_t *ite
         sl_page_cell(page, table, sl_section_value(page, item, paths[i], SL_UNIT_SECONDS));
 }
 
-const char *sl_section_untold(sl_page *page, const bson_t *predicted) {
+const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted) {
     const char *all = "";
     size_t count = 0;
     for (sl_walk walk = sl_walk_start(predicted, "phases"); sl_walk_next(&walk);) {
@@ -155,8 +149,8 @@ void sl_section_predicted_table(sl_page *page, const bson_t *record, const char 
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
     predicted_row(page, table, &predicted,
-                  *sl_section_untold(page, &predicted) ? "together, without what cannot be told"
-                                                       : "together");
+                  *sl_section_unknown_phases(page, &predicted) ? "total, without the unknown phases"
+                                                       : "total");
     if (table)
         table->emphasized = table->count / table->columns - 1;
 }
@@ -199,7 +193,7 @@ static void list_values(sl_page *page, const bson_t *record, const char *path, c
     sl_page_table *table = NULL;
     while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
         const char *value = sl_section_words(page, &at);
-        /* An option that is off is left out: a list that is read is a short one. */
+        /* Leaves out options that are off, to keep the list short. */
         if (!value || strcmp(value, "false") == 0)
             continue;
         if (row++ == 0)
@@ -210,7 +204,7 @@ static void list_values(sl_page *page, const bson_t *record, const char *path, c
 }
 
 void sl_section_setting(sl_page *page, const bson_t *record) {
-    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Settings");
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Settings");
     list_values(page, record, "options", "option");
     list_values(page, record, "server", "server");
     list_values(page, record, "client", "client");
@@ -235,7 +229,7 @@ void sl_section_setting(sl_page *page, const bson_t *record) {
     }
 }
 
-/* ---- the account ---- */
+/* ---- totals ---- */
 
 double sl_section_documents(const bson_t *record) {
     return sl_look_number(record, "accounting.inserted") +
@@ -251,7 +245,7 @@ double sl_section_rate(const bson_t *record) {
 }
 
 void sl_section_accounting(sl_page *page, const bson_t *record) {
-    static const char *const titles[] = {"account", "records", "share"};
+    static const char *const titles[] = {"outcome", "records", "share"};
     static const struct {
         const char *path, *name;
         bool always, of_records;
@@ -276,7 +270,7 @@ void sl_section_accounting(sl_page *page, const bson_t *record) {
     char human[SL_HUMAN_ROOM];
     if (!sl_look_inside(record, "accounting", &account))
         return;
-    sl_page_table *table = sl_page_add_table(page, "What became of each record", titles, "lrr", 3);
+    sl_page_table *table = sl_page_add_table(page, "Outcome of the records", titles, "lrr", 3);
     double records = sl_look_amount(&account, "records", 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double value = sl_look_amount(&account, rows[i].path, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of one kind side by side: a column for each, what differs between their options, and the
- * ratio to the first. */
+/* Compares records of one kind: tables with a column per record and its ratio to the first record,
+ * and the options that differ. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "scale.h"
 #include "series.h"
 
-/* A page is no wider; what comes after is in a record of its own. */
+/* The maximum number of records on a page. */
 #define COLUMNS_MAX 12
 
 typedef struct figure {
@@ -85,12 +85,12 @@ static const figure reload_figures[] = {
     {"share of the data", drill_share, SL_UNIT_SHARE},
     {"all phases", all_seconds, SL_UNIT_SECONDS},
     {"first correct answer after", first_answer, SL_UNIT_SECONDS},
-    {"the whole, predicted", predicted, SL_UNIT_SECONDS},
+    {"all data, predicted", predicted, SL_UNIT_SECONDS},
     {"documents", sl_section_documents, SL_UNIT_COUNT},
     {"documents/s while loading", drill_rate, SL_UNIT_COUNT},
 };
 
-/* A table with a column for each run, and its ratio to the first one. */
+/* Adds a table with a column for each run, followed by its ratio to the first run. */
 static sl_page_table *comparison(sl_page *page, const sl_records *records, const char *title) {
     const char *titles[2 * COLUMNS_MAX];
     char left[2 * COLUMNS_MAX + 1];
@@ -101,7 +101,7 @@ static sl_page_table *comparison(sl_page *page, const sl_records *records, const
     for (size_t i = 0; i < records->count; i++) {
         titles[columns++] = records->names[i];
         if (i > 0)
-            titles[columns++] = "to the first";
+            titles[columns++] = "ratio to first";
     }
     return sl_page_add_table(page, title, titles, left, columns);
 }
@@ -119,7 +119,7 @@ static void compare_row(sl_page *page, sl_page_table *table, const char *title,
 static void compare_figures(sl_page *page, const sl_records *records, const figure *figures,
                             size_t count) {
     double values[COLUMNS_MAX];
-    sl_page_table *table = comparison(page, records, "Side by side");
+    sl_page_table *table = comparison(page, records, "Comparison");
     for (size_t row = 0; row < count; row++) {
         for (size_t i = 0; i < records->count; i++)
             values[i] = figures[row].value(records->items[i]);
@@ -136,7 +136,7 @@ static double query_median(const bson_t *record, const char *name) {
     return NAN;
 }
 
-/* The queries of the first drill, in all of them. */
+/* Compares the queries of the first drill with those of the other drills. */
 static void compare_queries(sl_page *page, const sl_records *records) {
     double values[COLUMNS_MAX];
     size_t row = 0;
@@ -152,44 +152,33 @@ static void compare_queries(sl_page *page, const sl_records *records) {
     }
 }
 
-/* ---- options that are not the same ---- */
-
-static bool find_option(const bson_t *record, const char *name, bson_iter_t *at) {
-    bson_t options;
-    return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
-}
+/* ---- options that differ ---- */
 
 static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
     bson_iter_t at;
-    const char *text = find_option(record, name, &at) ? sl_section_words(page, &at) : NULL;
+    const char *text = sl_option_find(record, name, &at) ? sl_section_words(page, &at) : NULL;
     return text ? text : "";
 }
 
-/* Lists to the last item, of which a cell shows the first ones only. */
+/* Compares lists by all their items, because option_of returns only the first ones. */
 static bool same_option(sl_page *page, const bson_t *left, const bson_t *right, const char *name) {
-    bson_iter_t a, b;
-    if (find_option(left, name, &a) && find_option(right, name, &b) && BSON_ITER_HOLDS_ARRAY(&a) &&
-        BSON_ITER_HOLDS_ARRAY(&b)) {
-        uint32_t a_length, b_length;
-        const uint8_t *a_bytes, *b_bytes;
-        bson_iter_array(&a, &a_length, &a_bytes);
-        bson_iter_array(&b, &b_length, &b_bytes);
-        return a_length == b_length && memcmp(a_bytes, b_bytes, a_length) == 0;
-    }
-    return strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
+    bool lists, equal = sl_option_lists_equal(left, right, name, &lists);
+    return lists ? equal
+                 : strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
 }
 
 /* Has one of the first `count` records this option? */
 static bool is_known(const sl_records *records, size_t count, const char *name) {
     bson_iter_t at;
     for (size_t i = 0; i < count; i++) {
-        if (find_option(records->items[i], name, &at))
+        if (sl_option_find(records->items[i], name, &at))
             return true;
     }
     return false;
 }
 
-/* The options of all of them: other versions have others. */
+/* Adds a table of the options that differ. Each record may have options that others lack, since the
+ * options depend on the version. */
 static void compare_options(sl_page *page, const sl_records *records) {
     const char *titles[COLUMNS_MAX + 1] = {"option"};
     sl_page_table *table = NULL;
@@ -221,7 +210,7 @@ static void compare_options(sl_page *page, const sl_records *records) {
     }
     sl_section_more(page, table, rows > SL_ROWS_MAX ? rows - SL_ROWS_MAX : 0);
     if (rows == 0)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "All of them had the same options.");
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "All runs had the same options.");
 }
 
 static void list_endings(sl_page *page, const sl_records *records) {
@@ -244,7 +233,7 @@ static sl_records limited(sl_page *page, const sl_records *records) {
     sl_records few = *records;
     if (records->count > COLUMNS_MAX) {
         few.count = COLUMNS_MAX;
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
                     sl_page_text(page, "Of %zu records the first %d are shown.", records->count,
                                  COLUMNS_MAX));
     }
@@ -286,11 +275,12 @@ void sl_sections_loads(sl_page *page, const sl_records *records) {
 void sl_sections_reloads(sl_page *page, const sl_records *records) {
     sl_records few = limited(page, records);
     list_endings(page, &few);
-    sl_strips *strips =
-        sl_page_add_strips(page, "The drills", "From the empty cluster to the right answers. The "
-                           "line is the objective, where the first drill has one. A drill with a "
-                           "part of the data is shown as what it predicts for the whole, with the "
-                           "range in which that ends.", SL_UNIT_SECONDS);
+    sl_strips *strips = sl_page_add_strips(
+        page, "The drills",
+        "From the empty target to the correct answers. The line is the objective "
+        "of the first drill, if it has one. For a drill with a sample of the "
+        "data, the prediction for all data and its range are shown.",
+        SL_UNIT_SECONDS);
     for (size_t i = 0; i < few.count; i++)
         sl_section_whole_drill(page, strips, few.items[i], few.names[i]);
     double objective = sl_look_number(few.items[0], "objectiveSeconds");

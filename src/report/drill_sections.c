@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drills and plans: how long it takes from an empty cluster to right answers, against the objective
- * and against what was predicted. */
+/* Sections of drills and plans: the times of the phases, the prediction and the objective. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -29,9 +28,9 @@ void sl_section_whole_drill(sl_page *page, sl_strips *strips, const bson_t *reco
         sl_section_phase_strip(page, strips, record, "phases", label);
 }
 
-/* ---- how it went ---- */
+/* ---- the verdict ---- */
 
-/* Of drills that did not come to their end. */
+/* Verdicts for drills that did not complete, by exit code. */
 static const struct {
     int code;
     const char *words;
@@ -39,37 +38,38 @@ static const struct {
     {2, "Stopped by wrong options or a file that could not be written"},
     {3, "Stopped by a source that could not be read or understood"},
     {4, "Stopped because the cluster could not be reached or refused"},
-    {5, "Stopped because the counts are not what they must be: do not trust what was loaded"},
+    {5, "Stopped because the counts are wrong: do not trust the loaded data"},
     {130, "Interrupted"},
 };
 
-static const char *with_what(sl_page *page, const bson_t *record) {
+static const char *data_share(sl_page *page, const bson_t *record) {
     char human[SL_HUMAN_ROOM];
     double share = sl_look_amount(record, "sample", 1);
     return share < 1 ? sl_page_text(page, "with %s of the data", sl_share_text(share, human))
                      : "with all of the data";
 }
 
-static void say_stop(sl_page *page, const bson_t *record) {
+static void add_stop(sl_page *page, const bson_t *record) {
     char human[SL_HUMAN_ROOM];
     double code = sl_look_number(record, "exitCode");
     double objective = sl_look_number(record, "objectiveSeconds");
-    const char *words = "It has not ended";
+    const char *words = "Not ended";
     for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
         if (code == stops[i].code)
             words = stops[i].words;
     }
-    const char *untold =
-        objective > 0 ? sl_page_text(page, ", and does not tell whether the objective of %s is met",
-                                     sl_value_text(objective, SL_UNIT_SECONDS, human))
-                      : "";
-    sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                sl_page_text(page, "%s: the drill %s did not come to its end%s.", words,
-                             with_what(page, record), untold));
+    const char *unknown =
+        objective > 0
+            ? sl_page_text(page, ", so it does not show whether the objective of %s is met",
+                           sl_value_text(objective, SL_UNIT_SECONDS, human))
+            : "";
+    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+                sl_page_text(page, "%s: the drill %s did not complete%s.", words,
+                             data_share(page, record), unknown));
 }
 
-/* What the queries came to, where that is not what it should be; "" where all is well. */
-static const char *say_answers(sl_page *page, const bson_t *record) {
+/* The number of wrong answers and failed queries; "" if there are none. */
+static const char *describe_answers(sl_page *page, const bson_t *record) {
     unsigned all = 0, wrong = 0, failed = 0;
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk); all++) {
         const char *answer = sl_look_text(&walk.item, "answer");
@@ -84,13 +84,13 @@ static const char *say_answers(sl_page *page, const bson_t *record) {
                              wrong == 1 ? "is" : "are");
     if (failed > 0)
         words = sl_page_text(page, "%s%u of %u queries FAILED. ", words, failed, all);
-    else if (sl_look_number(record, "exitCode") == 4) /* of a smaller size of the sample */
-        words = sl_page_text(page, "%sA query FAILED on the way. ", words);
+    else if (sl_look_number(record, "exitCode") == 4) /* in an earlier step of the sample */
+        words = sl_page_text(page, "%sA query of an earlier step FAILED. ", words);
     return words;
 }
 
-/* How a drill that came to its end stands to its objective. */
-static const char *say_objective(sl_page *page, const bson_t *record, sl_tone *tone) {
+/* Whether a completed drill met its objective. */
+static const char *describe_objective(sl_page *page, const bson_t *record, sl_tone *tone) {
     static const struct {
         const char *met;
         sl_tone tone;
@@ -118,20 +118,20 @@ static const char *say_objective(sl_page *page, const bson_t *record, sl_tone *t
 }
 
 /* The exit code first: an objective may be met by a drill whose answers are wrong. */
-static void say_verdict(sl_page *page, const bson_t *record) {
+static void add_verdict(sl_page *page, const bson_t *record) {
     char took[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
     double code = sl_look_number(record, "exitCode");
     const char *whole = "";
     sl_tone tone;
     if (!sl_look_drill_ended(record)) {
-        say_stop(page, record);
+        add_stop(page, record);
         return;
     }
-    const char *verdict = say_objective(page, record, &tone);
-    const char *answers = say_answers(page, record);
+    const char *verdict = describe_objective(page, record, &tone);
+    const char *answers = describe_answers(page, record);
     if (sl_look_amount(record, "sample", 1) < 1 && sl_look_number(record, "predicted.seconds") >= 0)
         whole = sl_page_text(
-            page, " The whole would take %s (%s to %s).",
+            page, " All data would take %s (%s to %s).",
             sl_value_text(sl_look_number(record, "predicted.seconds"), SL_UNIT_SECONDS, human),
             sl_value_text(sl_look_number(record, "predicted.low"), SL_UNIT_SECONDS, low),
             sl_value_text(sl_look_number(record, "predicted.high"), SL_UNIT_SECONDS, high));
@@ -139,9 +139,9 @@ static void say_verdict(sl_page *page, const bson_t *record) {
         tone = SL_TONE_WARNING;
     if (*answers || (code != 0 && code != 1))
         tone = SL_TONE_BAD;
-    sl_page_say(page, SL_BLOCK_VERDICT, tone,
+    sl_page_add_text(page, SL_BLOCK_VERDICT, tone,
                 sl_page_text(page, "%s%s: the drill %s took %s.%s%s", answers, verdict,
-                             with_what(page, record),
+                             data_share(page, record),
                              sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
                                            SL_UNIT_SECONDS, took),
                              whole, code == 1 ? " Records were rejected." : ""));
@@ -153,11 +153,11 @@ static void show_timeline(sl_page *page, const bson_t *record) {
     bool forecast = sl_look_inside(record, "predicted", &predicted);
     const char *caption = sl_page_text(
         page, "%s%s%s", objective > 0 ? "The line is the objective. " : "",
-        forecast ? "The bracket below the end of the prediction is the range in which "
-                   "the whole ends. "
+        forecast ? "The bracket below the end of the prediction is the range of the total for all "
+                   "data. "
                  : "",
-        sl_look_drill_ended(record) ? "" : "What the drill did not come to is missing.");
-    sl_strips *strips = sl_page_add_strips(page, "From the empty cluster to the right answers",
+        sl_look_drill_ended(record) ? "" : "Phases that the drill did not reach are missing.");
+    sl_strips *strips = sl_page_add_strips(page, "From the empty target to the correct answers",
                                            *caption ? caption : NULL, SL_UNIT_SECONDS);
     sl_section_phase_strip(page, strips, record, "phases", "this drill");
     if (forecast)
@@ -169,7 +169,7 @@ static void show_timeline(sl_page *page, const bson_t *record) {
             page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
     }
     sl_section_phase_table(page, record, "phases", "Phases of the drill");
-    sl_section_predicted_table(page, record, "Predicted for the whole");
+    sl_section_predicted_table(page, record, "Predicted for all data");
     sl_section_texts(page, record, "predicted.notes", SL_TONE_PLAIN);
 }
 
@@ -198,7 +198,7 @@ static void show_queries(sl_page *page, const bson_t *record) {
 
 void sl_sections_reload(sl_page *page, const bson_t *record) {
     bson_t load;
-    say_verdict(page, record);
+    add_verdict(page, record);
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "firstCorrectQuerySeconds", "first correct answer after",
                     SL_UNIT_SECONDS);
@@ -207,11 +207,11 @@ void sl_sections_reload(sl_page *page, const bson_t *record) {
     sl_section_fact(page, facts, record, "objectiveSeconds", "objective", SL_UNIT_SECONDS);
     sl_section_fact(page, facts, record, "sample", "share of the data", SL_UNIT_SHARE);
     sl_section_fact(page, facts, record, "accounting.inserted", "documents", SL_UNIT_COUNT);
-    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "The drill");
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "The drill");
     show_timeline(page, record);
     show_queries(page, record);
     if (sl_look_inside(record, "load", &load)) {
-        sl_page_say(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "The load within the drill");
+        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "The load within the drill");
         sl_sections_load(page, &load);
     } else {
         sl_section_accounting(page, record);
@@ -221,26 +221,26 @@ void sl_sections_reload(sl_page *page, const bson_t *record) {
 
 /* ---- plans ---- */
 
-/* How long it takes; what cannot be told is not in the time that is. */
-static void say_prediction(sl_page *page, const bson_t *record) {
+/* Adds the predicted time, and the phases of unknown time that it does not contain. */
+static void add_prediction(sl_page *page, const bson_t *record) {
     char human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM], records[SL_HUMAN_ROOM];
     bson_t predicted;
-    const char *untold = "", *time = "how long it takes was not predicted";
+    const char *unknown = "", *time = "no time was predicted";
     if (sl_look_inside(record, "predicted", &predicted) &&
         sl_look_number(&predicted, "seconds") >= 0) {
-        untold = sl_section_untold(page, &predicted);
+        unknown = sl_section_unknown_phases(page, &predicted);
         time = sl_page_text(
             page, "%s (%s to %s)",
             sl_value_text(sl_look_number(&predicted, "seconds"), SL_UNIT_SECONDS, human),
             sl_value_text(sl_look_number(&predicted, "low"), SL_UNIT_SECONDS, low),
             sl_value_text(sl_look_number(&predicted, "high"), SL_UNIT_SECONDS, high));
     }
-    sl_page_say(page, SL_BLOCK_VERDICT, *untold ? SL_TONE_WARNING : SL_TONE_PLAIN,
+    sl_page_add_text(page, SL_BLOCK_VERDICT, *unknown ? SL_TONE_WARNING : SL_TONE_PLAIN,
                 sl_page_text(page, "Predicted: %s records; %s%s%s%s.",
                              sl_value_text(sl_look_number(record, "estimate.records"),
                                            SL_UNIT_COUNT, records),
-                             time, *untold ? ", WITHOUT " : "", untold,
-                             *untold ? ", which cannot be told" : ""));
+                             time, *unknown ? ", WITHOUT " : "", unknown,
+                             *unknown ? ", whose time is unknown" : ""));
 }
 
 static void show_ranges(sl_page *page, const bson_t *record) {
@@ -266,9 +266,9 @@ void sl_sections_plan(sl_page *page, const bson_t *record) {
     bson_t predicted;
     bool timed = sl_look_inside(record, "predicted", &predicted);
     const char *from = sl_look_text(record, "predicted.from");
-    say_prediction(page, record);
+    add_prediction(page, record);
     if (sl_look_text(record, "refused"))
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
                     sl_page_text(page, "The load would be refused: %.1000s",
                                  sl_look_text(record, "refused")));
     sl_page_table *facts = sl_page_add_facts(page);
@@ -278,11 +278,11 @@ void sl_sections_plan(sl_page *page, const bson_t *record) {
     sl_section_fact(page, facts, record, "estimate.averageDocument", "average document",
                     SL_UNIT_BYTES);
     if (timed && sl_walk_count(&predicted, "phases") > 0) {
-        const char *bracket = *sl_section_untold(page, &predicted)
-                                  ? "The bracket is the range of what can be told."
-                                  : "The bracket is the range in which the load ends.";
+        const char *bracket = *sl_section_unknown_phases(page, &predicted)
+                                  ? "The bracket is the range of the total of these phases."
+                                  : "The bracket is the range of the total.";
         sl_strips *strips = sl_page_add_strips(
-            page, "Where the time will go",
+            page, "Predicted time of each phase",
             from ? sl_page_text(page, "The rates come from %.500s. %s", from, bracket) : bracket,
             SL_UNIT_SECONDS);
         set_range(sl_section_phase_strip(page, strips, &predicted, "phases", ""), &predicted);

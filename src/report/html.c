@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page as one HTML file: no script, nothing fetched, light and dark as the reader's system is,
- * and fit for paper. What a record says never becomes markup, and the page's policy forbids whatever
- * could run or be fetched, should that ever fail. */
+/* Writes a page as one HTML file, without scripts or external files, for light and dark mode and
+ * for print. Text from records is escaped; should that fail, the page's content security policy
+ * forbids scripts and requests. */
 #include <shardload/report.h>
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "picture.h"
 #include "sections.h"
 
-/* The colours of series can be told apart by people who do not see all of them (after Okabe and
- * Ito), on white and, lighter, on black. */
+/* The colours of series are distinguishable with colour blindness (after Okabe and Ito), on white
+ * and, in lighter variants, on black. */
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -92,7 +92,7 @@ static void write_element(FILE *out, const char *tag, const char *class, const c
 
 static void write_facts(FILE *out, const sl_page_table *facts) {
     if (facts->count < 2)
-        return; /* an empty list is no list */
+        return; /* HTML requires at least one item */
     fputs("<dl class=\"facts\">\n", out);
     for (size_t i = 0; i + 1 < facts->count; i += 2) {
         fputs("<div>", out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON files. libbson writes a document as one line; that line is first brought into one spelling
- * (flatten), then broken where it is too long (indent). */
+/* JSON files. libbson writes a document as one line; flatten() normalises that line, then indent()
+ * breaks it into lines. */
 #include <shardload/json.h>
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static size_t string_length(const char *at) {
     return length + 1;
 }
 
-/* Doubles come with 20 digits: 0.10000000000000000555. */
+/* Writes a number with the fewest digits: libbson writes 20, as in 0.10000000000000000555. */
 static void put_number(FILE *out, const char *digits, size_t length) {
     char number[64];
     char shorter[64];
@@ -39,12 +39,12 @@ static void put_number(FILE *out, const char *digits, size_t length) {
     do
         snprintf(shorter, sizeof shorter, "%.*g", precision, value);
     while (precision++ < 17 && strtod(shorter, NULL) != value);
-    /* It must stay a double for whoever reads it. */
+    /* A parser must read it as a double again. */
     fprintf(out, "%s%s", shorter, strpbrk(shorter, ".e") ? "" : ".0");
 }
 
-/* Copies JSON; what would act on a terminal or change the order of its text becomes \uXXXX. Such
- * characters occur in strings only, where that means the same. */
+/* Copies JSON; characters that control a terminal or the direction of text become \uXXXX. They
+ * occur only in strings, where the escape is equivalent. */
 static void put_escaped(FILE *out, const char *json, size_t length) {
     for (size_t at = 0; at < length;) {
         const unsigned char *p = (const unsigned char *)json + at;
@@ -66,7 +66,7 @@ static void escape(FILE *out, const char *json) {
     put_escaped(out, json, strlen(json));
 }
 
-/* One spelling: {"a": 1, "b": [1.5, 2]} */
+/* Normalises spaces and numbers: {"a": 1, "b": [1.5, 2]} */
 static void flatten(FILE *out, const char *json) {
     while (*json) {
         size_t length = 1;
@@ -86,7 +86,7 @@ static void flatten(FILE *out, const char *json) {
     }
 }
 
-/* The bytes of the flat container at `at`, or limit + 1 when it has more than `limit`. */
+/* The length in bytes of the object or array at `at`, or limit + 1 if it exceeds `limit`. */
 static size_t container_length(const char *at, size_t limit) {
     size_t length = 0;
     unsigned depth = 0;
@@ -100,8 +100,8 @@ static size_t container_length(const char *at, size_t limit) {
     return depth > 0 || length > limit ? limit + 1 : length;
 }
 
-/* Breaks a flat line. A container that fits is copied whole, so every bracket, comma and close that
- * this meets belongs to a container that is broken into lines. */
+/* Breaks a flat line. An object or array that fits is copied at once, so every bracket and comma
+ * that the loop reads belongs to one that is broken into lines. */
 static void indent(FILE *out, const char *flat) {
     size_t depth = 0;
     size_t column = 0;
@@ -208,7 +208,7 @@ bool sl_json_write_file(const char *path, const bson_t *document, sl_error *erro
     return ok;
 }
 
-/* The index of the first byte after the container that `text` begins with. */
+/* The index of the first byte after the object or array at the start of `text`. */
 static size_t container_end(const char *text, size_t length) {
     size_t at = 0;
     size_t depth = 0;
@@ -232,7 +232,7 @@ bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong) {
     bson_t *document = bson_new_from_json((const uint8_t *)text, (ssize_t)length, wrong);
     if (!document)
         return NULL;
-    /* libbson takes no notice of an object that follows. */
+    /* libbson ignores text after the first object. */
     size_t at = container_end(text, length);
     while (at < length && strchr(" \t\r\n", text[at]))
         at++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A load: how it went in a sentence, how fast it was over time and on which shard, what it waited
- * for, and what became of each record. */
+/* Sections of a load: the verdict, rates over time and per shard, the threads' time per stage, and
+ * the outcome of the records. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@
 #include "scale.h"
 #include "series.h"
 
-/* More intervals than this cannot be told apart on a page. */
+/* More intervals than this are not distinguishable on a page. */
 #define INTERVALS_MAX 300
-/* More shards than this are shown as rows of a grid, not as layers on top of each other. */
+/* More shards than this are shown as rows of a grid, not as stacked curves. */
 #define LAYERS_MAX 6
 #define GRID_COLUMNS_MAX 100
 #define BANDS_MAX 64
 
-/* ---- how it went ---- */
+/* ---- the verdict ---- */
 
 static const struct {
     int code;
@@ -30,16 +30,16 @@ static const struct {
     {2, SL_TONE_BAD, "Stopped by wrong options or a file that could not be written"},
     {3, SL_TONE_BAD, "Stopped by a source that could not be read or understood"},
     {4, SL_TONE_BAD, "Stopped because the cluster could not be reached or refused"},
-    {5, SL_TONE_BAD, "Ended, but the counts are not what they must be: do not trust this load"},
+    {5, SL_TONE_BAD, "Ended, but the counts are wrong: do not trust this load"},
     {130, SL_TONE_WARNING, "Interrupted, to be resumed"},
 };
 
-static void say_verdict(sl_page *page, const bson_t *record) {
+static void add_verdict(sl_page *page, const bson_t *record) {
     char documents[SL_HUMAN_ROOM], took[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM];
     double code = sl_look_number(record, "exitCode");
     double rate = sl_section_rate(record);
     sl_tone tone = SL_TONE_BAD;
-    const char *words = "It has not ended";
+    const char *words = "Not ended";
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         if (code == endings[i].code) {
             words = endings[i].words;
@@ -47,25 +47,29 @@ static void say_verdict(sl_page *page, const bson_t *record) {
         }
     }
     const char *speed =
-        rate >= 0 ? sl_page_text(page, " at %s a second", sl_value_text(rate, SL_UNIT_COUNT, human))
+        rate >= 0 ? sl_page_text(page, " at %s per second",
+                                 sl_value_text(rate, SL_UNIT_COUNT, human))
                   : "";
     int holds = sl_look_truth(record, "accounting.holds");
     int verified = sl_look_truth(record, "verification.ok");
     if (holds == 0)
         tone = SL_TONE_BAD;
-    sl_page_say(
+    sl_page_add_text(
         page, SL_BLOCK_VERDICT, tone,
-        sl_page_text(page, "%s: %s documents in %s%s. The account of all records %s.%s", words,
+        sl_page_text(page, "%s: %s documents in %s%s. The totals of the records %s.%s", words,
                      sl_value_text(sl_section_documents(record), SL_UNIT_COUNT, documents),
                      sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
                                    SL_UNIT_SECONDS, took),
-                     speed, holds == 1 ? "holds" : holds == 0 ? "DOES NOT HOLD" : "is missing",
+                     speed,
+                     holds == 1   ? "add up"
+                     : holds == 0 ? "DO NOT ADD UP"
+                                  : "are missing",
                      verified == 1   ? " The counts of the ranges on the cluster are right."
                      : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
                                      : ""));
 }
 
-static void say_figures(sl_page *page, const bson_t *record) {
+static void add_figures(sl_page *page, const bson_t *record) {
     sl_page_table *facts = sl_page_add_facts(page);
     double seconds = sl_section_phase_seconds(record, "phases", "load");
     double text = sl_look_number(record, "accounting.textBytes") -
@@ -101,8 +105,8 @@ static const char *shard_name(sl_page *page, const bson_t *record, size_t index)
     return sl_page_text(page, "shard %zu", index);
 }
 
-/* The phases around the load as bands; the series begins with the phase "load". The time of that
- * beginning. */
+/* Adds the phases of the run as bands. Returns the start of the phase "load", where the series
+ * begins, in seconds. */
 static double add_bands(sl_page *page, sl_curves *curves, const bson_t *record) {
     double begun = 0, now = 0;
     size_t bands = 0;
@@ -122,11 +126,11 @@ static void show_throughput(sl_page *page, const bson_t *record, const sl_series
     bool layers = series->shards > 1 && series->shards <= LAYERS_MAX;
     const char *step = sl_series_step(page, series);
     sl_curves *curves = sl_page_add_curves(
-        page, layers ? "Documents per second, shard upon shard" : "Documents per second",
-        sl_page_text(page, "Acknowledged by the server; each step is the mean of %s. Across the "
-                           "top: the phases of the run. %sA gap is a time when nothing was "
-                           "acknowledged.", step,
-                     layers ? "An even load has layers of the same height. " : ""),
+        page, layers ? "Documents per second, stacked by shard" : "Documents per second",
+        sl_page_text(page,
+                     "Acknowledged by the server; each step is the mean of %s. At the top are the "
+                     "phases of the run. %sA gap is a time when nothing was acknowledged.",
+                     step, layers ? "With an even load all layers have the same height. " : ""),
         "documents per second", SL_UNIT_COUNT, layers);
     double begun = add_bands(page, curves, record);
     if (!layers)
@@ -136,7 +140,7 @@ static void show_throughput(sl_page *page, const bson_t *record, const sl_series
                         sl_series_shard(series, i), begun);
 }
 
-/* Many shards: a row of cells for each, over time. */
+/* For many shards: adds a grid with a row per shard, over time. */
 static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_series *series) {
     size_t per = (series->intervals + GRID_COLUMNS_MAX - 1) / GRID_COLUMNS_MAX;
     size_t columns = per ? (series->intervals + per - 1) / per : 0;
@@ -144,8 +148,9 @@ static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_
         return;
     sl_grid *grid = sl_page_add_grid(
         page, "Documents per second on each shard",
-        "One row for each shard, time to the right; the stronger the colour, the faster. A faint "
-        "row is a shard that lags, a faint column a time when all of them waited.",
+        "One row for each shard, time to the right; the stronger the colour, the higher the rate. "
+        "A "
+        "faint row is a slow shard, a faint column a time when all shards were slow.",
         series->shards, columns);
     if (!grid)
         return;
@@ -174,25 +179,27 @@ static void show_bytes(sl_page *page, const bson_t *record, const sl_series *ser
     };
     sl_curves *curves = sl_page_add_curves(
         page, "Bytes per second",
-        "Text as it was parsed, documents as they were sent, and what was read of the files (less "
-        "than the text when they are compressed).", "bytes per second", SL_UNIT_BYTES, false);
+        "Parsed text, sent documents, and bytes read from the files (fewer than the text when they "
+        "are compressed).",
+        "bytes per second", SL_UNIT_BYTES, false);
     double begun = add_bands(page, curves, record);
     double text = series->columns[SL_SERIES_TEXT][series->intervals];
     for (size_t i = SL_SERIES_TEXT; i < SL_SERIES_FIXED; i++) {
         double all = series->columns[i][series->intervals];
-        /* What is stored as plain text would be the same line twice. */
+        /* For uncompressed sources the curves of stored bytes and of text are the same. */
         bool same = i == SL_SERIES_STORED && fabs(all - text) < 0.02 * text;
         if (all > 0 && !same)
             sl_series_curve(page, curves, names[i], series, i, begun);
     }
 }
 
-/* Of the workers' time in each interval, the share of each stage. */
+/* Adds the share of each stage in the workers' time over time. */
 static void show_waiting_over_time(sl_page *page, const sl_series *series) {
     sl_curves *curves = sl_page_add_curves(
-        page, "What the workers spent their time on",
-        "Share of all threads' time in each stretch of the load phase. Much of \"the server\" "
-        "means that the cluster is the limit; much of the rest, that the client is.",
+        page, "Threads' time by stage, over time",
+        "Share of all threads' time in each interval of the load phase. A large share of \"the "
+        "server\" means that the cluster is the limit; large shares of other stages mean that the "
+        "client is the limit.",
         "share of the threads' time", SL_UNIT_SHARE, true);
     for (size_t k = 0; k < series->stages; k++) {
         sl_curve *curve = sl_page_curve(page, curves, series->stage_names[k], series->intervals);
@@ -218,7 +225,7 @@ static void show_waiting(sl_page *page, const bson_t *record) {
         all += sl_value_number(&at) > 0 ? sl_value_number(&at) : 0;
     if (!(all > 0))
         return;
-    sl_bars *bars = sl_page_add_bars(page, "The threads' time, all in all",
+    sl_bars *bars = sl_page_add_bars(page, "Threads' time by stage, total",
                                      "Seconds, summed over all threads.", SL_UNIT_SHARE);
     char seconds[SL_HUMAN_ROOM], share[SL_HUMAN_ROOM];
     unsigned count = 0;
@@ -231,7 +238,7 @@ static void show_waiting(sl_page *page, const bson_t *record) {
     }
 }
 
-/* ---- the rest ---- */
+/* ---- latencies and tables ---- */
 
 static void show_latencies(sl_page *page, const bson_t *record) {
     static const struct {
@@ -245,11 +252,13 @@ static void show_latencies(sl_page *page, const bson_t *record) {
     if (!(sl_look_number(record, "batchMilliseconds.batches") > 0))
         return;
     sl_bars *bars = sl_page_add_bars(
-        page, "How long batches took",
-        sl_page_text(page, "From sending a batch to its answer, %s batches; so many were answered "
-                           "within this time.",
-                     sl_value_text(sl_look_number(record, "batchMilliseconds.batches"),
-                                   SL_UNIT_COUNT, human)),
+        page, "Latency of batches",
+        sl_page_text(
+            page,
+            "From sending a batch to its reply, %s batches; this share of them was at most "
+            "this slow.",
+            sl_value_text(sl_look_number(record, "batchMilliseconds.batches"), SL_UNIT_COUNT,
+                          human)),
         SL_UNIT_MILLISECONDS);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double value = sl_look_number(record, rows[i].path);
@@ -258,7 +267,7 @@ static void show_latencies(sl_page *page, const bson_t *record) {
     }
 }
 
-/* A table of the documents in the array at `path`: its first column text, the others amounts. */
+/* A column of a table of array elements: the first column is text, all others are numbers. */
 typedef struct column {
     const char *title, *path;
     sl_unit unit;
@@ -290,34 +299,34 @@ static const column shard_columns[] = {{"shard", "shard", SL_UNIT_COUNT},
                                        {"indexes", "indexBytes", SL_UNIT_BYTES}};
 static const column source_columns[] = {{"source", "path", SL_UNIT_COUNT},
                                         {"stored", "storedBytes", SL_UNIT_BYTES},
-                                        {"records made up", "records", SL_UNIT_COUNT},
+                                        {"records generated", "records", SL_UNIT_COUNT},
                                         {"number", "number", SL_UNIT_COUNT},
                                         {"documents", "documents", SL_UNIT_COUNT}};
 
 void sl_sections_load(sl_page *page, const bson_t *record) {
-    say_verdict(page, record);
-    say_figures(page, record);
+    add_verdict(page, record);
+    add_figures(page, record);
     sl_series series = sl_series_read(page, record, INTERVALS_MAX);
     if (series.intervals > 0) {
-        sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Over time");
+        sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Over time");
         show_throughput(page, record, &series);
         show_shards_over_time(page, record, &series);
         show_bytes(page, record, &series);
         if (series.stages > 0)
             show_waiting_over_time(page, &series);
     } else {
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                    "There is no series to draw: nothing was loaded, or in no time.");
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+                    "There is no series to draw: nothing was loaded, or the load was too short.");
     }
     show_waiting(page, record);
-    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Phases");
-    sl_strips *strips = sl_page_add_strips(page, "Where the time went", NULL, SL_UNIT_SECONDS);
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Phases");
+    sl_strips *strips = sl_page_add_strips(page, "Time of each phase", NULL, SL_UNIT_SECONDS);
     sl_section_phase_strip(page, strips, record, "phases", "");
     sl_section_phase_table(page, record, "phases", NULL);
     show_latencies(page, record);
-    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Account");
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Totals");
     sl_section_accounting(page, record);
-    show_array(page, record, "shards", "What each shard holds", shard_columns,
+    show_array(page, record, "shards", "Shards", shard_columns,
                sizeof shard_columns / sizeof shard_columns[0]);
     show_array(page, record, "sources", "Sources", source_columns,
                sizeof source_columns / sizeof source_columns[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of records. */
+/* Reads values from records. */
 #include <shardload/lookup.h>
 
 #include <string.h>
@@ -59,7 +59,7 @@ bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner) {
     bson_iter_t value;
     if (find(document, path, &value) && borrow(&value, inner))
         return true;
-    bson_init(inner); /* small: nothing to give back */
+    bson_init(inner); /* an empty document needs no bson_destroy */
     return false;
 }
 
@@ -94,7 +94,31 @@ uint32_t sl_look_count(const bson_t *document, const char *path) {
     return count;
 }
 
-/* ---- what records of some kinds have ---- */
+/* ---- fields of certain records ---- */
+
+double sl_look_phase_seconds(const bson_t *record, const char *path, const char *name) {
+    double seconds = NAN;
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
+        const char *phase = sl_look_text(&walk.item, "name");
+        if (!name || (phase && strcmp(phase, name) == 0))
+            seconds = (isnan(seconds) ? 0 : seconds) + sl_look_amount(&walk.item, "seconds", 0);
+    }
+    return seconds;
+}
+
+bool sl_option_find(const bson_t *record, const char *name, bson_iter_t *at) {
+    bson_t options;
+    return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
+}
+
+bool sl_option_lists_equal(const bson_t *a, const bson_t *b, const char *name, bool *both) {
+    bson_iter_t at_a, at_b;
+    bson_t list_a, list_b;
+    *both = sl_option_find(a, name, &at_a) && sl_option_find(b, name, &at_b) &&
+            BSON_ITER_HOLDS_ARRAY(&at_a) && BSON_ITER_HOLDS_ARRAY(&at_b) &&
+            borrow(&at_a, &list_a) && borrow(&at_b, &list_b);
+    return *both && bson_equal(&list_a, &list_b);
+}
 
 bool sl_look_drill_ended(const bson_t *record) {
     int ended = sl_look_truth(record, "ended");
@@ -103,9 +127,9 @@ bool sl_look_drill_ended(const bson_t *record) {
 }
 
 bool sl_option_matters(const char *name) {
-    static const char *const places[] = {"work-dir", "report", "html", "progress", "compare"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (strcmp(name, places[i]) == 0)
+    static const char *const output[] = {"work-dir", "report", "html", "progress", "compare"};
+    for (size_t i = 0; i < sizeof output / sizeof output[0]; i++) {
+        if (strcmp(name, output[i]) == 0)
             return false;
     }
     return true;

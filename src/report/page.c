@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page and what is on it: lists that grow, out of memory that is given back as a whole. */
+/* A page and its blocks. All memory belongs to the page and is freed with it. */
 #include "page.h"
 
 #include <stdarg.h>
@@ -70,7 +70,8 @@ const char *sl_page_text(sl_page *page, const char *format, ...) {
     return text ? text : "";
 }
 
-/* Room for one more of `size` bytes at the end of `list`; the new item is zero. */
+/* Makes room for one more item of `size` bytes at the end of `list` and counts it; the item is
+ * zeroed. Returns the list, or NULL without memory. */
 static void *grown(sl_page *page, void *list, size_t *count, size_t *room, size_t size) {
     if (*count == *room) {
         size_t more = *room ? 2 * *room : 8;
@@ -97,7 +98,7 @@ static sl_block *add_block(sl_page *page, sl_block_kind kind, const char *text) 
     return block;
 }
 
-void sl_page_say(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text) {
+void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text) {
     sl_block *block = add_block(page, kind, text);
     if (block)
         block->tone = tone;
@@ -118,7 +119,7 @@ static sl_page_table *new_table(sl_page *page, const char *const *titles, const 
     return table;
 }
 
-/* A picture's block, with `size` bytes for the picture. Both or none. */
+/* Adds a block with a picture of `size` bytes. NULL, with no block, without memory. */
 static void *add_picture(sl_page *page, sl_block_kind kind, const char *title, const char *caption,
                          size_t size, sl_block **block) {
     void *picture = sl_page_memory(page, size);
@@ -275,7 +276,7 @@ sl_strip *sl_page_strip(sl_page *page, sl_strips *strips, const char *label) {
     return strip;
 }
 
-/* The index of a name among those of the picture, which it joins if it is new. */
+/* The index of a name in the picture's list of names; adds it if it is new. */
 static size_t name_index(sl_page *page, sl_strips *strips, const char *name) {
     for (size_t i = 0; i < strips->name_count; i++) {
         if (strcmp(strips->names[i], name) == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page: what is to be shown, before anybody has decided how. The sections (load_sections.c and so
- * on) fill it from records, html.c and terminal.c draw it. Everything on a page lives as long as the
- * page. Without memory the page is marked as failed, functions return NULL, and every function takes
- * NULL for what could not be made; so sections need not look after each step. */
+/* A page: the content of a report, independent of its format. The sections (load_sections.c and so
+ * on) fill it from records; html.c and terminal.c write it. Everything on a page lives as long as
+ * the page. Without memory the page is marked as failed and functions return NULL; all functions
+ * accept NULL for an object that could not be created, so sections need not check each call. */
 #ifndef SHARDLOAD_REPORT_PAGE_H
 #define SHARDLOAD_REPORT_PAGE_H
 
@@ -12,7 +12,7 @@
 
 typedef struct sl_page sl_page;
 
-/* What numbers are, which decides how ticks and values are written. */
+/* The unit of numbers, which determines the format of ticks and values. */
 typedef enum sl_unit {
     SL_UNIT_COUNT,   /* 1.2M */
     SL_UNIT_BYTES,   /* 1.2 GB */
@@ -29,7 +29,7 @@ typedef struct sl_curve {
     double *y;    /* count values, finite, not negative */
 } sl_curve;
 
-/* A stretch of time with a name: a phase. */
+/* A named interval of time: a phase. */
 typedef struct sl_band {
     const char *name;
     double from, to;
@@ -38,7 +38,7 @@ typedef struct sl_band {
 typedef struct sl_curves {
     const char *y_name; /* "documents per second" */
     sl_unit unit;       /* of y */
-    bool stacked;       /* all curves then have the borders of the first */
+    bool stacked;       /* all curves must have the borders of the first */
     sl_curve *items;
     size_t count, room;
     sl_band *bands;
@@ -48,8 +48,8 @@ typedef struct sl_curves {
 /* Bars with a label each; all of one unit, from zero. */
 typedef struct sl_bar {
     const char *label;
-    const char *text; /* the value in words */
-    double value;     /* NAN: nothing is drawn, the text stands */
+    const char *text; /* the value as text */
+    double value;     /* NAN: only the text is drawn */
     double low, high; /* the spread, or NAN */
 } sl_bar;
 
@@ -59,7 +59,7 @@ typedef struct sl_bars {
     size_t count, room;
 } sl_bars;
 
-/* Rows of parts laid end to end: phases, shares. Parts of one name have one colour. */
+/* Rows of consecutive parts: phases, shares. Parts of the same name have the same colour. */
 typedef struct sl_part {
     size_t name;  /* its index among the names of the picture, and its colour */
     double value; /* finite, not negative */
@@ -69,7 +69,7 @@ typedef struct sl_strip {
     const char *label;
     sl_part *parts;
     size_t count, room;
-    double low, high; /* where the end may lie, or NAN */
+    double low, high; /* the range of the end, or NAN */
 } sl_strip;
 
 typedef struct sl_strips {
@@ -82,12 +82,12 @@ typedef struct sl_strips {
     const char *limit_name;
 } sl_strips;
 
-/* Rows and columns of values, the larger the stronger: a heat map. */
+/* Rows and columns of values: a heat map. */
 typedef struct sl_cell {
     double value;     /* NAN: none */
     const char *text; /* first line, or NULL */
     const char *more; /* second line, or NULL */
-    const char *mark; /* a word for the cell that stands out, or NULL */
+    const char *mark; /* a label that highlights the cell, or NULL */
 } sl_cell;
 
 typedef struct sl_grid {
@@ -95,13 +95,13 @@ typedef struct sl_grid {
     const char **rows, **columns;
     size_t row_count, column_count;
     double maximum;  /* the value of the strongest colour */
-    double minimum;  /* and of the weakest */
+    double minimum;  /* the value of the weakest colour */
     sl_cell *cells;  /* row by row */
     bool dense;      /* many small cells without text: shards over time */
     double seconds;  /* dense: the time that the columns span */
 } sl_grid;
 
-/* A table; the cells of a row follow each other. Columns other than the first end at the right. */
+/* A table; `cells` are row by row. Columns are right-aligned unless `left`. */
 typedef struct sl_page_table {
     const char **titles;
     size_t columns;
@@ -114,9 +114,9 @@ typedef struct sl_page_table {
 typedef enum sl_block_kind {
     SL_BLOCK_CHAPTER, /* a record, or a comparison of records */
     SL_BLOCK_HEADING,
-    SL_BLOCK_VERDICT, /* one sentence: how it went */
+    SL_BLOCK_VERDICT, /* the result in one sentence */
     SL_BLOCK_TEXT,
-    SL_BLOCK_FACTS, /* figures with a name each: a table of name and value */
+    SL_BLOCK_FACTS, /* named figures: a table of name and value */
     SL_BLOCK_TABLE,
     SL_BLOCK_CURVES,
     SL_BLOCK_BARS,
@@ -152,12 +152,12 @@ void *sl_page_memory(sl_page *page, size_t bytes);
 const char *sl_page_text(sl_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Values beyond this are none: nothing that is measured is so large. */
+/* Larger values are treated as missing: no measurement is so large. */
 #define SL_VALUE_MAX 1e18
 
 /* Blocks, in the order of the page. `text` and all names are borrowed: literals, or made by
  * sl_page_text, or of a record. */
-void sl_page_say(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text);
+void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text);
 sl_page_table *sl_page_add_facts(sl_page *page);
 /* `titles` has `columns` entries and is copied; `left` has a letter per column, l or r. */
 sl_page_table *sl_page_add_table(sl_page *page, const char *title, const char *const *titles,
@@ -170,7 +170,7 @@ sl_strips *sl_page_add_strips(sl_page *page, const char *title, const char *capt
 sl_grid *sl_page_add_grid(sl_page *page, const char *title, const char *caption, size_t rows,
                           size_t columns);
 
-/* What is returned may be filled until the next of its kind is added. */
+/* A returned pointer is valid until the next item of its kind is added. */
 void sl_page_cell(sl_page *page, sl_page_table *table, const char *text);
 void sl_page_fact(sl_page *page, sl_page_table *facts, const char *name, const char *value);
 sl_curve *sl_page_curve(sl_page *page, sl_curves *curves, const char *name, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all pictures are made of: safe text, the frame, and the measures of what they show. */
+/* Parts that all pictures use: escaped text, the SVG element, and sizes of their content. */
 #include "picture.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ void sl_markup_text(FILE *out, const char *text, size_t most) {
     for (size_t i = 0; i < length; i++) {
         bool begins = ((unsigned char)shown[i] & 0xC0) != 0x80;
         if (begins && width > most && done + 1 >= most) {
-            fputs("\xE2\x80\xA6", out); /* ... as one character */
+            fputs("\xE2\x80\xA6", out); /* an ellipsis */
             return;
         }
         done += begins;
@@ -61,7 +61,7 @@ void sl_picture_text(FILE *out, double x, double y, const char *class, const cha
     fputs("</text>\n", out);
 }
 
-/* ---- measures ---- */
+/* ---- sizes ---- */
 
 double sl_strip_sum(const sl_strip *strip) {
     double sum = 0;
@@ -81,7 +81,7 @@ double sl_strips_maximum(const sl_strips *strips) {
 }
 
 double sl_grid_strength(const sl_grid *grid, double value) {
-    /* From well below the least, so that the slowest cell is not as pale as none. */
+    /* The scale begins below the minimum, so that the slowest cell differs from an empty one. */
     double low = grid->minimum > 0 ? grid->minimum - (grid->maximum - grid->minimum) / 8 : 0;
     double strength = grid->maximum > low ? (value - low) / (grid->maximum - low) : 1;
     return strength < 0 ? 0 : strength > 1 ? 1 : strength;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bars with their spread, and strips: rows of parts laid end to end along a common axis. */
+/* Draws bars with their spread, and strips: rows of consecutive parts along a common axis. */
 #include "picture.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #define LABEL_LETTERS 36
 #define RIGHT ((double)SL_PICTURE_WIDTH - 14)
 
-/* The room that the longest label takes. */
+/* The x coordinate after the labels; the longest has `letters` characters. */
 static double labels_end(size_t letters) {
     if (letters == 0)
         return 8;
@@ -50,7 +50,8 @@ void sl_picture_bars(FILE *out, const sl_bars *bars, const char *label) {
         }
         if (bar->low >= 0 && bar->high >= bar->low) {
             double low = left + scale * bar->low, high = left + scale * bar->high;
-            fprintf(out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1fM%.1f %.1fv8M%.1f %.1fv8\"/>\n",
+            fprintf(out,
+                    "<path class=\"whisker\" d=\"M%.1f %.1fH%.1fM%.1f %.1fv8M%.1f %.1fv8\"/>\n",
                     low, middle, high, low, middle - 4, high, middle - 4);
             end = high > end ? high : end;
         }
@@ -64,18 +65,18 @@ void sl_picture_bars(FILE *out, const sl_bars *bars, const char *label) {
 /* ---- strips ---- */
 
 #define NAMES_MAX 1024
-#define REST (SL_PICTURE_COLOURS - 1) /* the grey of whatever has no colour of its own */
+#define GREY (SL_PICTURE_COLOURS - 1) /* the common colour of small parts */
 
 typedef struct rail {
     FILE *out;
     const sl_strips *strips;
     double left, scale, top;
-    double largest[NAMES_MAX];     /* of each name's parts */
+    double largest[NAMES_MAX]; /* the largest part of each name */
     unsigned char colour[NAMES_MAX];
 } rail;
 
-/* There are fewer colours than a run may have phases, most of which are too short to be seen: the
- * largest parts have colours of their own, in the order of the names. */
+/* Assigns colours to names. A run may have more phases than there are colours: then the phases with
+ * the largest parts get a colour each, in the order of the names, and all others are grey. */
 static void choose_colours(rail *r) {
     size_t count = r->strips->name_count < NAMES_MAX ? r->strips->name_count : NAMES_MAX;
     for (size_t row = 0; row < r->strips->count; row++) {
@@ -92,12 +93,12 @@ static void choose_colours(rail *r) {
         for (size_t other = 0; other < count; other++)
             larger += r->largest[other] > r->largest[name] ||
                       (other < name && !(r->largest[other] < r->largest[name]));
-        r->colour[name] = count > SL_PICTURE_COLOURS && larger >= REST ? REST : next++;
+        r->colour[name] = count > SL_PICTURE_COLOURS && larger >= GREY ? GREY : next++;
     }
 }
 
 static unsigned colour_of(const rail *r, size_t name) {
-    return name < NAMES_MAX ? r->colour[name] : REST;
+    return name < NAMES_MAX ? r->colour[name] : GREY;
 }
 
 static void draw_strip(const rail *r, const sl_strip *strip, double y) {
@@ -143,7 +144,7 @@ static void draw_scale(const rail *r, double maximum, double y) {
             r->left + r->scale * maximum);
 }
 
-/* The names of the parts with their colours, as a list that wraps. */
+/* Writes the names of the parts with their colours, as a list that wraps. */
 static void write_legend(const rail *r) {
     fputs("<ul class=\"legend\">", r->out);
     for (size_t i = 0; i < r->strips->name_count; i++) {

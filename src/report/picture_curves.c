@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Curves over time: steps, each as long as what it is the mean of, on top of each other or over each
- * other, with their names at the right edge. */
+/* Draws curves over time: one step per interval, stacked or overlaid, with the names of the curves
+ * at the right edge. */
 #include "picture.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define HEIGHT 270
 #define LEFT 64.0
-#define RIGHT 752.0 /* of the plot; names stand behind */
+#define RIGHT 752.0 /* of the plot; the names are to the right of it */
 #define TOP 30.0
 #define BOTTOM 228.0
 #define LINE 15.0 /* from name to name */
@@ -21,7 +21,7 @@ typedef struct plot {
     FILE *out;
     const sl_curves *curves;
     double end;      /* of the time axis, seconds */
-    sl_ticks ticks;  /* of the other */
+    sl_ticks ticks;  /* of the y axis */
 } plot;
 
 static double at_x(const plot *p, double seconds) {
@@ -52,7 +52,7 @@ static void draw_axes(const plot *p) {
     sl_picture_text(p->out, 4, 14, "name", "start", p->curves->y_name, 60);
 }
 
-/* Phases: a tint for every second one, a name where there is room. */
+/* Draws the phases: a tint for every second phase, its name if it fits. */
 static void draw_bands(const plot *p) {
     for (size_t i = 0; i < p->curves->band_count; i++) {
         const sl_band *band = &p->curves->bands[i];
@@ -70,7 +70,7 @@ static void draw_bands(const plot *p) {
     }
 }
 
-/* The height at which curve `k` stands on those before it. */
+/* The sum of the curves below curve `k` in interval `i`; 0 unless stacked. */
 static double base_of(const sl_curves *curves, size_t k, size_t i) {
     double sum = 0;
     for (size_t below = 0; curves->stacked && below < k; below++)
@@ -121,7 +121,7 @@ static int from_the_top(const void *left, const void *right) {
     return a->y < b->y ? -1 : a->y > b->y ? 1 : (a->curve > b->curve) - (a->curve < b->curve);
 }
 
-/* The mean height of the last third of a curve, where its name belongs. */
+/* The y coordinate for a curve's name: the mean of the last third of the curve. */
 static double height_at_the_end(const plot *p, size_t k) {
     const sl_curve *curve = &p->curves->items[k];
     size_t from = curve->count - (curve->count + 2) / 3;
@@ -141,11 +141,11 @@ static void draw_names(const plot *p) {
             names[count++] = (name){height_at_the_end(p, k), k};
     }
     qsort(names, count, sizeof *names, from_the_top);
-    for (size_t i = 0; i < count; i++) { /* downwards, so that none covers another */
+    for (size_t i = 0; i < count; i++) { /* move names down, so that they do not overlap */
         double least = i == 0 ? TOP + 4 : names[i - 1].y + LINE;
         names[i].y = names[i].y < least ? least : names[i].y;
     }
-    for (size_t i = count; i-- > 0;) { /* and back up where the last ones left the plot */
+    for (size_t i = count; i-- > 0;) { /* move names up that are below the plot */
         double most = i + 1 == count ? BOTTOM : names[i + 1].y - LINE;
         names[i].y = names[i].y > most ? most : names[i].y;
     }
@@ -165,13 +165,13 @@ static void draw_names(const plot *p) {
     }
 }
 
-/* Invisible columns that tell their values when the mouse rests on them. */
+/* Draws invisible columns whose tooltips show the values. */
 static void draw_readings(const plot *p) {
     const sl_curves *curves = p->curves;
     const sl_curve *first = &curves->items[0];
     char text[SL_HUMAN_ROOM];
     if (curves->count > 1 && !curves->stacked)
-        return; /* they need not have the same borders */
+        return; /* the curves may have different borders */
     for (size_t i = 0; i < first->count; i++) {
         double x = at_x(p, first->x[i]);
         fprintf(p->out,

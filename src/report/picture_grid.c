@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grids: cells with figures in them, or many small ones over time. One hue from pale to strong, by
- * how much of it covers the page: that works on white, on black and on paper. */
+/* Draws grids: cells with figures, or many small cells over time. The value sets the opacity of one
+ * colour, which works on white, on black and in print. */
 #include "picture.h"
 
 #include "scale.h"
@@ -8,7 +8,7 @@
 #define TOP 40.0
 #define LEVELS 16
 
-/* Paler than this nobody sees a cell; from STRONG on text in it has the colour of the page. */
+/* Opacities: the palest visible cell; and from STRONG on, text in a cell has the page's colour. */
 #define PALEST 0.07
 #define STRONG 0.64
 
@@ -71,7 +71,7 @@ static void draw_table(FILE *out, const sl_grid *grid, const char *label) {
     sl_picture_end(out);
 }
 
-/* All cells of one strength are one path: a page with 64 shards stays small. */
+/* Draws all cells of one strength as one path, so that a page with 64 shards stays small. */
 static void draw_levels(FILE *out, const sl_grid *grid, double left, double width, double height) {
     for (unsigned level = 0; level < LEVELS; level++) {
         bool any = false;
@@ -114,7 +114,7 @@ static void draw_dense(FILE *out, const sl_grid *grid, const char *label) {
                         sl_tick_text(i * time.step, &time, SL_UNIT_SECONDS, text), 20);
     }
     sl_picture_end(out);
-    fprintf(out, "<p class=\"note\">The strongest colour is %s a second.</p>\n",
+    fprintf(out, "<p class=\"note\">The strongest colour is %s per second.</p>\n",
             sl_value_text(grid->maximum, SL_UNIT_COUNT, text));
 }
 

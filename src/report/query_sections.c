@@ -10,10 +10,10 @@
 
 #include "scale.h"
 
-#define PICTURES_MAX 12 /* of single steps; the table has all */
+#define PICTURES_MAX 12 /* steps with pictures; the table has all steps */
 #define SLOTS_MAX 2000
 
-/* "mot/makes, limit 100": what an entry is about. */
+/* The label of a table row: "suite/query, swept values". */
 static const char *label_of(sl_page *page, const bson_t *entry) {
     const char *name = sl_look_text(entry, "name"), *phase = sl_look_text(entry, "phase");
     const char *preference = sl_look_text(entry, "readPreference");
@@ -87,7 +87,7 @@ static void add_repeated(sl_page *page, const bson_t *record) {
     }
 }
 
-/* How the documents that were examined are shared among the shards. */
+/* Adds bars of the documents examined on each shard. */
 static void add_shards(sl_page *page, const bson_t *record) {
     sl_bars *bars = NULL;
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
@@ -132,7 +132,7 @@ static void add_steps_table(sl_page *page, const bson_t *record) {
     }
 }
 
-/* One figure of all steps as bars. */
+/* Adds bars of one figure of all steps. */
 static void add_step_bars(sl_page *page, const bson_t *record, const char *title,
                           const char *caption, const char *path, sl_unit unit) {
     sl_bars *bars = sl_page_add_bars(page, title, caption, unit);
@@ -143,7 +143,7 @@ static void add_step_bars(sl_page *page, const bson_t *record, const char *title
     }
 }
 
-/* The values of an array of numbers, each times `scale`, as a curve of slots. */
+/* Adds a curve: the numbers of an array, times `scale`, one per slot of `slot` seconds. */
 static void add_slots(sl_page *page, sl_curves *curves, const char *name, const bson_t *entry,
                       const char *path, double slot, double scale) {
     bson_t list;
@@ -165,13 +165,13 @@ static void add_slots(sl_page *page, sl_curves *curves, const char *name, const 
 static void add_step(sl_page *page, const bson_t *entry) {
     const char *label = label_of(page, entry);
     double slot = sl_look_number(entry, "overTime.slotSeconds");
-    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, label);
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, label);
     if (slot > 0) {
         sl_curves *rates = sl_page_add_curves(page, "Operations over time", NULL,
                                               "operations per second", SL_UNIT_COUNT, false);
         add_slots(page, rates, "operations", entry, "overTime.succeeded", slot, 1 / slot);
         sl_curves *latencies = sl_page_add_curves(
-            page, "Latency over time", "Of the operations that ended in each stretch of time.",
+            page, "Latency over time", "Of the operations that ended in each interval.",
             "milliseconds", SL_UNIT_MILLISECONDS, false);
         add_slots(page, latencies, "longest", entry, "overTime.maxMs", slot, 1);
         add_slots(page, latencies, "mean", entry, "overTime.meanMs", slot, 1);
@@ -182,8 +182,8 @@ static void add_step(sl_page *page, const bson_t *entry) {
         !bson_iter_init(&at, &curve))
         return;
     sl_bars *bars = sl_page_add_bars(page, "Latency by percentile",
-                                     "Each bar is the latency that this share of operations stayed "
-                                     "within.", SL_UNIT_MILLISECONDS);
+                                     "This share of the operations was at most this slow.",
+                                     SL_UNIT_MILLISECONDS);
     while (bson_iter_next(&at)) {
         if (!bson_iter_recurse(&at, &value) || !bson_iter_next(&value))
             continue;
@@ -202,9 +202,8 @@ static void add_lag(sl_page *page, const bson_t *record) {
             const char *member = sl_look_text(&lag.item, "member");
             double most = sl_look_number(&lag.item, "maxSeconds");
             if (!bars)
-                bars = sl_page_add_bars(page, "Replication lag, at most",
-                                        "How far each secondary was behind the primary.",
-                                        SL_UNIT_SECONDS);
+                bars = sl_page_add_bars(page, "Maximum replication lag",
+                                        "Of each secondary behind the primary.", SL_UNIT_SECONDS);
             sl_page_bar(page, bars,
                         sl_page_text(page, "%.60s, %.40s", label, member ? member : "?"), most,
                         sl_section_number(page, most, SL_UNIT_SECONDS));
@@ -219,9 +218,9 @@ static void add_loads(sl_page *page, const bson_t *record) {
     if (steps == 0)
         return;
     add_steps_table(page, record);
-    add_step_bars(page, record, "Throughput", "Operations a second that succeeded.",
+    add_step_bars(page, record, "Throughput", "Succeeded operations per second.",
                   "operationsPerSecond", SL_UNIT_COUNT);
-    add_step_bars(page, record, "Latency that 95 % of operations stayed within", NULL,
+    add_step_bars(page, record, "95th percentile of the latency", NULL,
                   "latencyMs.p95", SL_UNIT_MILLISECONDS);
     add_lag(page, record);
     size_t shown = 0;
@@ -230,7 +229,7 @@ static void add_loads(sl_page *page, const bson_t *record) {
             add_step(page, &walk.item);
     }
     if (steps > PICTURES_MAX)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
                     sl_page_text(page, "%zu more steps are in the table only.",
                                  steps - PICTURES_MAX));
 }
@@ -245,16 +244,17 @@ static void add_verdict(sl_page *page, const bson_t *record) {
         operations += sl_look_amount(&walk.item, "failed", 0);
     }
     if (sl_look_truth(record, "complete") == 0)
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                    "The run was interrupted: only what was measured before is shown.");
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+                    "The run was interrupted: only the measurements before that are shown.");
     if (wrong + failed > 0)
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                    sl_page_text(page, "%zu answers are wrong, %zu queries failed.", wrong, failed));
+        sl_page_add_text(
+            page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+            sl_page_text(page, "%zu answers are wrong, %zu queries failed.", wrong, failed));
     else if (operations > 0)
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
                     sl_page_text(page, "%.0f operations failed.", operations));
     else
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
                     sl_page_text(page, "%zu measurement%s, no failure.", entries,
                                  entries == 1 ? "" : "s"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of one run. */
+/* The record of one run: run.json. */
 #include <shardload/run_record.h>
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ struct sl_run_record {
     size_t phase_count;
     sl_point *points;
     size_t point_count;
-    unsigned stride; /* one in so many points is kept */
+    unsigned stride; /* one of `stride` points is kept */
     unsigned skipped;
     size_t shards;
     const char *const *stages;
@@ -108,7 +108,7 @@ void sl_run_record_log_phases(const sl_run_record *record) {
         sl_log_info("  %-12s %12s %5.1f %%", record->phases[i].name,
                     sl_human_seconds(record->phases[i].seconds, human),
                     sum > 0 ? 100 * record->phases[i].seconds / sum : 0);
-    sl_log_info("  %-12s %12s", "together", sl_human_seconds(sum, human));
+    sl_log_info("  %-12s %12s", "total", sl_human_seconds(sum, human));
 }
 
 void sl_run_record_name_stages(sl_run_record *record, const char *const names[SL_RUN_STAGES]) {
@@ -132,13 +132,13 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
     }
     uint64_t *copy = malloc((shards ? shards : 1) * sizeof *copy);
     if (!copy)
-        return; /* a report with a gap is better than a load that stops */
+        return; /* without memory the series has a gap; the load goes on */
     memcpy(copy, shard_documents, shards * sizeof *copy);
     record->shards = shards;
     record->points[record->point_count++] = (sl_point){*figures, copy};
 }
 
-/* Two decimals are all that a second or so of a run deserves. */
+/* Rounded to milliseconds. */
 static double rounded(double seconds) {
     return (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
 }

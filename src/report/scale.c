@@ -26,12 +26,12 @@ static double clock_step(double least) {
     return 86400 * round_step(least / 86400);
 }
 
-sl_ticks sl_ticks_for(double maximum, unsigned wanted, sl_unit unit) {
+sl_ticks sl_ticks_for(double maximum, unsigned count, sl_unit unit) {
     if (!(maximum > 1e-12) || !isfinite(maximum))
         maximum = 1;
     if (unit == SL_UNIT_COUNT && maximum < 1)
         maximum = 1;
-    double least = maximum / (wanted ? wanted : 1);
+    double least = maximum / (count ? count : 1);
     sl_ticks ticks = {.step = unit == SL_UNIT_SECONDS ? clock_step(least) : round_step(least)};
     if (unit == SL_UNIT_COUNT && ticks.step < 1)
         ticks.step = 1;
@@ -57,7 +57,7 @@ char *sl_short_text(double value, char out[SL_HUMAN_ROOM]) {
     return out;
 }
 
-/* As many decimals as the step of the ticks needs. */
+/* The number of decimals that the step of the ticks needs. */
 static int decimals_of(double step) {
     int decimals = 0;
     for (double rest = step; decimals < 6 && fabs(rest - round(rest)) > 1e-6 * rest; rest *= 10)
@@ -121,7 +121,7 @@ char *sl_tick_text(double value, const sl_ticks *ticks, sl_unit unit, char out[S
 
 char *sl_share_text(double share, char out[SL_HUMAN_ROOM]) {
     double percent = 100 * share;
-    /* What is not all and not nothing must not look so. */
+    /* A share close to 0 % or 100 % must not be rounded to it. */
     bool close = (percent > 0 && percent < 0.05) || (percent >= 99.95 && percent < 100);
     if (close && percent > 50)
         percent = floor(percent * 1000) / 1000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scales: where ticks go, how numbers are written, which colour follows which. */
+/* Scales: positions of ticks, and the format of numbers. */
 #ifndef SHARDLOAD_REPORT_SCALE_H
 #define SHARDLOAD_REPORT_SCALE_H
 
@@ -14,17 +14,18 @@ typedef struct sl_ticks {
     unsigned count;
 } sl_ticks;
 
-/* About `wanted` ticks for values from 0 to `maximum`, at round numbers: 1, 2, 5 times a power of
- * ten, and for seconds what clocks are divided into. A maximum of 0 or less, or none, gives 0 to 1. */
-sl_ticks sl_ticks_for(double maximum, unsigned wanted, sl_unit unit);
+/* About `count` ticks for values from 0 to `maximum`, at 1, 2 or 5 times a power of ten; for
+ * seconds at divisions of minutes, hours and days. A maximum that is not above 0 gives ticks from 0
+ * to 1. */
+sl_ticks sl_ticks_for(double maximum, unsigned count, sl_unit unit);
 
-/* A value with its unit, for an axis (short) or to be read (with thousands separators). */
+/* A value with its unit: short, for an axis; with thousands separators, for text. */
 char *sl_tick_text(double value, const sl_ticks *ticks, sl_unit unit, char out[SL_HUMAN_ROOM]);
 char *sl_value_text(double value, sl_unit unit, char out[SL_HUMAN_ROOM]);
-/* 0, 12, 345, 1.2k, 45.6M: four figures at most. */
+/* At most three significant digits: 0, 12, 345, 1.20k, 45.6M. */
 char *sl_short_text(double value, char out[SL_HUMAN_ROOM]);
 
-/* "12.3 %", with as many decimals as the value deserves. */
+/* "12.3 %"; with three decimals close to 0 % and 100 %. */
 char *sl_share_text(double share, char out[SL_HUMAN_ROOM]);
 
 #endif

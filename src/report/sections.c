@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kinds of records there are, what each must hold, and which sections show it. */
+/* The kinds of records, the fields that each kind must have, and the sections that show it. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -12,11 +12,11 @@
 typedef struct kind {
     const char *program, *command;
     const char *title;
-    const char *array;    /* what it must have: an array, or NULL */
-    const char *document; /* and a document, or NULL */
-    const char *mark;     /* a document that tells it from others of the same command, or NULL */
+    const char *array;    /* a required array, or NULL */
+    const char *document; /* a required document, or NULL */
+    const char *mark;     /* a document that only this kind of the command's records has, or NULL */
     void (*one)(sl_page *page, const bson_t *record);
-    void (*several)(sl_page *page, const sl_records *records); /* NULL: one after the other */
+    void (*several)(sl_page *page, const sl_records *records); /* NULL: call `one` for each */
 } kind;
 
 static const kind kinds[] = {
@@ -45,11 +45,11 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
     char shown[80];
     if (!program) {
         sl_error_set(error, SL_EXIT_SOURCE,
-                     "not a record of a run: it does not say which \"program\" wrote it; give "
-                     "run.json of a load, or what tune, reload and plan have written");
+                     "not a record of a run: it does not say which \"program\" wrote it; give the "
+                     "run.json of a load, or a record of tune, reload or plan");
         return NULL;
     }
-    /* Records of loads were written before there were others, without a command. */
+    /* Old records of loads have no "command". */
     if (!command && strcmp(program, "shardload") == 0)
         command = "load";
     for (size_t i = 0; i < KINDS; i++) {
@@ -64,7 +64,7 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
         if (!missing)
             return one;
         sl_error_set(error, SL_EXIT_SOURCE,
-                     "a record of %s %s that is not complete: \"%s\" is missing", program,
+                     "an incomplete record of %s %s: \"%s\" is missing", program,
                      one->command, missing);
         return NULL;
     }
@@ -75,8 +75,9 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
         sl_text_printable(sl_text_of(command), shown + used + 1, 38);
     }
     sl_error_set(error, SL_EXIT_SOURCE,
-                 "a record of \"%s\", which cannot be shown: records of shardload load, tune, "
-                 "reload, plan, of shardquery run and of bench shards can", shown);
+                 "a record of \"%s\" cannot be shown; records of shardload load, tune, reload and "
+                 "plan, of shardquery run and of bench shards can",
+                 shown);
     return NULL;
 }
 
@@ -84,7 +85,7 @@ bool sl_report_check_record(const bson_t *record, sl_error *error) {
     return kind_of(record, error) != NULL;
 }
 
-/* What a record is called where nobody has named it. */
+/* The name of a record: as given, or its number and time. */
 static const char *name_of(sl_page *page, const sl_report *report, size_t index) {
     if (report->names && report->names[index])
         return report->names[index];
@@ -96,14 +97,14 @@ static const char *name_of(sl_page *page, const sl_report *report, size_t index)
 
 static void fill_kind(sl_page *page, const kind *one, const sl_records *records, bool alone) {
     if (records->count > 1 && one->several) {
-        sl_page_say(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
+        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
                     sl_page_text(page, "%s: %zu side by side", one->title, records->count));
         one->several(page, records);
         return;
     }
     for (size_t i = 0; i < records->count; i++) {
-        if (!alone) /* else the title says it */
-            sl_page_say(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
+        if (!alone) /* else the title contains it */
+            sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
                         sl_page_text(page, "%s: %s", one->title, records->names[i]));
         one->one(page, records->items[i]);
     }

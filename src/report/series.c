@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The series of a load: which points become borders, and what was counted at each. A record may
- * come from anywhere, so time that stands still and counters that fall are passed over. */
+/* Reads the series of a load: chooses the points that become borders, and the totals at each.
+ * Records are untrusted, so points whose time does not advance are skipped, and totals that fall
+ * are corrected. */
 #include "series.h"
 
 #include <string.h>
@@ -9,13 +10,13 @@
 
 #include "scale.h"
 
-/* Loads last hours; what is shorter than this between two points says nothing. */
+/* Minimum interval between two borders. */
 #define INTERVAL_SECONDS 0.5
 
 static const char *const fixed[SL_SERIES_FIXED] = {"documents", "textBytes", "bsonBytes",
                                                    "storedBytes"};
 
-/* The span of the series, and the names and numbers of its columns. */
+/* Finds the number of shards and the names of stages. Returns the last time in seconds. */
 static double survey(const bson_t *record, sl_series *series) {
     double last = 0;
     for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);) {
@@ -36,7 +37,7 @@ static double survey(const bson_t *record, sl_series *series) {
     return last;
 }
 
-/* What has been counted never falls. */
+/* Sets a total, which never falls. */
 static void put(sl_series *series, size_t column, double value) {
     double *values = series->columns[column];
     double before = series->intervals ? values[series->intervals - 1] : 0;
@@ -51,8 +52,8 @@ static void take(sl_series *series, const bson_t *point, double seconds) {
         put(series, i, sl_look_amount(point, fixed[i], 0));
     sl_look_inside(point, "workerSeconds", &inner);
     for (size_t i = 0; i < series->stages; i++) {
-        bool there = bson_iter_init_find(&at, &inner, series->stage_names[i]);
-        put(series, sl_series_stage(series, i), there ? sl_value_number(&at) : 0);
+        bool found = bson_iter_init_find(&at, &inner, series->stage_names[i]);
+        put(series, sl_series_stage(series, i), found ? sl_value_number(&at) : 0);
     }
     sl_look_inside(point, "shardDocuments", &inner);
     bool more = bson_iter_init(&at, &inner);
@@ -85,7 +86,7 @@ sl_series sl_series_read(sl_page *page, const bson_t *record, size_t most) {
         double seconds = sl_look_amount(&walk.item, "seconds", 0);
         if (!(seconds > border))
             continue;
-        /* A point that comes soon after the last border moves it, if it is the last of all. */
+        /* A point soon after a border is skipped; the last point of the series replaces it. */
         bool soon = seconds - border < least * (1 - 1e-3);
         if (soon && seconds < span)
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several small shards on one machine instead of one large (tools/bench shards): the table as such
- * experiments are published, and its pictures. */
+/* Sections of tools/bench shards, which compares several small shards on one machine with one large
+ * mongod: tables and bars. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -62,15 +62,15 @@ static const char *percent(sl_page *page, double share) {
     return share >= 0 ? sl_page_text(page, "%s", sl_share_text(share, human)) : "-";
 }
 
-/* The last one is time that other machines on the same host had; it is shown in the picture only. */
+/* "steal" is time of other virtual machines on the same host; it is shown only in the picture. */
 static const char *const cpu_keys[] = {"user", "system", "wait", "idle", "steal"};
 static const char *const cpu_names[] = {"user", "system", "wait", "idle", "stolen"};
-#define WAYS (sizeof cpu_keys / sizeof cpu_keys[0])
+#define CPU_KEYS (sizeof cpu_keys / sizeof cpu_keys[0])
 
-/* `of` is "cpu", while loading, or "queryCpu". */
-static double cpu_share(const bson_t *row, const char *of, size_t way) {
+/* `of` is "cpu" (while loading) or "queryCpu". */
+static double cpu_share(const bson_t *row, const char *of, size_t key) {
     char path[32];
-    snprintf(path, sizeof path, "%s.%s", of, cpu_keys[way]);
+    snprintf(path, sizeof path, "%s.%s", of, cpu_keys[key]);
     return sl_look_number(row, path);
 }
 
@@ -122,7 +122,7 @@ static void show_table(sl_page *page, const bson_t *record, const char *const *q
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
 }
 
-/* What more shards bring: a row for each query of each measurement. */
+/* Adds a table with a row for each query of each measurement. */
 static void show_queries(sl_page *page, const bson_t *record) {
     static const char *const titles[] = {"shards",  "engine options", "cache",      "query",
                                          "median",  "at least",       "at most",    "documents/ms",
@@ -155,7 +155,7 @@ static void show_queries(sl_page *page, const bson_t *record) {
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
 }
 
-/* Of the figure at `path`, or of the query of that name. */
+/* Adds bars of the figure at `path`, or of the times of the query named `query`. */
 static void show_bars(sl_page *page, const bson_t *record, const char *title, const char *caption,
                       const char *path, const char *query, sl_unit unit) {
     if (path && !any_has(record, path))
@@ -178,7 +178,7 @@ static void show_bars(sl_page *page, const bson_t *record, const char *title, co
     }
 }
 
-/* What the machine's processors did, in a strip for each measurement. */
+/* Adds a strip for each measurement: the states of the machine's processors. */
 static void show_processors(sl_page *page, const bson_t *record, const char *of, const char *title,
                             const char *caption) {
     size_t row = 0;
@@ -188,7 +188,7 @@ static void show_processors(sl_page *page, const bson_t *record, const char *of,
     for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk) && row < BARS_MAX;
          row++) {
         sl_strip *strip = sl_page_strip(page, strips, label_of(page, &walk.item));
-        for (size_t i = 0; i < WAYS; i++) {
+        for (size_t i = 0; i < CPU_KEYS; i++) {
             double share = cpu_share(&walk.item, of, i);
             if (share > 0)
                 sl_page_part(page, strips, strip, cpu_names[i], share);
@@ -196,7 +196,7 @@ static void show_processors(sl_page *page, const bson_t *record, const char *of,
     }
 }
 
-static void say_fastest(sl_page *page, const bson_t *record) {
+static void add_fastest(sl_page *page, const bson_t *record) {
     char human[SL_HUMAN_ROOM], documents[SL_HUMAN_ROOM];
     double best = 0;
     const char *label = NULL;
@@ -208,23 +208,23 @@ static void say_fastest(sl_page *page, const bson_t *record) {
         }
     }
     if (label)
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
-                    sl_page_text(page, "Fastest to load %s documents: %s, %s a second.",
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
+                    sl_page_text(page, "Fastest to load %s documents: %s, %s per second.",
                                  sl_value_text(sl_look_number(record, "documents"), SL_UNIT_COUNT,
                                                documents), label,
                                  sl_value_text(best, SL_UNIT_COUNT, human)));
     else
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "There is no row with a rate.");
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "There is no row with a rate.");
 }
 
 void sl_sections_shards(sl_page *page, const bson_t *record) {
     const char *queries[QUERIES_MAX];
     size_t query_count = query_names(record, queries);
-    say_fastest(page, record);
+    add_fastest(page, record);
     sl_section_texts(page, record, "warnings", SL_TONE_WARNING);
-    const char *why = sl_look_text(record, "why"); /* it ended early; else empty */
+    const char *why = sl_look_text(record, "why"); /* the reason of an early end, or empty */
     if (why && *why)
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_BAD, why);
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD, why);
     if (sl_walk_count(record, "rows") > 0) {
         show_bars(page, record, "Documents per second while loading",
                   "The whisker is the spread of the rounds; longer is better.", "rate", NULL,
@@ -241,12 +241,10 @@ void sl_sections_shards(sl_page *page, const bson_t *record) {
             show_bars(page, record, sl_page_text(page, "Query %.100s", queries[i]),
                       "The whisker is the spread of the rounds; shorter is better.", NULL,
                       queries[i], SL_UNIT_MILLISECONDS);
-        show_processors(page, record, "cpu", "What the machine's processors did while loading",
-                        "Idle time is room for more shards; waiting is the disk.");
-        show_processors(
-            page, record, "queryCpu", "What the machine's processors did while querying",
-            "One shard answers with one core; what is idle then is what more shards can "
-            "use.");
+        show_processors(page, record, "cpu", "Time of the machine's processors while loading",
+                        "More shards could use the idle time; \"wait\" is waiting for the disk.");
+        show_processors(page, record, "queryCpu", "Time of the machine's processors while querying",
+                        "One shard uses one core per query; more shards could use the idle time.");
         show_table(page, record, queries, query_count);
         if (query_count > 0)
             show_queries(page, record);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page as text for a terminal: the same blocks as in HTML, with pictures made of block characters,
- * or of ASCII where the terminal knows no others. */
+/* Writes a page as text for a terminal: the same blocks as in HTML, with pictures of Unicode block
+ * characters, or of ASCII characters. */
 #include <shardload/report.h>
 
 #include <errno.h>
@@ -58,7 +58,7 @@ void sl_put_bar(const sl_screen *screen, double length) {
     fputs(eighths[(int)((length - whole) * 8)], screen->out);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void put_rule(const sl_screen *screen, const char *text, const char *unicode,
                      const char *ascii) {
@@ -71,7 +71,7 @@ static void put_rule(const sl_screen *screen, const char *text, const char *unic
     fputs("\n", screen->out);
 }
 
-/* Words in lines of the screen's width, `indent` blanks in front. */
+/* Writes text in lines of the screen's width, indented by `indent` spaces. */
 static void put_words(const sl_screen *screen, const char *text, unsigned indent) {
     char shown[2000];
     sl_text_printable(sl_text_of(text), shown, sizeof shown);
@@ -108,7 +108,8 @@ static void put_facts(const sl_screen *screen, const sl_page_table *facts) {
     }
 }
 
-/* Columns as wide as what is in them; the widest gives way when the line is full. */
+/* Computes the widths of columns from their cells; shortens the widest text column while the line
+ * is too long. */
 static void fit(const sl_screen *screen, const sl_page_table *table, size_t *widths) {
     size_t all = 2;
     for (size_t i = 0; i < table->columns; i++) {
@@ -122,13 +123,13 @@ static void fit(const sl_screen *screen, const sl_page_table *table, size_t *wid
     }
     while (all > screen->columns + 2) {
         size_t widest = table->columns;
-        for (size_t i = 0; i < table->columns; i++) { /* text first, which can be guessed */
+        for (size_t i = 0; i < table->columns; i++) { /* figures are never shortened */
             if (table->left[i] && widths[i] > 12 &&
                 (widest == table->columns || widths[i] > widths[widest]))
                 widest = i;
         }
         if (widest == table->columns)
-            return; /* the lines will be too long, but their figures can be read */
+            return; /* lines that are too long are better than cut figures */
         widths[widest]--;
         all--;
     }
@@ -149,7 +150,7 @@ static void put_row(const sl_screen *screen, const sl_page_table *table, const c
 static void put_table(const sl_screen *screen, const char *title, const sl_page_table *table) {
     size_t *widths = calloc(table->columns + 1, sizeof *widths);
     if (!widths)
-        return; /* a report with a gap */
+        return; /* without memory the table is left out */
     fit(screen, table, widths);
     fputs("\n", screen->out);
     if (title)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of a page as characters. */
+/* Draws the pictures of a page with characters. */
 #ifndef SHARDLOAD_REPORT_TERMINAL_H
 #define SHARDLOAD_REPORT_TERMINAL_H
 
@@ -14,12 +14,13 @@ typedef struct sl_screen {
     bool ascii;
 } sl_screen;
 
-/* Characters (as opposed to bytes) of UTF-8. */
+/* The number of UTF-8 characters (not bytes). */
 size_t sl_letters(const char *text);
-/* Text in exactly `width` characters, safe on a terminal: filled up with blanks, or cut with dots. */
+/* Writes text in exactly `width` characters, safe on a terminal: padded with spaces, or shortened
+ * with "...". */
 void sl_put_letters(const sl_screen *screen, const char *text, size_t width, bool right);
 void sl_put_repeated(const sl_screen *screen, const char *text, size_t count);
-/* A bar of so many characters, to an eighth of one. */
+/* Writes a bar of `length` characters, to an eighth of a character. */
 void sl_put_bar(const sl_screen *screen, double length);
 
 void sl_terminal_curves(const sl_screen *screen, const sl_curves *curves);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures as characters: columns over time, bars, and cells of grids. */
+/* Draws pictures with characters: curves, bars, strips and grids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define LABEL_MOST 28
 #define CHART_ROWS 8
 
-/* From nothing to full, in eight steps. */
+/* Nine levels, from empty to full. */
 static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const shades[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 
@@ -38,7 +38,7 @@ static double mean_of(const sl_curve *curve) {
     return curve->count ? mean_between(curve, curve->x[0], curve->x[curve->count]) : 0;
 }
 
-/* The sum of the curves (or the only one) as columns of eight rows, with its axes. */
+/* Draws the sum of the curves as columns of eight rows, with axes. */
 static void put_chart(const sl_screen *screen, const sl_curves *curves, double end) {
     size_t width = screen->columns - 14;
     double values[200], maximum = 0;
@@ -73,7 +73,7 @@ static void put_chart(const sl_screen *screen, const sl_curves *curves, double e
     fputs("\n", screen->out);
 }
 
-/* Phases below the time that they took, as far as their names have room. */
+/* Writes the names of phases below the time axis, where they fit. */
 static void put_bands(const sl_screen *screen, const sl_curves *curves, double end) {
     size_t width = screen->columns - 14, column = 0;
     if (curves->band_count == 0)
@@ -92,7 +92,7 @@ static void put_bands(const sl_screen *screen, const sl_curves *curves, double e
     fputs("\n", screen->out);
 }
 
-/* A line for each curve: name, its course, its mean. */
+/* Draws one line per curve: its name, its values over time, its mean. */
 static void put_lines(const sl_screen *screen, const sl_curves *curves, double end) {
     size_t label = 0;
     double maximum = 0;
@@ -105,7 +105,7 @@ static void put_lines(const sl_screen *screen, const sl_curves *curves, double e
             maximum = curve->y[i] > maximum ? curve->y[i] : maximum;
     }
     label = label > LABEL_MOST ? LABEL_MOST : label;
-    /* Blanks and the mean with its unit take the rest. */
+    /* 26 columns are for spaces and the mean with its unit. */
     size_t width = screen->columns > label + 32 ? screen->columns - label - 26 : 8;
     for (size_t k = 0; k < curves->count; k++) {
         const sl_curve *curve = &curves->items[k];
@@ -164,7 +164,7 @@ void sl_terminal_bars(const sl_screen *screen, const sl_bars *bars) {
     }
 }
 
-/* Each part on a line of its own, where it begins and ends. */
+/* Draws each part on its own line, from its start to its end. */
 static void put_strip(const sl_screen *screen, const sl_strips *strips, const sl_strip *strip,
                       size_t label, double maximum) {
     char text[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
@@ -186,7 +186,7 @@ static void put_strip(const sl_screen *screen, const sl_strips *strips, const sl
         begun += part->value;
     }
     if (strips->unit != SL_UNIT_SHARE)
-        sl_print_to(screen->out, "  together %s", sl_value_text(begun, strips->unit, text));
+        sl_print_to(screen->out, "  total %s", sl_value_text(begun, strips->unit, text));
     if (strip->low >= 0 && strip->high >= 0)
         sl_print_to(screen->out, " (%s to %s)", sl_value_text(strip->low, strips->unit, low),
                     sl_value_text(strip->high, strips->unit, high));
@@ -226,7 +226,7 @@ static void put_dense(const sl_screen *screen, const sl_grid *grid, size_t label
         }
         fputs("\n", screen->out);
     }
-    sl_print_to(screen->out, "  the highest is %s a second\n",
+    sl_print_to(screen->out, "  maximum: %s per second\n",
                 sl_value_text(grid->maximum, SL_UNIT_COUNT, text));
 }
 

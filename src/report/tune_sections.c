@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trials of settings: a grid of threads and batch size for each combination of everything else, the
- * best settings in order, and what each compressor costs and saves. */
+/* Sections of a tuning: a grid of threads and batch size for each combination of the other values,
+ * the fastest settings in order, and the storage and speed of compressors. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define AXIS_MAX 24
 #define BEST_SHOWN 12
 
-/* Everything of a setting but threads and batch size. */
+/* The values of a setting besides threads and batch size. */
 static const char *const others[] = {"compressor", "clustered", "writeConcern", "route",
                                      "wireCompression"};
 #define OTHERS (sizeof others / sizeof others[0])
@@ -25,7 +25,7 @@ typedef struct setting {
     double threads, batch_size;
     double rate, low, high;
     const char *others[OTHERS];
-    const char *combination; /* those in words */
+    const char *combination; /* the values of `others` that differ between settings, as text */
     const char *stopped;     /* why there are no more trials, or "" */
     size_t trials;
     size_t index;
@@ -34,8 +34,8 @@ typedef struct setting {
 typedef struct settings {
     setting *items;
     size_t count;
-    size_t left_out;          /* what a record has beyond SETTINGS_MAX */
-    double best, recommended; /* indexes as the record has them */
+    size_t left_out;          /* number of settings beyond SETTINGS_MAX */
+    double best, recommended; /* indexes in the record */
     double maximum, minimum;  /* of the rates */
 } settings;
 
@@ -78,7 +78,7 @@ static settings read_settings(sl_page *page, const bson_t *record) {
     return all;
 }
 
-/* One value among the others, so that it can be understood without its name. */
+/* A value as text that is clear without the name of its dimension. */
 static const char *words_of(sl_page *page, size_t dimension, const char *value) {
     if (dimension == 0 && !*value)
         return "server's compressor";
@@ -97,12 +97,13 @@ static const char *words_of(sl_page *page, size_t dimension, const char *value) 
     }
 }
 
-/* Names what is not the same in all settings. */
+/* Sets `combination`: the values that differ between settings. */
 static void name_combinations(sl_page *page, settings *all) {
     bool differs[OTHERS] = {false};
     for (size_t i = 1; i < all->count; i++) {
         for (size_t k = 0; k < OTHERS; k++)
-            differs[k] = differs[k] || strcmp(all->items[i].others[k], all->items[0].others[k]) != 0;
+            differs[k] =
+                differs[k] || strcmp(all->items[i].others[k], all->items[0].others[k]) != 0;
     }
     for (size_t i = 0; i < all->count; i++) {
         const char *text = "";
@@ -120,7 +121,7 @@ static int compare_numbers(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* The different values of an axis, ascending; at most AXIS_MAX. */
+/* The distinct values of an axis, ascending; at most AXIS_MAX. */
 static size_t axis_of(const settings *all, const char *combination, bool threads,
                       double values[AXIS_MAX]) {
     size_t count = 0;
@@ -137,11 +138,11 @@ static size_t axis_of(const settings *all, const char *combination, bool threads
     return count;
 }
 
-static size_t place_of(const double *values, size_t count, double value) {
-    size_t place = 0;
-    while (place < count && values[place] != value)
-        place++;
-    return place;
+static size_t index_of(const double *values, size_t count, double value) {
+    size_t index = 0;
+    while (index < count && values[index] != value)
+        index++;
+    return index;
 }
 
 static const char *spread_of(sl_page *page, const setting *one) {
@@ -164,12 +165,12 @@ static void show_grid(sl_page *page, const settings *all, const char *combinatio
     char human[SL_HUMAN_ROOM];
     size_t row_count = axis_of(all, combination, true, rows);
     size_t column_count = axis_of(all, combination, false, columns);
-    const char *title = *combination ? combination : "all else the same";
+    const char *title = *combination ? combination : "by threads and batch size";
     sl_grid *grid = sl_page_add_grid(
         page, sl_page_text(page, "Documents per second: %s", title),
-        "Each cell is the median of its trials; below it, the range that holds the true rate 90 times "
-        "in 100, by the spread of all trials. The stronger the colour, the faster. Empty cells were "
-        "not tried.", row_count, column_count);
+        "Each cell shows the median of its trials, and the 90 % range of the true rate, from the "
+        "spread of all trials. The stronger the colour, the faster. Empty cells were not tried.",
+        row_count, column_count);
     if (!grid)
         return;
     size_t left_out = 0;
@@ -183,8 +184,8 @@ static void show_grid(sl_page *page, const settings *all, const char *combinatio
         grid->columns[i] = sl_section_number(page, columns[i], SL_UNIT_COUNT);
     for (size_t i = 0; i < all->count; i++) {
         const setting *one = &all->items[i];
-        size_t row = place_of(rows, row_count, one->threads);
-        size_t column = place_of(columns, column_count, one->batch_size);
+        size_t row = index_of(rows, row_count, one->threads);
+        size_t column = index_of(columns, column_count, one->batch_size);
         if (strcmp(one->combination, combination) != 0)
             continue;
         if (row == row_count || column == column_count) {
@@ -201,10 +202,12 @@ static void show_grid(sl_page *page, const settings *all, const char *combinatio
         };
     }
     if (left_out > 0)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
-                    sl_page_text(page, "%zu settings are not in this picture, which has room for %d "
-                                 "values each way; the record has them, and the list of the fastest "
-                                 "goes by all.", left_out, AXIS_MAX));
+        sl_page_add_text(
+            page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+            sl_page_text(page,
+                         "%zu settings are not in this picture, which has room for %d values "
+                         "per axis; the list of the fastest settings includes them.",
+                         left_out, AXIS_MAX));
 }
 
 static void show_grids(sl_page *page, const settings *all) {
@@ -217,8 +220,8 @@ static void show_grids(sl_page *page, const settings *all) {
             show_grid(page, all, all->items[i].combination);
     }
     if (grids > GRIDS_MAX)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                    sl_page_text(page, "%zu more combinations were tried; the record has them.",
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+                    sl_page_text(page, "%zu more combinations were tried; see the record.",
                                  grids - GRIDS_MAX));
 }
 
@@ -229,7 +232,7 @@ static int faster_first(const void *left, const void *right) {
 }
 
 static void show_ranking(sl_page *page, settings *all) {
-    static const char *const titles[] = {"threads", "batch size", "all else", "documents/s",
+    static const char *const titles[] = {"threads", "batch size", "other values", "documents/s",
                                          "90 % range", ""};
     qsort(all->items, all->count, sizeof *all->items, faster_first);
     sl_page_table *table = sl_page_add_table(page, "The fastest", titles, "rrlrrl", 6);
@@ -253,7 +256,8 @@ static void show_ranking(sl_page *page, settings *all) {
 
 /* ---- compressors ---- */
 
-/* NAN when one of them could not be timed: a sum without it would look faster than the others'. */
+/* The sum of the medians of all queries; NAN if one of them was not timed, because a sum without it
+ * would be too small. */
 static double query_time(const bson_t *item) {
     double sum = 0;
     size_t count = 0;
@@ -287,7 +291,7 @@ static void show_storage(sl_page *page, const bson_t *record) {
                                          "data to stored", "documents/s"};
     if (sl_walk_count(record, "storage") == 0)
         return;
-    sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Compressors");
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Compressors");
     for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
         sl_bars *bars = NULL;
         size_t row = 0;
@@ -318,7 +322,7 @@ static void show_storage(sl_page *page, const bson_t *record) {
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the page ---- */
 
 static const setting *find(const settings *all, double index) {
     for (size_t i = 0; i < all->count; i++) {
@@ -328,21 +332,21 @@ static const setting *find(const settings *all, double index) {
     return NULL;
 }
 
-static void say_recommendation(sl_page *page, const settings *all) {
+static void add_recommendation(sl_page *page, const settings *all) {
     const setting *chosen = find(all, all->recommended);
     const setting *best = find(all, all->best);
     char threads[SL_HUMAN_ROOM], batch[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM];
     if (!chosen) {
-        sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "No setting is recommended.");
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "No setting is recommended.");
         return;
     }
     const char *against = "";
     if (best && best != chosen && chosen->rate >= 0 && chosen->rate < best->rate)
         against = sl_page_text(page, ", %s of the best", sl_share_text(chosen->rate / best->rate,
                                                                       human));
-    sl_page_say(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
+    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
                 sl_page_text(page, "Recommended: %s threads, batches of %s documents%s%s: %s "
-                                   "documents a second%s.",
+                                   "documents per second%s.",
                              sl_value_text(chosen->threads, SL_UNIT_COUNT, threads),
                              sl_value_text(chosen->batch_size, SL_UNIT_COUNT, batch),
                              *chosen->combination ? ", " : "", chosen->combination,
@@ -354,21 +358,21 @@ void sl_sections_tune(sl_page *page, const bson_t *record) {
     if (!all.items)
         return;
     name_combinations(page, &all);
-    say_recommendation(page, &all);
+    add_recommendation(page, &all);
     if (all.left_out > 0)
-        sl_page_say(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
-                    sl_page_text(page, "The record has %zu settings more than the %d that are shown.",
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+                    sl_page_text(page, "The record has %zu more settings than the %d shown.",
                                  all.left_out, SETTINGS_MAX));
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "trials", "trials", SL_UNIT_COUNT);
-    sl_section_fact(page, facts, record, "gridTrials", "trials that the whole grid would take",
+    sl_section_fact(page, facts, record, "gridTrials", "trials of the full grid",
                     SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "sample.share", "share of the sources", SL_UNIT_SHARE);
     sl_section_fact(page, facts, record, "sample.records", "records in the sample", SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "sample.textBytes", "text in the sample", SL_UNIT_BYTES);
     sl_section_fact(page, facts, record, "sample.bsonBytes", "BSON in the sample", SL_UNIT_BYTES);
     if (all.count > 0) {
-        sl_page_say(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Settings tried");
+        sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Settings tried");
         show_grids(page, &all);
         show_ranking(page, &all);
     }

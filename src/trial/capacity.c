@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of the capacity model. What is counted where:
+/* The arithmetic of the capacity model. Its assumptions:
  *
- * - A document leaves a loader once, passes a router once (unless the route is direct), and arrives
- *   on every member of its shard. Of a router's network each direction carries it once.
- * - `shard-rate` and `shard-byte-rate` are what one mongod takes however large its machine; the
- *   busiest shard, which has `imbalance` times the average, is the one that is waited for.
- * - `host-rate` is what all cores of a host take together: it bounds many shards on one host. A
- *   member that only follows costs `replica-cost` of what the primary does for a document.
- * - Members of shards are spread evenly over the hosts. A host that carries none does nothing, so
- *   at most shards x replicas of them work.
- * - A disk takes the documents as they are stored, their indexes and, through `write-factor`, the
- *   journal and what is written more than once. */
+ * - A document leaves a loader once, passes a router once (unless the route is direct), and is
+ *   written by every member of its shard. It uses each direction of a router's network once.
+ * - `shard-rate` and `shard-byte-rate` are the limits of one mongod, whatever its machine. The
+ *   busiest shard, with `imbalance` times the average load, determines the time.
+ * - `host-rate` is the limit of all cores of a host: it bounds many shards on one host. The work of
+ *   a secondary for a document is `replica-cost` times the primary's.
+ * - Members of shards are distributed evenly over the hosts. A host without a member is idle, so at
+ *   most shards x replicas hosts work.
+ * - A disk writes the documents as stored, their indexes and, through `write-factor`, the journal
+ *   and data that is written repeatedly. */
 #include <shardload/capacity.h>
 
 #include <math.h>
@@ -29,42 +29,42 @@ const char *const sl_capacity_resource_names[SL_CAPACITY_RESOURCES] = {
 
 #define RATE 1e-3, 1e18
 const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS] = {
-    {"documents", "documents", NAN, 1, 1e18, SL_EFFECT_SLOWER, "how many there are"},
+    {"documents", "documents", NAN, 1, 1e18, SL_EFFECT_SLOWER, "number of documents"},
     {"document-bytes", "bytes", NAN, 5, 16777216, SL_EFFECT_SLOWER, "BSON of one document"},
     {"index-bytes", "bytes", 0, 0, 1e6, SL_EFFECT_SLOWER,
-     "of one document in all indexes, as stored"},
+     "stored index bytes per document, in all indexes"},
     {"stored-share", "", 1, 0.001, 10, SL_EFFECT_SLOWER, "bytes stored for each byte of BSON"},
     {"write-factor", "", 2, 1, 100, SL_EFFECT_SLOWER,
      "bytes written for each byte stored: journal, checkpoints"},
     {"replicas", "members", 1, 1, 50, SL_EFFECT_SLOWER, "members of each shard"},
     {"replica-cost", "", 1, 0, 10, SL_EFFECT_SLOWER,
-     "work of a member that follows, against the primary's"},
-    {"imbalance", "", 1, 1, 1000, SL_EFFECT_SLOWER, "the busiest shard against the average"},
-    {"loaders", "machines", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "machines that load"},
-    {"loader-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER, "that one loader parses and sends"},
+     "work of a secondary per document, relative to the primary's"},
+    {"imbalance", "", 1, 1, 1000, SL_EFFECT_SLOWER, "load of the busiest shard over the average"},
+    {"loaders", "machines", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "machines that run a loader"},
+    {"loader-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER, "parsed and sent by one loader"},
     {"loader-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "of one loader"},
     {"routed", "", 1, 0, 1, SL_EFFECT_SLOWER,
-     "share of the documents that go through routers; 0: straight to the shards"},
-    {"routers", "routers", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "machines that route"},
-    {"router-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER, "that one router passes"},
-    {"router-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "of one router, each way"},
-    {"shards", "shards", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "parts of the collection"},
+     "share of the documents that go through routers; 0: directly to the shards"},
+    {"routers", "routers", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "machines that run a router"},
+    {"router-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER, "passed on by one router"},
+    {"router-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "of one router, in each direction"},
+    {"shards", "shards", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER, "number of shards"},
     {"shard-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
-     "that one mongod takes, whatever its host"},
+     "inserted by one mongod, whatever its host"},
     {"shard-byte-rate", "bytes/s", NAN, RATE, SL_EFFECT_FASTER,
-     "of BSON that one mongod takes, whatever its host"},
+     "BSON inserted by one mongod, whatever its host"},
     {"hosts", "machines", 1, 1, HUGE_COUNT, SL_EFFECT_FASTER,
-     "machines that carry the shards and their members"},
+     "machines that run the members of shards"},
     {"shards-per-host", "members", NAN, 1, 1e6, SL_EFFECT_SLOWER,
-     "shards, or members of them, on one machine; gives hosts"},
+     "members of shards on one machine; determines hosts"},
     {"host-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
-     "that all shards of one host take together"},
+     "inserted by all shards of one host"},
     {"host-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "into one host"},
-    {"host-disk", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "that one host writes"},
-    {"host-storage", "bytes", NAN, 1, 1e18, SL_EFFECT_NONE, "room on one host"},
+    {"host-disk", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "written by one host"},
+    {"host-storage", "bytes", NAN, 1, 1e18, SL_EFFECT_NONE, "disk space of one host"},
     {"indexes", "indexes", 0, 0, 64, SL_EFFECT_SLOWER, "built after the load"},
     {"index-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
-     "that one host puts into one index which is being built"},
+     "added to one index by one host while the index is built"},
     {"host-price", "per hour", NAN, 0, 1e9, SL_EFFECT_NONE, "of one host"},
     {"router-price", "per hour", 0, 0, 1e9, SL_EFFECT_NONE, "of one router"},
     {"loader-price", "per hour", 0, 0, 1e9, SL_EFFECT_NONE, "of one loader"},
@@ -79,7 +79,7 @@ void sl_capacity_init(sl_capacity_model *model) {
     }
 }
 
-/* ---- resources: what a load asks of them, and what they give in a second ---- */
+/* ---- resources: demand of a load, and capacity per second ---- */
 
 #define OF(input) v[SL_CAPACITY_##input]
 
@@ -107,7 +107,7 @@ static double shard_bson(const double *v) {
     return bson(v) * OF(IMBALANCE);
 }
 
-/* What all members of a shard do for a document, in what the primary does. */
+/* The work of all members of a shard for a document, relative to the primary's. */
 static double members_work(const double *v) {
     return 1 + (OF(REPLICAS) - 1) * OF(REPLICA_COST);
 }
@@ -140,14 +140,14 @@ static double shards(const double *v) {
     return OF(SHARDS);
 }
 
-/* Those that carry a member of a shard. */
+/* Hosts with a member of a shard. */
 static double busy_hosts(const double *v) {
     return fmin(OF(HOSTS), OF(SHARDS) * OF(REPLICAS));
 }
 
-/* The same for processors. Where each member has a machine of its own, the primaries' are waited
- * for: a machine whose member follows for less than that counts as the part of one that is at work.
- * So more replicas never make a load faster. */
+/* Hosts whose processors are busy. If each member has its own host, the hosts of primaries
+ * determine the time; the host of a secondary counts as the fraction of its time that it works
+ * (replica-cost). So more replicas never make a load faster. */
 static double working_hosts(const double *v) {
     return fmin(OF(HOSTS), OF(SHARDS) * fmin(OF(REPLICAS), members_work(v)));
 }
@@ -169,7 +169,7 @@ static const struct {
     {true, written_bytes, busy_hosts, SL_CAPACITY_HOST_DISK},
 };
 
-/* Per second, all machines together. */
+/* Per second, of all machines. */
 static double capacity_of(size_t resource, const double *v) {
     return resources[resource].machines(v) * v[resources[resource].each];
 }
@@ -178,7 +178,7 @@ static double hours_of(size_t resource, const double *v) {
     return resources[resource].demand(v) / capacity_of(resource, v) / SECONDS_PER_HOUR;
 }
 
-/* Of one load, with all members of a shard building at the same time. */
+/* The hours of all index builds; all members of a shard build at the same time. */
 static double index_hours_of(const double *v) {
     if (OF(INDEXES) <= 0)
         return 0;
@@ -186,17 +186,17 @@ static double index_hours_of(const double *v) {
            SECONDS_PER_HOUR;
 }
 
-/* ---- how many machines there are ---- */
+/* ---- number of hosts ---- */
 
 static bool given(const sl_capacity_value *value) {
     return value->origin != SL_ORIGIN_DEFAULT;
 }
 
-static double hosts_for(double shards_there, double replicas, double on_each) {
-    return ceil(shards_there * replicas / on_each);
+static double hosts_for(double shard_count, double replicas, double per_host) {
+    return ceil(shard_count * replicas / per_host);
 }
 
-/* As given, or as many as carry all members of the shards. */
+/* The number of hosts as given, or computed from shards-per-host. */
 static bool find_hosts(const sl_capacity_model *model, sl_capacity_value *hosts, sl_error *error) {
     const sl_capacity_value *each = &model->values[SL_CAPACITY_SHARDS_PER_HOST];
     const sl_capacity_value *shard = &model->values[SL_CAPACITY_SHARDS];
@@ -207,7 +207,7 @@ static bool find_hosts(const sl_capacity_model *model, sl_capacity_value *hosts,
     if (given(hosts))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "\"hosts\" (%g) and \"shards-per-host\" (%g) are both given, and each "
-                            "says how many machines there are: give one of them",
+                            "determines the number of machines: give one of them",
                             hosts->value, each->value);
     *hosts = (sl_capacity_value){.value = hosts_for(shard->value, replica->value, each->value),
                                  .low = hosts_for(shard->low, replica->low, each->high),
@@ -228,8 +228,8 @@ static double at_point(const sl_capacity_value *value, sl_capacity_effect effect
     return high ? value->high : value->low;
 }
 
-/* What does not depend on an input may differ in its last digit, being computed from it all the
- * same; the value is within its range nevertheless. */
+/* Rounding may make a favourable figure larger than the given one in its last digit: the range
+ * always contains the value. */
 static sl_estimate range_of(const double at[POINTS]) {
     return (sl_estimate){at[GIVEN], fmin(at[GIVEN], at[FAVOURABLE]),
                          fmax(at[GIVEN], at[UNFAVOURABLE])};
@@ -242,7 +242,7 @@ static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACIT
         double hours[POINTS];
         double demand = resources[i].demand(v[GIVEN]);
         if (isnan(v[GIVEN][resources[i].each]) || resources[i].demand(v[UNFAVOURABLE]) <= 0)
-            continue; /* not given, or nothing goes this way whatever happens */
+            continue; /* no capacity is given, or the load never uses this resource */
         for (point k = GIVEN; k < POINTS; k++) {
             hours[k] = hours_of(i, v[k]);
             longest[k] = fmax(longest[k], hours[k]);
@@ -257,7 +257,8 @@ static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACIT
     }
 }
 
-/* Machines and prices by their ranges, for all the hours: wide, but never too narrow. */
+/* Multiplies the ranges of machines, prices and hours: the range of the cost is never too
+ * narrow. */
 static void compute_cost(const sl_capacity_model *model, sl_capacity_result *result) {
     static const sl_capacity_input kinds[][2] = {
         {SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_PRICE},
@@ -269,7 +270,7 @@ static void compute_cost(const sl_capacity_model *model, sl_capacity_result *res
             kinds[i][0] == SL_CAPACITY_HOSTS ? &result->hosts : &model->values[kinds[i][0]];
         const sl_capacity_value *price = &model->values[kinds[i][1]];
         const sl_capacity_value *routed = &model->values[SL_CAPACITY_ROUTED];
-        bool always = kinds[i][0] != SL_CAPACITY_ROUTERS; /* these only where something is routed */
+        bool always = kinds[i][0] != SL_CAPACITY_ROUTERS; /* routers cost only if they are used */
         if (always || routed->value > 0)
             hourly.value += machines->value * price->value;
         if (always || routed->low > 0)
@@ -297,15 +298,16 @@ bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *res
     static const sl_capacity_input needed[] = {SL_CAPACITY_DOCUMENTS, SL_CAPACITY_DOCUMENT_BYTES};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (isnan(v[GIVEN][needed[i]]))
-            return sl_error_set(error, SL_EXIT_USAGE, "the model does not say \"%s\" (%s); --set "
-                                "%s=... does", sl_capacity_inputs[needed[i]].name,
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "the model has no value for \"%s\" (%s): set it with --set %s=...",
+                                sl_capacity_inputs[needed[i]].name,
                                 sl_capacity_inputs[needed[i]].help,
                                 sl_capacity_inputs[needed[i]].name);
     }
     compute_rows(result, v, longest);
     if (longest[GIVEN] <= 0)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "the model gives no machine a capacity: set at least one of "
+                            "the model has no capacity of any machine: set at least one of "
                             "shard-rate, host-rate, host-disk, router-rate, loader-rate");
     for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++)
         result->rows[i].utilisation = result->rows[i].hours.value / longest[GIVEN];
@@ -338,7 +340,7 @@ bool sl_capacity_compute_sweep(const sl_capacity_model *model, const sl_capacity
     return true;
 }
 
-/* ---- what is said of a result ---- */
+/* ---- bottleneck and missing inputs ---- */
 
 const char *sl_capacity_waits_for(const sl_capacity_result *result) {
     return result->index_hours.value > result->load_hours.value

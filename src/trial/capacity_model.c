@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capacity models as text: YAML files, built in or the user's, and assignments of the command line.
+/* Reads capacity models from YAML files, built in or the user's, and assignments of --set.
  *
  *   title: Weather records on one server
- *   about: Who did what, where it is published.
+ *   about: Description and source of the publication.
  *   published: {hours: 10.3, low: 10, high: 11, note: index builds included}
  *   values:
  *     documents: 2.5G
@@ -56,17 +56,18 @@ static bool no_such_input(const char *name, size_t length, sl_error *error) {
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
                                  sl_capacity_inputs[i].name);
-    return sl_error_set(error, SL_EXIT_USAGE, "a model has no \"%s\"; it has %s", shown, known);
+    return sl_error_set(error, SL_EXIT_USAGE, "a model has no input \"%s\"; its inputs are %s",
+                        shown, known);
 }
 
-/* Are the value and its range in order, and within what the input can be? */
+/* Checks that the value is within its range, and the range within the limits of the input. */
 static bool check_value(sl_capacity_input input, const sl_capacity_value *value, sl_error *error) {
     const sl_capacity_input_row *row = &sl_capacity_inputs[input];
     if (!(value->low <= value->value && value->value <= value->high))
         return sl_error_set(error, SL_EXIT_USAGE, "%s: %g is not within %g to %g", row->name,
                             value->value, value->low, value->high);
     if (value->low < row->minimum || value->high > row->maximum)
-        return sl_error_set(error, SL_EXIT_USAGE, "%s is %g to %g%s%s, not %g", row->name,
+        return sl_error_set(error, SL_EXIT_USAGE, "%s must be %g to %g%s%s, not %g", row->name,
                             row->minimum, row->maximum, *row->unit ? " " : "", row->unit,
                             value->low < row->minimum ? value->low : value->high);
     return true;
@@ -137,7 +138,7 @@ static bool scalar(const yaml_node_t *node, sl_text *text) {
     return true;
 }
 
-/* What the keys of one mapping may be, and where their values go. */
+/* A key of a mapping, and the field for its value. */
 typedef struct key_row {
     const char *name;
     enum { TEXT, NUMBER, ORIGIN } kind;
@@ -172,7 +173,7 @@ static bool take(const reader *r, const yaml_node_t *node, const key_row *row, v
     return false;
 }
 
-/* Reads a mapping by a table; a key that is not in it is handed to `other`, where there is one. */
+/* Reads a mapping by a table of keys; passes other keys to `other`, which may be NULL. */
 static bool read_mapping(reader *r, const yaml_node_t *node, const key_row *rows, size_t count,
                          void *into,
                          bool (*other)(reader *r, const yaml_node_t *key, sl_text name,
@@ -191,7 +192,7 @@ static bool read_mapping(reader *r, const yaml_node_t *node, const key_row *rows
             i++;
         if (i < count ? !take(r, value, &rows[i], into)
                       : !(other ? other(r, key, name, value, into)
-                                : complain(r, key, "there is no such key")))
+                                : complain(r, key, "unknown key")))
             return false;
     }
     return true;
@@ -269,7 +270,7 @@ bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_cap
         return false;
     const yaml_node_t *root = yaml_document_get_root_node(&r.document);
     ok = root ? read_mapping(&r, root, rows, sizeof rows / sizeof rows[0], model, read_section)
-              : sl_error_set(error, SL_EXIT_USAGE, "%s: there is nothing in it", name);
+              : sl_error_set(error, SL_EXIT_USAGE, "%s: the file is empty", name);
     if (isnan(model->published_low))
         model->published_low = model->published_hours;
     if (isnan(model->published_high))
@@ -278,7 +279,7 @@ bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_cap
     return ok;
 }
 
-/* ---- the models there are ---- */
+/* ---- built-in models and files ---- */
 
 static bool read_file(const char *path, sl_capacity_model *model, sl_error *error) {
     char shown[300], known[400] = "";
@@ -289,14 +290,15 @@ static bool read_file(const char *path, sl_capacity_model *model, sl_error *erro
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", used ? ", " : "",
                                  (int)strcspn(one->name, "."), one->name);
     if (!file)
-        return sl_error_set(error, SL_EXIT_USAGE, "%s is no built-in model (%s), and as a file: %s",
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s is not a built-in model (%s), and cannot be opened as a file: %s",
                             shown, known, strerror(errno));
     char *text = malloc(MODEL_BYTES_MAX + 1);
     size_t length = text ? fread(text, 1, MODEL_BYTES_MAX + 1, file) : 0;
     bool ok = text != NULL || sl_error_memory(error, "reading a model");
     if (ok && (ferror(file) || length > MODEL_BYTES_MAX))
         ok = sl_error_set(error, SL_EXIT_USAGE, "%s: %s", shown,
-                          ferror(file) ? "cannot be read" : "larger than 1 MiB: this is no model");
+                          ferror(file) ? "cannot be read" : "larger than 1 MiB: not a model");
     const char *name = strrchr(shown, '/');
     ok = ok && sl_capacity_parse(text, length, name ? name + 1 : shown, model, error);
     free(text);

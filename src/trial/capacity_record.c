@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capacity model says, as JSON: the figures, and all that they rest on and leave out. */
+/* A capacity model and its result as JSON: inputs, resources, missing inputs, times and costs. */
 #include <shardload/capacity.h>
 
 #include <math.h>
@@ -98,7 +98,7 @@ static void append_published(bson_t *document, const sl_capacity_model *model) {
     append_text(document, "publishedNote", model->published_note);
 }
 
-/* What a model and a row of its sweep have in common. */
+/* Appends the fields that a model and a row of its sweep both have. */
 static void append_result(bson_t *document, const sl_capacity_result *result) {
     BSON_APPEND_UTF8(document, "bottleneck", sl_capacity_waits_for(result));
     append_range(document, "hours", &result->hours);

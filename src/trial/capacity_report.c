@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capacity model says, as tables. */
+/* Prints a capacity model and its result as tables. */
 #include <shardload/capacity.h>
 
 #include <math.h>
@@ -11,14 +11,15 @@
 
 #define CELL 64
 
-/* "2,500,000,000", "85,000", "1.6", "0.29": digits that mean something. */
+/* About three significant digits, at most two decimals: "2,500,000,000", "85,000", "1.6",
+ * "0.29". */
 static const char *figure(double value, char out[SL_FIGURE_ROOM]) {
     int decimals = fabs(value) >= 100 || value == floor(value) ? 0 : fabs(value) >= 10 ? 1 : 2;
     return sl_table_figure(value, decimals, out);
 }
 
-/* In the unit of the input: bytes as "1.3 GB", all else as plain figures; what things are counted is
- * said by the input's name. */
+/* A value in the unit of its input: bytes as "1.3 GB", counts without their unit, which is in the
+ * input's name. */
 static const char *amount(double value, const char *unit, char out[CELL]) {
     char human[SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM];
     if (strncmp(unit, "bytes", 5) == 0 && value >= 1e6)
@@ -48,9 +49,9 @@ static const char *hours_span(const sl_estimate *range, char out[2 * SL_HUMAN_RO
     return out;
 }
 
-/* ---- texts, which are of the model's file ---- */
+/* ---- texts from the model's file ---- */
 
-/* In lines of at most 96 characters, indented by 2. */
+/* Prints a text in lines of at most 96 characters, indented by 2. */
 static void print_wrapped(const char *text, FILE *out) {
     size_t column = 0;
     while (*text) {
@@ -69,7 +70,7 @@ static void print_wrapped(const char *text, FILE *out) {
     fputc('\n', out);
 }
 
-/* On one line. */
+/* Prints a text on one line. */
 static void print_text(const char *text, FILE *out) {
     char shown[1000];
     sl_text_printable(sl_text_of(text), shown, sizeof shown);
@@ -93,7 +94,7 @@ static bool print_inputs(const sl_capacity_model *model, const sl_capacity_resul
             i == SL_CAPACITY_HOSTS ? &result->hosts : &model->values[i];
         const char *unit = sl_capacity_inputs[i].unit;
         char a[CELL], b[2 * CELL];
-        if (value->origin == SL_ORIGIN_DEFAULT) /* said in the help, not again and again */
+        if (value->origin == SL_ORIGIN_DEFAULT) /* defaults are listed in the help */
             continue;
         sl_table_cell(table, "%s", sl_capacity_inputs[i].name);
         sl_table_cell(table, "%s", amount(value->value, unit, a));
@@ -125,7 +126,8 @@ static bool print_resources(const sl_capacity_result *result, FILE *out) {
             continue;
         sl_table_cell(table, "%s", sl_capacity_resource_names[i]);
         sl_table_cell(table, "%s", amount(row->demand, row->bytes ? "bytes" : "", a));
-        sl_table_cell(table, "%s", amount(row->capacity, row->bytes ? "bytes/s" : "documents/s", b));
+        sl_table_cell(table, "%s",
+                      amount(row->capacity, row->bytes ? "bytes/s" : "documents/s", b));
         sl_table_cell(table, "%s", hours(row->hours.value, c));
         sl_table_cell(table, "%s", hours_span(&row->hours, d));
         sl_table_cell(table, "%.0f %%", 100 * row->utilisation);
@@ -151,21 +153,21 @@ static void print_missing(const sl_capacity_model *model, const sl_capacity_resu
 static void print_published(const sl_capacity_model *model, const sl_capacity_result *result,
                             FILE *out) {
     char a[SL_HUMAN_ROOM], b[2 * SL_HUMAN_ROOM], plain[SL_FIGURE_ROOM];
-    double said = model->published_hours;
-    if (isnan(said) || model->other_data)
+    double published = model->published_hours;
+    if (isnan(published) || model->other_data)
         return;
-    sl_print_to(out, "  published    %s", hours(said, a));
+    sl_print_to(out, "  published    %s", hours(published, a));
     if (model->published_low < model->published_high)
         sl_print_to(
             out, " (%s)",
-            hours_span(&(sl_estimate){said, model->published_low, model->published_high}, b));
-    double share = result->hours.value / said;
-    bool within = result->hours.low <= said && said <= result->hours.high;
+            hours_span(&(sl_estimate){published, model->published_low, model->published_high}, b));
+    double ratio = result->hours.value / published;
+    bool within = result->hours.low <= published && published <= result->hours.high;
     bool fitted = false;
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++)
         fitted = fitted || model->values[i].origin == SL_ORIGIN_FITTED;
-    sl_print_to(out, ": the model says %s of it, and %s%s\n", figure(share, plain),
-                within ? "its range holds it" : "its range does not hold it",
+    sl_print_to(out, ": the model's time is %s times that, and %s%s\n", figure(ratio, plain),
+                within ? "its range contains it" : "its range does not contain it",
                 fitted ? " (to which an input was fitted)" : "");
     if (model->published_note[0]) {
         sl_print_to(out, "               ");
@@ -173,7 +175,7 @@ static void print_published(const sl_capacity_model *model, const sl_capacity_re
     }
 }
 
-/* On how many machines it is stored, whether they have the room, and those that carry nothing. */
+/* Prints the hosts that store the data, whether it fits, and the number of idle hosts. */
 static void print_hosts(const sl_capacity_result *result, FILE *out) {
     char human[SL_HUMAN_ROOM], busy[SL_FIGURE_ROOM], all[SL_FIGURE_ROOM];
     double idle = result->hosts.value - result->busy_hosts;
@@ -186,7 +188,7 @@ static void print_hosts(const sl_capacity_result *result, FILE *out) {
                     result->host_share > 1 ? ": IT DOES NOT FIT" : "");
     sl_print_to(out, "\n");
     if (idle >= 1)
-        sl_print_to(out, "  idle         %s of %s machines: there are too few shards for them\n",
+        sl_print_to(out, "  idle         %s of %s machines: there are too few shards\n",
                     figure(idle, busy), figure(result->hosts.value, all));
 }
 
@@ -203,7 +205,7 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
                     hours_span(&result->index_hours, b),
                     result->index_hours.value > result->load_hours.value ? "  <- bottleneck" : "");
     if (result->index_hours.value > 0)
-        sl_print_to(out, "  together     %s (%s)\n", hours(result->hours.value, a),
+        sl_print_to(out, "  total        %s (%s)\n", hours(result->hours.value, a),
                     hours_span(&result->hours, b));
     print_hosts(result, out);
     if (!isnan(result->cost.value))
@@ -213,7 +215,8 @@ static void print_result(const sl_capacity_model *model, const sl_capacity_resul
     print_published(model, result, out);
 }
 
-bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result, FILE *out) {
+bool sl_capacity_print(const sl_capacity_model *model, const sl_capacity_result *result,
+                       FILE *out) {
     sl_print_to(out, "%s: ", model->name[0] ? model->name : "model");
     print_text(model->title, out);
     if (model->about[0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of a drill: what its files share. One thread, but for the interrupts (reload.c). */
+/* Internals of a drill, for its files. One thread, except for the signal handlers in reload.c. */
 #ifndef SHARDLOAD_DRILL_H
 #define SHARDLOAD_DRILL_H
 
@@ -10,18 +10,19 @@
 
 #include "throwaway.h"
 
-/* The phases of the way to the first correct query, in their order. */
+/* The phases until the first correct query, in order. PHASE_SOURCES to PHASE_VERIFY are the phases
+ * in the record of the load. */
 typedef enum sl_drill_phase {
-    PHASE_START,    /* connecting, looking for leftovers, making the work directory */
-    PHASE_SOURCES,  /* those of the load, by its own record */
+    PHASE_START,    /* connecting, removing leftovers, creating the work directory */
+    PHASE_SOURCES,
     PHASE_CONNECT,
     PHASE_PREPARE,
     PHASE_LOAD,
     PHASE_INDEXES,
     PHASE_BALANCER,
     PHASE_VERIFY,
-    PHASE_ACCOUNT,  /* the rest of the load: statistics of the shards, the record */
-    PHASE_QUERY,    /* until the first answer is right */
+    PHASE_ACCOUNT,  /* the load's remaining time: statistics of the shards, its record */
+    PHASE_QUERY,    /* until the first correct answer */
     PHASES,
 } sl_drill_phase;
 
@@ -32,18 +33,18 @@ typedef struct sl_phase_row {
 
 extern const sl_phase_row sl_drill_phases[PHASES];
 
-/* One load with its queries: the whole, or one size of a sample. */
+/* One load with its queries: a full drill has one step, a sampled drill one per sample size. */
 typedef struct sl_drill_step {
     double share; /* of the blocks; 1: all */
     char collection[SL_THROWAWAY_ROOM];
-    bson_t account; /* the load's whole record; initialised always */
+    bson_t load_record; /* of the load (run.json); always initialised */
     double documents;
     double text_bytes;
-    double seconds[PHASES]; /* of a sample's query: the median of its runs */
+    double seconds[PHASES];
     double load_deviation;  /* relative, of the load's rate; 0: unknown */
     sl_query_run *runs;     /* one per query of the suite; NULL before the queries */
     size_t run_count;
-    uint64_t stored;        /* documents in the collection, when the queries began */
+    uint64_t stored;        /* documents in the collection after the queries; 0: unknown */
 } sl_drill_step;
 
 #define STEPS_MAX 3
@@ -56,26 +57,27 @@ typedef struct sl_drill {
     int64_t wall_start; /* milliseconds since 1970 */
     sl_drill_step steps[STEPS_MAX];
     size_t step_count;
-    _Atomic bool loading;  /* a load of ours listens to signals, too */
-    bool wrong;            /* an answer was */
-    bool failed;           /* a query did */
-    bool checked;          /* an answer was expected */
-    bool correct;          /* and at least one was right */
-    double first_correct;  /* seconds since the start; of a whole drill */
-    bool rejects;          /* records were rejected, within the limit */
-    bool judged;            /* the drill came to its end, and has been held against the objective */
-    sl_objective objective; /* once it is judged */
+    _Atomic bool loading; /* a load runs, which handles signals itself */
+    bool wrong;           /* an answer was wrong */
+    bool failed;          /* a query failed */
+    bool checked;         /* a query has an expected answer */
+    bool correct;         /* at least one answer was as expected */
+    double first_correct; /* seconds from the start to the first correct answer, or to the first
+                             answer if none is expected; of a full drill */
+    bool rejects;         /* records were rejected, within the limit */
+    bool judged;          /* the drill has ended and was compared with the objective */
+    sl_objective objective; /* set when `judged` */
 
-    bool forecast; /* what follows is set: of a sample */
-    sl_size whole; /* documents of it */
+    bool forecast; /* the fields below are set: a sampled drill */
+    sl_size whole; /* documents of all sources */
     sl_prediction phases[PHASES];
     sl_prediction total;
-    sl_prediction *queries; /* one per query of the suite, milliseconds */
-    char notes[8][240];     /* what the reader of the figures must know */
+    sl_prediction *queries; /* one per query of the suite, in seconds */
+    char notes[8][240];     /* limits of the prediction, for the reader */
     unsigned note_count;
 } sl_drill;
 
-/* The last step: the whole, or the largest size of the sample. */
+/* The last step: of a sampled drill, the one with the full sample. */
 static inline const sl_drill_step *sl_drill_last(const sl_drill *drill) {
     return &drill->steps[drill->step_count - 1];
 }
@@ -84,45 +86,44 @@ static inline bool sl_drill_sampled(const sl_drill *drill) {
     return drill->config->sampled;
 }
 
-/* Runs of each query. Those of a sample are short, and one alone would say little. */
+/* Runs of each query: at least SAMPLE_REPEAT on a sample, because short runs scatter. */
 #define SAMPLE_REPEAT 3
 static inline unsigned sl_drill_repeat(const sl_drill *drill) {
-    unsigned wanted = drill->config->repeat;
-    return sl_drill_sampled(drill) && wanted < SAMPLE_REPEAT ? SAMPLE_REPEAT : wanted;
+    unsigned repeat = drill->config->repeat;
+    return sl_drill_sampled(drill) && repeat < SAMPLE_REPEAT ? SAMPLE_REPEAT : repeat;
 }
 
 /* ---- drill_step.c ---- */
 
-/* Runs the load of a step, and its queries. The step is counted in drill->step_count from the
- * beginning. On failure the reason has been reported, and its exit code is returned. */
+/* Runs the load of a step, then its queries. Increments drill->step_count first. Failures have been
+ * logged; returns the exit code. */
 sl_exit sl_drill_run_step(sl_drill *drill, double share, const char *collection,
                           const char *work_directory);
 void sl_drill_step_clear(sl_drill_step *step);
-/* The answer that a query of the suite must give; false when none is expected. The array lives as
- * long as the configuration. */
+/* The expected answer of a query of the suite; false when there is none. The array lives as long as
+ * the configuration. */
 bool sl_drill_expected(const sl_drill *drill, const sl_query *query, bson_t *array);
 
 /* ---- drill_forecast.c ---- */
 
-/* From the steps of a sample to the whole. */
+/* Predicts the times for all sources from the steps of a sampled drill. */
 bool sl_drill_forecast(sl_drill *drill, sl_error *error);
 void sl_drill_note(sl_drill *drill, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- drill_record.c ---- */
 
-/* Prints the tables and the verdict. */
+/* Prints the tables and whether the objective is met. */
 void sl_drill_print(const sl_drill *drill);
-/* Makes the record of the drill in `record`, which is initialised. False without memory. */
+/* Appends the record of the drill to `record`, which is initialised. False without memory. */
 bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record);
 
 /* ---- drill_compare.c ---- */
 
-/* Can a drill be compared with this record? False with error set (SL_EXIT_SOURCE): asked before the
- * drill, which may take hours. */
+/* Can a drill be compared with this record? If not, sets the error (SL_EXIT_SOURCE). Checked before
+ * the drill, which may take hours. */
 bool sl_drill_check_last(const bson_t *last, sl_error *error);
-/* Prints how two records of drills compare, phase by phase and together. `last` has been checked;
- * false with error set (SL_EXIT_SOURCE) when this one has loaded nothing or did not come to its
- * end. */
+/* Prints the comparison of two records of drills, per phase and in total. `last` has been checked.
+ * False with error set (SL_EXIT_SOURCE) when `now` has loaded nothing or did not complete. */
 bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This drill against an earlier one, by their records. What each measured is compared, phase by
- * phase and together; of samples also what they predict for the whole. Where they had different
- * numbers of documents, phases that grow with these are compared per document. One run of each
- * tells no more than that: differences within the usual scatter of a phase are not called
- * differences. */
+/* Compares this drill with an earlier one by their records: the measured times per phase and in
+ * total; for sampled drills also the times predicted for all documents. If the numbers of documents
+ * differ, phases that grow with the documents are compared per document. Each drill is a single
+ * run, so differences within the usual scatter of a phase are not reported as faster or slower. */
 #include "drill.h"
 
 #include <math.h>
@@ -14,10 +13,10 @@
 #include <shardload/lookup.h>
 #include <shardload/text.h>
 
-/* Two single runs closer than this are not told apart. */
+/* Two single runs that differ by less (relative, or in seconds) are not significantly different. */
 #define RATIO_SCATTER 0.1
 #define SECONDS_SCATTER 0.1
-/* Options that differ beyond these are counted only. */
+/* Further options that differ are only counted. */
 #define OPTIONS_SHOWN 40
 
 static const char *text_of(const bson_t *record, const char *path) {
@@ -30,29 +29,14 @@ static double documents_of(const bson_t *record) {
            sl_look_amount(record, "accounting.alreadyThere", 0);
 }
 
-/* The seconds of a phase of the array at `path`; negative when it has none of that name. */
-static double phase_of(const bson_t *record, const char *path, const char *name) {
-    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
-        const char *called = sl_look_text(&walk.item, "name");
-        if (called && strcmp(called, name) == 0)
-            return sl_look_amount(&walk.item, "seconds", -1);
-    }
-    return -1;
-}
+/* ---- differences of options, servers and hosts ---- */
 
-/* ---- what else is not the same ---- */
-
-static bool find_option(const bson_t *record, const char *name, bson_iter_t *at) {
-    bson_t options;
-    return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
-}
-
-/* An option in words, safe on a terminal; "off" for one that is off or unknown. */
+/* The value of an option as text, safe on a terminal; "off" if it is off or missing. */
 static const char *option_of(const bson_t *record, const char *name, char out[200]) {
     bson_iter_t at, items;
     size_t used = 0;
     strcpy(out, "off");
-    if (!find_option(record, name, &at))
+    if (!sl_option_find(record, name, &at))
         return out;
     if (BSON_ITER_HOLDS_UTF8(&at) && strcmp(bson_iter_utf8(&at, NULL), "false") != 0)
         sl_text_printable(sl_text_of(bson_iter_utf8(&at, NULL)), out, 200);
@@ -67,23 +51,17 @@ static const char *option_of(const bson_t *record, const char *name, char out[20
     return out;
 }
 
-/* Lists to the last item, of which the words are the first ones only. */
+/* Compares lists by their items, because option_of cuts long lists short. */
 static bool same_option(const bson_t *last, const bson_t *now, const char *name) {
-    bson_iter_t a, b;
     char before[200], after[200];
-    if (find_option(last, name, &a) && find_option(now, name, &b) && BSON_ITER_HOLDS_ARRAY(&a) &&
-        BSON_ITER_HOLDS_ARRAY(&b)) {
-        uint32_t a_length, b_length;
-        const uint8_t *a_bytes, *b_bytes;
-        bson_iter_array(&a, &a_length, &a_bytes);
-        bson_iter_array(&b, &b_length, &b_bytes);
-        return a_length == b_length && memcmp(a_bytes, b_bytes, a_length) == 0;
-    }
-    return strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
+    bool lists, equal = sl_option_lists_equal(last, now, name, &lists);
+    return lists ? equal
+                 : strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
 }
 
-/* The options of both: another version has others. */
-static void say_options(const bson_t *last, const bson_t *now) {
+/* Logs the options that differ. Each record may have options that the other version does not
+ * have. */
+static void log_options(const bson_t *last, const bson_t *now) {
     const bson_t *const records[] = {now, last};
     size_t differing = 0;
     for (size_t i = 0; i < 2; i++) {
@@ -94,7 +72,7 @@ static void say_options(const bson_t *last, const bson_t *now) {
         while (bson_iter_next(&at)) {
             const char *name = bson_iter_key(&at);
             char shown[60], before[200], after[200];
-            if (!sl_option_matters(name) || (i == 1 && find_option(now, name, &other)) ||
+            if (!sl_option_matters(name) || (i == 1 && sl_option_find(now, name, &other)) ||
                 same_option(last, now, name) || differing++ >= OPTIONS_SHOWN)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
@@ -103,29 +81,30 @@ static void say_options(const bson_t *last, const bson_t *now) {
         }
     }
     if (differing > OPTIONS_SHOWN)
-        sl_log_info("  and %zu options more", differing - OPTIONS_SHOWN);
+        sl_log_info("  and %zu more options differ", differing - OPTIONS_SHOWN);
 }
 
-static void say_what_differs(const bson_t *last, const bson_t *now) {
+static void log_differences(const bson_t *last, const bson_t *now) {
     static const struct {
         const char *path, *what;
     } texts[] = {
-        {"server.version", "versions of the server"},
-        {"server.deployment", "kinds of deployment"},
-        {"client.host", "hosts that load"},
-        {"version", "versions of shardload"},
+        {"server.version", "server version"},
+        {"server.deployment", "deployment"},
+        {"client.host", "loader host"},
+        {"version", "shardload version"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const char *before = text_of(last, texts[i].path), *after = text_of(now, texts[i].path);
         char shown[200];
         sl_text_printable(sl_text_of(before), shown, sizeof shown);
         if (strcmp(before, after) != 0)
-            sl_log_warning("  not comparable: other %s: %s, now %s", texts[i].what, shown, after);
+            sl_log_warning("  not comparable: another %s: %s, now %s", texts[i].what, shown, after);
     }
     unsigned shards = sl_walk_count(last, "load.topology");
     unsigned shards_now = sl_walk_count(now, "load.topology");
     if (shards != shards_now)
-        sl_log_warning("  not comparable: another number of shards: %u, now %u", shards, shards_now);
+        sl_log_warning("  not comparable: another number of shards: %u, now %u", shards,
+                       shards_now);
     double before = sl_look_amount(last, "sample", 0), after = sl_look_amount(now, "sample", 0);
     if (fabs(before - after) > 1e-9)
         sl_log_warning("  not comparable: another sample: %.3g %%, now %.3g %%", 100 * before,
@@ -134,7 +113,7 @@ static void say_what_differs(const bson_t *last, const bson_t *now) {
         sl_log_warning("  not comparable: a query of the earlier drill failed");
     if (sl_look_number(now, "exitCode") == SL_EXIT_CLUSTER)
         sl_log_warning("  not comparable: a query of this drill failed");
-    say_options(last, now);
+    log_options(last, now);
 }
 
 /* ---- phases ---- */
@@ -148,10 +127,10 @@ static const char *verdict(double before, double after, double ratio) {
 static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
                           bool per_document) {
     const sl_phase_row *row = &sl_drill_phases[phase];
-    double before = phase_of(last, "phases", row->name);
-    double after = phase_of(now, "phases", row->name);
+    double before = sl_look_phase_seconds(last, "phases", row->name);
+    double after = sl_look_phase_seconds(now, "phases", row->name);
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
-    if (before < 0 || after < 0)
+    if (isnan(before) || isnan(after))
         return;
     double ratio = before > 0 ? after / before : NAN;
     bool scaled = per_document && row->model.growth != SL_GROWS_NOT;
@@ -167,22 +146,22 @@ static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
                     scaled ? ", per document" : "");
 }
 
-/* ---- all of them ---- */
+/* ---- totals ---- */
 
-/* All phases of one drill, measured or, of a sample, predicted for the whole. */
+/* The total of one drill, measured, or for a sampled drill predicted for all documents. */
 typedef struct extent {
     const bson_t *record;
     const char *path; /* of its phases */
     double documents; /* 0: unknown */
-    double low, high; /* of their sum; that itself when it is measured */
+    double low, high; /* of the total, in seconds; equal when measured */
     bool predicted;
 } extent;
 
-/* The seconds of all phases; of those that grow, for `times` as many documents. */
+/* The seconds of all phases, with `times` as many documents for the phases that grow. */
 static double sum_of(const extent *all, double times) {
     double sum = 0;
     for (unsigned i = 0; i < PHASES; i++) {
-        double seconds = phase_of(all->record, all->path, sl_drill_phases[i].name);
+        double seconds = sl_look_phase_seconds(all->record, all->path, sl_drill_phases[i].name);
         if (seconds > 0)
             sum += sl_drill_phases[i].model.growth == SL_GROWS_NOT ? seconds : times * seconds;
     }
@@ -195,6 +174,7 @@ static extent measured(const bson_t *record) {
     return all;
 }
 
+/* The total for all documents. */
 static extent whole_of(const bson_t *record) {
     if (!(sl_look_amount(record, "sample", 1) < 1))
         return measured(record);
@@ -213,14 +193,15 @@ static void compare_extent(const char *name, const extent *last, const extent *n
     bool scaled = fabs(times - 1) > 0.001;
     if (!(before > 0) || !(after > 0))
         return;
-    /* What the earlier one would have taken with as many documents. */
-    double like = scaled ? sum_of(last, times) : before;
-    const char *words = verdict(like, after, after / like);
-    if ((last->predicted || now->predicted) && last->low * like / before <= now->high &&
-        now->low <= last->high * like / before)
+    /* The earlier drill's time for the same number of documents. */
+    double rescaled = scaled ? sum_of(last, times) : before;
+    const char *words = verdict(rescaled, after, after / rescaled);
+    if ((last->predicted || now->predicted) && last->low * rescaled / before <= now->high &&
+        now->low <= last->high * rescaled / before)
         words = "within the error of the prediction";
     sl_log_info("  %-12s %12s %12s %8.3f   %s%s", name, sl_human_seconds(before, a),
-                sl_human_seconds(after, b), after / like, words, scaled ? ", per document" : "");
+                sl_human_seconds(after, b), after / rescaled, words,
+                scaled ? ", per document" : "");
 }
 
 bool sl_drill_check_last(const bson_t *last, sl_error *error) {
@@ -229,14 +210,15 @@ bool sl_drill_check_last(const bson_t *last, sl_error *error) {
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "the file of --compare is not the record of a reload (reload.json)");
     if (documents_of(last) <= 0)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "--compare: the earlier drill has loaded nothing: there is nothing to "
-                            "compare with");
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "--compare: the earlier drill loaded no document, so there is nothing to "
+            "compare with");
     return sl_look_drill_ended(last) ||
            sl_error_set(
                error, SL_EXIT_SOURCE,
-               "--compare: the earlier drill did not come to its end (exit code %.0f), and "
-               "part of its phases is missing: name one that did",
+               "--compare: the earlier drill did not complete (exit code %.0f), and some of its "
+               "phases are missing: name a completed drill",
                code);
 }
 
@@ -244,23 +226,22 @@ bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
     double before = documents_of(last), after = documents_of(now);
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     if (after <= 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "--compare: this drill has loaded nothing");
+        return sl_error_set(error, SL_EXIT_SOURCE, "--compare: this drill loaded no document");
     if (!sl_look_drill_ended(now))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "--compare: this drill did not come to its end, "
-                            "and is not compared");
+                            "--compare: this drill did not complete, and is not compared");
     bool per_document = fabs(after / before - 1) > 0.001;
     sl_log_info("%s", "");
-    sl_log_info("against the earlier drill: %s documents, now %s",
+    sl_log_info("compared with the earlier drill: %s documents, now %s",
                 sl_human_count((uint64_t)before, a), sl_human_count((uint64_t)after, b));
-    say_what_differs(last, now);
+    log_differences(last, now);
     sl_log_info("  %-12s %12s %12s %8s", "phase", "then", "now", "ratio");
     for (unsigned i = 0; i < PHASES; i++)
         compare_phase(last, now, i, per_document);
     extent all_before = measured(last), all_now = measured(now);
-    compare_extent("together", &all_before, &all_now);
+    compare_extent("total", &all_before, &all_now);
     extent whole_before = whole_of(last), whole_now = whole_of(now);
     if (whole_before.predicted || whole_now.predicted)
-        compare_extent("the whole", &whole_before, &whole_now);
+        compare_extent("all data", &whole_before, &whole_now);
     return true;
 }

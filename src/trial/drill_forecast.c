@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the sizes of a sampled drill to the whole.
+/* Predicts the times for all data from the steps of a sampled drill.
  *
- * The first step warms the server up and counts for nothing but what does not grow. The two that
- * follow, a quarter of the sample and all of it, give each phase a curve (extrapolate.h). What the figures
- * of a few seconds cannot contain is either part of the interval (STEEPNESS) or said in a note. */
+ * The first step warms the server up; only its phases that do not grow with the documents are used.
+ * The other two steps, with a quarter of the sample and with the full sample, give each phase a
+ * curve (extrapolate.h). Effects that a few seconds cannot show are part of the interval
+ * (STEEPNESS), or stated in a note. */
 #include "drill.h"
 
 #include <math.h>
@@ -16,13 +17,13 @@
 #include <shardload/lookup.h>
 #include <shardload/text.h>
 
-/* How far a timing may be off when nothing better is known, as a share and in seconds. */
+/* Standard deviations of a timing when no better value is known: relative, and in seconds. */
 #define TIMING_DEVIATION 0.05
 #define LOAD_DEVIATION 0.03
 #define CLOCK_DEVIATION 0.01
-/* What is large takes more for each document: it lies farther apart in memory and in deeper trees, and
- * meets checkpoints, eviction and files that grow. How much more is seen between the sizes of a sample,
- * if they are long enough for it; before that this is known. See docs/reload.md. */
+/* A larger collection takes more time per document: deeper trees, less locality, checkpoints,
+ * eviction, growing files. These are the prior values of that growth; the steps of a sample improve
+ * them if the steps are long enough. See docs/reload.md. */
 #define STEEPNESS 0.04
 #define STEEPNESS_DEVIATION 0.05
 #define GROWS_LINEARLY(fixed) {SL_GROWS_LINEARLY, fixed, STEEPNESS, STEEPNESS_DEVIATION}
@@ -36,7 +37,7 @@ const sl_phase_row sl_drill_phases[PHASES] = {
     [PHASE_START] = {"start", {SL_GROWS_NOT}},
     [PHASE_SOURCES] = {"sources", {SL_GROWS_NOT}},
     [PHASE_CONNECT] = {"connect", {SL_GROWS_NOT}},
-    [PHASE_PREPARE] = {"prepare", {SL_GROWS_NOT}}, /* per range, of which the whole has as many */
+    [PHASE_PREPARE] = {"prepare", {SL_GROWS_NOT}}, /* a sample has as many ranges as all data */
     [PHASE_LOAD] = {"load", GROWS_LINEARLY(0.1)},
     [PHASE_INDEXES] = {"indexes", GROWS_AS_SORTING(0.1)},
     [PHASE_BALANCER] = {"balancer", {SL_GROWS_NOT}},
@@ -54,20 +55,20 @@ void sl_drill_note(sl_drill *drill, const char *format, ...) {
     va_end(arguments);
 }
 
-static double figure(const bson_t *account, const char *path) {
-    return sl_look_amount(account, path, 0);
+static double figure(const bson_t *load_record, const char *path) {
+    return sl_look_amount(load_record, path, 0);
 }
 
-/* What the record of a load says of its sources, all together. */
+/* Totals of the sources in the record of a load. */
 typedef struct source_sums {
-    double records;      /* of those that are made up */
+    double records; /* of generated records */
     double stored_bytes;
-    bool cut;            /* all of them are: then stored bytes are bytes of text */
+    bool cut; /* no source is compressed: stored bytes are bytes of text */
 } source_sums;
 
-static source_sums sum_of_sources(const bson_t *account) {
+static source_sums sum_of_sources(const bson_t *load_record) {
     source_sums sum = {.cut = true};
-    for (sl_walk walk = sl_walk_start(account, "sources"); sl_walk_next(&walk);) {
+    for (sl_walk walk = sl_walk_start(load_record, "sources"); sl_walk_next(&walk);) {
         if (sl_look_truth(&walk.item, "leftOut") == 1)
             continue;
         sum.records += figure(&walk.item, "records");
@@ -77,11 +78,11 @@ static source_sums sum_of_sources(const bson_t *account) {
     return sum;
 }
 
-/* Documents of the whole. Made-up records are counted. The bytes of plain files are known, and so
- * is how many of them the sample has read. Of compressed text only the share is known, to a block or
- * two. */
+/* The number of documents in all sources. For generated records it is exact. For plain files it
+ * follows from their bytes and the bytes that the sample has read. For compressed text only the
+ * sample's share of the blocks is known, to one or two blocks. */
 static sl_size size_of_whole(const sl_drill_step *sample) {
-    const source_sums sources = sum_of_sources(&sample->account);
+    const source_sums sources = sum_of_sources(&sample->load_record);
     if (sources.records > 0)
         return (sl_size){sources.records, 0};
     double blocks = fmax(sample->text_bytes / (double)SL_BLOCK_BYTES, 1);
@@ -96,31 +97,35 @@ static sl_timing timing_of(const sl_drill_step *step, double seconds, double rel
     return (sl_timing){step->documents, seconds, hypot(relative * seconds, CLOCK_DEVIATION)};
 }
 
-/* Text that can be read from front to back only is read, and inflated, as a whole for any sample.
- * Then the fixed part of a load is anything, and what reading hides of the sending is unknown: at
- * best all threads send at once, at worst one after the other and when all has been read. */
-static void mind_the_reading(sl_drill *drill, sl_prediction *load) {
+/* Widens the prediction of the load if sources are compressed. They are inflated completely for any
+ * sample, so the fixed part of the load is unknown, as is how much of the sending overlaps with the
+ * inflating: at best all threads send at the same time, at worst one after the other after the
+ * inflating. */
+static void allow_for_inflating(sl_drill *drill, sl_prediction *load) {
     const sl_drill_step *sample = sl_drill_last(drill);
-    double inflating = figure(&sample->account, "workerSeconds.inflating");
-    double sending = figure(&sample->account, "workerSeconds.parsing") +
-                     figure(&sample->account, "workerSeconds.the server");
+    double inflating = figure(&sample->load_record, "workerSeconds.inflating");
+    double sending = figure(&sample->load_record, "workerSeconds.parsing") +
+                     figure(&sample->load_record, "workerSeconds.the server");
     if (inflating <= 0 || sample->documents <= 0)
         return;
     sending *= drill->whole.documents / sample->documents;
     load->seconds = fmax(load->seconds, sending / drill->config->load->threads);
     load->low = fmin(load->low, load->seconds);
     load->high = fmax(load->high, inflating + sending);
-    sl_drill_note(drill, "compressed sources are read to their ends for a sample, too (%.1f s of "
-                  "inflating): how much of the sending that hides is not known", inflating);
+    sl_drill_note(drill,
+                  "compressed sources are read completely for a sample, too (%.1f s of inflating): "
+                  "how much of the sending overlaps with that is not known",
+                  inflating);
 }
 
-/* Of a query's runs, relative to their median. */
+/* The standard deviation of a query's runs, relative to their median. */
 static double scatter_of(const sl_query_run *run) {
-    return run->count > 1 && run->sample.median > 0 ? run->sample.deviation / run->sample.median : 0;
+    return run->count > 1 && run->sample.median > 0 ? run->sample.deviation / run->sample.median
+                                                    : 0;
 }
 
-/* The whole takes no less than its sample. */
-static void hold_above(sl_prediction *made, double sample_seconds) {
+/* Raises the lower bound: all data take no less time than the sample. */
+static void raise_low(sl_prediction *made, double sample_seconds) {
     made->low = fmax(made->low, fmin(sample_seconds, made->seconds));
 }
 
@@ -129,26 +134,26 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     bool grows = model.growth != SL_GROWS_NOT;
     sl_timing timings[STEPS_MAX];
     size_t count = 0;
-    bool nothing = true; /* to do: no index is wanted */
+    bool idle = true; /* the phase did nothing: no index was requested */
     for (size_t i = grows && drill->step_count > 1; i < drill->step_count; i++) {
         const sl_drill_step *step = &drill->steps[i];
         double relative = phase == PHASE_LOAD ? hypot(LOAD_DEVIATION, step->load_deviation)
                                               : TIMING_DEVIATION;
-        nothing = nothing && step->seconds[phase] < 0.001;
+        idle = idle && step->seconds[phase] < 0.001;
         if (phase == PHASE_QUERY)
             relative = hypot(relative, scatter_of(&step->runs[0]));
         if (phase != PHASE_START || i == 0)
             timings[count++] = timing_of(step, step->seconds[phase], relative);
     }
     if (phase == PHASE_LOAD &&
-        figure(&sl_drill_last(drill)->account, "workerSeconds.inflating") > 0)
+        figure(&sl_drill_last(drill)->load_record, "workerSeconds.inflating") > 0)
         model.fixed_deviation = INFINITY;
     sl_prediction *made = &drill->phases[phase];
-    if (grows && nothing)
+    if (grows && idle)
         count = 0;
     *made = sl_extrapolate(&model, timings, count, drill->whole);
     if (phase == PHASE_LOAD)
-        mind_the_reading(drill, made);
+        allow_for_inflating(drill, made);
 }
 
 static void forecast_phases(sl_drill *drill) {
@@ -160,9 +165,9 @@ static void forecast_phases(sl_drill *drill) {
         double least = sl_drill_last(drill)->seconds[i];
         sampled += least;
         if (sl_drill_phases[i].model.growth != SL_GROWS_NOT)
-            hold_above(&drill->phases[i], least);
+            raise_low(&drill->phases[i], least);
     }
-    hold_above(&drill->total, sampled);
+    raise_low(&drill->total, sampled);
 }
 
 static void forecast_query(sl_drill *drill, size_t query) {
@@ -178,7 +183,7 @@ static void forecast_query(sl_drill *drill, size_t query) {
     drill->queries[query] =
         sl_extrapolate(&sl_drill_phases[PHASE_QUERY].model, timings, count, drill->whole);
     if (count > 0)
-        hold_above(&drill->queries[query], timings[count - 1].seconds);
+        raise_low(&drill->queries[query], timings[count - 1].seconds);
 }
 
 static void take_notes(sl_drill *drill) {
@@ -187,26 +192,33 @@ static void take_notes(sl_drill *drill) {
     double blocks = sample->text_bytes / (double)SL_BLOCK_BYTES;
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     if (load < SAMPLE_SECONDS_LEAST)
-        sl_drill_note(drill, "the sample was loaded in %.1f s, where chance weighs much: a larger "
-                      "--sample says more", load);
+        sl_drill_note(drill,
+                      "the sample was loaded in %.1f s, so random variation is large: a larger "
+                      "--sample gives a better prediction",
+                      load);
     if (sample->text_bytes > 0 && blocks < SAMPLE_BLOCKS_LEAST)
-        sl_drill_note(drill, "the sample has %.0f blocks of a MiB: few to stand for the whole",
+        sl_drill_note(drill,
+                      "the sample has only %.0f blocks of 1 MiB: it may not represent all data",
                       ceil(blocks));
     double checkpoints = drill->phases[PHASE_LOAD].seconds / CHECKPOINT_SECONDS;
     if (load < CHECKPOINT_SECONDS && checkpoints >= 1)
-        sl_drill_note(drill, "the sample was loaded between two checkpoints of the servers, and the "
-                      "whole will meet about %.0f of them", checkpoints);
+        sl_drill_note(
+            drill,
+            "the sample was loaded between two checkpoints of the servers; during the load "
+            "of all data there will be about %.0f checkpoints",
+            checkpoints);
     sl_storage_engine engine;
     sl_storage_engine_read(drill->connection, &engine);
-    double bytes = figure(&sample->account, "accounting.bsonBytes");
+    double bytes = figure(&sample->load_record, "accounting.bsonBytes");
     double whole = sample->documents > 0 ? bytes * drill->whole.documents / sample->documents : 0;
-    double cache = 0.8 * (double)engine.cache_bytes; /* what is kept of it without eviction */
+    double cache = 0.8 * (double)engine.cache_bytes; /* eviction starts at 80 % */
     if (cache > 0 && whole > cache && bytes < cache)
-        sl_drill_note(drill, "the whole (%s) does not fit into the server's cache (%s), as the "
-                      "sample does: indexes, verification and queries may take longer than this",
+        sl_drill_note(drill,
+                      "all data (%s) do not fit into the server's cache (%s), but the sample does: "
+                      "indexes, verification and queries may take longer than predicted",
                       sl_human_bytes(whole, a), sl_human_bytes((double)engine.cache_bytes, b));
     if (drill->config->load->rate_limit > 0)
-        sl_drill_note(drill, "the load of the whole is predicted with the same --rate-limit");
+        sl_drill_note(drill, "the load of all data is predicted with the same --rate-limit");
 }
 
 bool sl_drill_forecast(sl_drill *drill, sl_error *error) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a drill leaves: tables for people, reload.json for programs. */
+/* The results of a drill: tables on the terminal, and reload.json. */
 #include "drill.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <shardload/run_record.h>
 #include <shardload/text.h>
 
-/* ---- for people ---- */
+/* ---- tables ---- */
 
 static double sum_of_phases(const sl_drill_step *step) {
     double sum = 0;
@@ -36,15 +36,14 @@ static void print_whole(const sl_drill *drill) {
         sl_log_info("  %-12s %12s %6.1f %%", sl_drill_phases[i].name,
                     sl_human_seconds(whole->seconds[i], seconds),
                     sum > 0 ? 100 * whole->seconds[i] / sum : 0);
-    sl_log_info("  %-12s %12s", "together", sl_human_seconds(sum, seconds));
+    sl_log_info("  %-12s %12s", "total", sl_human_seconds(sum, seconds));
 }
 
 static void print_forecast(const sl_drill *drill) {
     const sl_drill_step *sample = sl_drill_last(drill);
     double total = drill->total.seconds;
     char took[SL_HUMAN_ROOM], whole[SL_HUMAN_ROOM], range[80];
-    sl_log_info("  %-12s %12s %12s %8s   %s", "phase", "the sample", "the whole", "share",
-                "between");
+    sl_log_info("  %-12s %12s %12s %8s   %s", "phase", "sample", "all data", "share", "between");
     for (unsigned i = 0; i < PHASES; i++) {
         const sl_prediction *phase = &drill->phases[i];
         sl_log_info("  %-12s %12s %12s %6.1f %%   %s", sl_drill_phases[i].name,
@@ -52,12 +51,12 @@ static void print_forecast(const sl_drill *drill) {
                     sl_human_seconds(phase->seconds, whole),
                     total > 0 ? 100 * phase->seconds / total : 0, interval(phase, range));
     }
-    sl_log_info("  %-12s %12s %12s %8s   %s", "together",
+    sl_log_info("  %-12s %12s %12s %8s   %s", "total",
                 sl_human_seconds(sum_of_phases(sample), took), sl_human_seconds(total, whole), "",
                 interval(&drill->total, range));
     for (size_t i = 0; i < sample->run_count; i++) {
         if (sample->runs[i].count > 0)
-            sl_log_info("  query %s: %s; of the whole %s, between %s",
+            sl_log_info("  query %s: %s; with all data %s, between %s",
                         drill->config->suite->queries[i].name,
                         sl_human_seconds(sample->runs[i].sample.median / 1e3, took),
                         sl_human_seconds(drill->queries[i].seconds, whole),
@@ -68,37 +67,40 @@ static void print_forecast(const sl_drill *drill) {
 static void print_first_answer(const sl_drill *drill) {
     char seconds[SL_HUMAN_ROOM], documents[SL_HUMAN_ROOM], range[80];
     if (drill->forecast)
-        sl_log_info("first query answered, of the whole (%s documents): after %s, between %s; answers "
-                    "are not checked on a sample",
+        sl_log_info("first query answered, with all data (%s documents): after %s, between %s; "
+                    "answers are not checked on a sample",
                     sl_human_count((uint64_t)drill->whole.documents, documents),
-                    sl_human_seconds(drill->total.seconds, seconds), interval(&drill->total, range));
+                    sl_human_seconds(drill->total.seconds, seconds),
+                    interval(&drill->total, range));
     else if (drill->correct)
         sl_log_info("first correct query: after %s",
                     sl_human_seconds(drill->first_correct, seconds));
     else if (drill->checked)
-        sl_log_error("no query gave the answer that is expected");
+        sl_log_error("no query gave the expected answer");
     else if (drill->first_correct > 0)
-        sl_log_info("first query answered: after %s; its answer was not checked (--answers FILE, or "
-                    "answers in the suite)", sl_human_seconds(drill->first_correct, seconds));
+        sl_log_info("first query answered: after %s; its answer was not checked (give --answers "
+                    "FILE, or answers in the suite)",
+                    sl_human_seconds(drill->first_correct, seconds));
     else
         sl_log_error("no query was answered");
 }
 
 static void print_objective(const sl_drill *drill) {
-    char wanted[SL_HUMAN_ROOM];
+    char objective[SL_HUMAN_ROOM];
     if (drill->config->objective_seconds <= 0)
         return;
-    sl_human_seconds(drill->config->objective_seconds, wanted);
+    sl_human_seconds(drill->config->objective_seconds, objective);
     switch (drill->objective) {
     case SL_OBJECTIVE_MET:
-        sl_log_info("the objective of %s is met", wanted);
+        sl_log_info("the objective of %s is met", objective);
         break;
     case SL_OBJECTIVE_NOT_MET:
-        sl_log_error("the objective of %s is NOT met", wanted);
+        sl_log_error("the objective of %s is NOT met", objective);
         break;
     case SL_OBJECTIVE_UNKNOWN:
-        sl_log_warning("whether the objective of %s is met cannot be told: it lies within the error "
-                       "of the prediction; take a larger --sample", wanted);
+        sl_log_warning("the objective of %s may or may not be met: it lies within the error of the "
+                       "prediction; give a larger --sample",
+                       objective);
         break;
     }
 }
@@ -115,16 +117,16 @@ void sl_drill_print(const sl_drill *drill) {
     print_objective(drill);
 }
 
-/* ---- for programs ---- */
+/* ---- reload.json ---- */
 
 static double rounded(double seconds) {
     return (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
 }
 
-/* Puts what the load's record says under `key` into the drill's. */
-static void take_over(const bson_t *account, const char *key, bson_t *record) {
+/* Copies the field `key` of the load's record into the drill's record. */
+static void copy_field(const bson_t *load_record, const char *key, bson_t *record) {
     bson_iter_t iter;
-    if (bson_iter_init_find(&iter, account, key))
+    if (bson_iter_init_find(&iter, load_record, key))
         bson_append_iter(record, key, -1, &iter);
 }
 
@@ -183,7 +185,7 @@ static void append_predicted(const sl_drill *drill, bson_t *record) {
     bson_append_document_end(record, &section);
 }
 
-/* The sizes that the prediction comes from. */
+/* Appends the steps that the prediction is based on. */
 static void append_steps(const sl_drill *drill, bson_t *record) {
     bson_t array, item;
     BSON_APPEND_ARRAY_BEGIN(record, "steps", &array);
@@ -224,7 +226,7 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
     const sl_load_config *load = drill->config->load;
     sl_record_head(record, "reload", load->program_version, drill->wall_start, load->options);
     if (drill->step_count > 0)
-        take_over(&sl_drill_last(drill)->account, "server", record);
+        copy_field(&sl_drill_last(drill)->load_record, "server", record);
     BSON_APPEND_DOUBLE(record, "sample", load->sample);
     BSON_APPEND_BOOL(record, "ended", drill->judged);
     if (drill->config->objective_seconds > 0) {
@@ -239,14 +241,14 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
             append_predicted(drill, record);
         if (sl_drill_sampled(drill))
             append_steps(drill, record);
-        if (!sl_drill_sampled(drill) && drill->first_correct > 0) /* of a sample it means nothing */
+        if (!sl_drill_sampled(drill) && drill->first_correct > 0)
             BSON_APPEND_DOUBLE(record,
                                drill->correct ? "firstCorrectQuerySeconds" : "firstQuerySeconds",
                                rounded(drill->first_correct));
         BSON_APPEND_BOOL(record, "answersChecked", drill->checked);
         ok = append_queries(drill, record);
-        take_over(&sl_drill_last(drill)->account, "accounting", record);
-        ok = ok && BSON_APPEND_DOCUMENT(record, "load", &sl_drill_last(drill)->account);
+        copy_field(&sl_drill_last(drill)->load_record, "accounting", record);
+        ok = ok && BSON_APPEND_DOCUMENT(record, "load", &sl_drill_last(drill)->load_record);
     }
     sl_record_tail(record, code);
     return ok;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step of a drill: a load, whose own record tells what its phases took, and then every query of
- * the suite, which runs for the first time on documents that have just come in. */
+/* One step of a drill: a load, whose record contains the times of its phases, and then every query
+ * of the suite, without warm-up runs. */
 #include "drill.h"
 
 #include <stdio.h>
@@ -15,9 +15,11 @@
 
 /* ---- the load ---- */
 
+/* Reads the times of the load's phases. PHASE_ACCOUNT is the part of `wall` (seconds) outside
+ * them. */
 static void read_phases(sl_drill_step *step, double wall) {
     double sum = 0;
-    for (sl_walk walk = sl_walk_start(&step->account, "phases"); sl_walk_next(&walk);) {
+    for (sl_walk walk = sl_walk_start(&step->load_record, "phases"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
         double seconds = sl_look_amount(&walk.item, "seconds", 0);
         sum += seconds;
@@ -29,12 +31,12 @@ static void read_phases(sl_drill_step *step, double wall) {
     step->seconds[PHASE_ACCOUNT] = wall > sum ? wall - sum : 0;
 }
 
-/* Without memory the deviation stays unknown. */
+/* Computes the deviation of the load's rate. Without memory it stays unknown. */
 static void read_series(sl_drill_step *step) {
     size_t count = 0;
     sl_series_point *points =
-        calloc(sl_walk_count(&step->account, "series") + 1, sizeof *points);
-    for (sl_walk walk = sl_walk_start(&step->account, "series"); points && sl_walk_next(&walk);)
+        calloc(sl_walk_count(&step->load_record, "series") + 1, sizeof *points);
+    for (sl_walk walk = sl_walk_start(&step->load_record, "series"); points && sl_walk_next(&walk);)
         points[count++] = (sl_series_point){sl_look_amount(&walk.item, "seconds", 0),
                                             sl_look_amount(&walk.item, "documents", 0)};
     step->load_deviation = sl_rate_deviation(points, count);
@@ -43,17 +45,17 @@ static void read_series(sl_drill_step *step) {
 
 static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_directory) {
     sl_load_config config = *drill->config->load;
-    config.account = &step->account;
+    config.account = &step->load_record;
     config.collection = step->collection;
     config.work_directory = work_directory;
-    config.report = NULL; /* these are the drill's */
+    config.report = NULL; /* the drill writes these */
     config.html = NULL;
     config.completed_by = "`shardload load` with the same sources and options";
     if (sl_drill_sampled(drill)) {
         config.sample = step->share;
         config.part_of_trial = true;
         config.drop = false;
-        config.threads_most = 0; /* sizes are compared: both must be loaded with the same settings */
+        config.threads_most = 0; /* all sizes must be loaded with the same settings */
         config.adapt_batches = false;
     }
     int64_t start = sl_clock_ns();
@@ -63,12 +65,12 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
     double wall = sl_seconds_since(start);
     char path[600];
     snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
-    sl_log_open_file(path, NULL); /* the load has closed it; without it there is the screen */
+    sl_log_open_file(path, NULL); /* the load has closed it; on failure only the terminal is left */
     read_phases(step, wall);
     read_series(step);
-    step->documents = sl_look_amount(&step->account, "accounting.inserted", 0) +
-                      sl_look_amount(&step->account, "accounting.alreadyThere", 0);
-    step->text_bytes = sl_look_amount(&step->account, "accounting.textBytes", 0);
+    step->documents = sl_look_amount(&step->load_record, "accounting.inserted", 0) +
+                      sl_look_amount(&step->load_record, "accounting.alreadyThere", 0);
+    step->text_bytes = sl_look_amount(&step->load_record, "accounting.textBytes", 0);
     return code;
 }
 
@@ -79,7 +81,7 @@ bool sl_drill_expected(const sl_drill *drill, const sl_query *query, bson_t *arr
     return !sl_drill_sampled(drill) && sl_answer_expected(drill->config->answers, query, array);
 }
 
-/* What counts is the end of the query's first run. */
+/* Records whether the answer is correct; its time is the end of the query's first run. */
 static void take_answer(sl_drill *drill, const sl_query_run *run, bool checked, double begun) {
     drill->checked = drill->checked || checked;
     drill->wrong = drill->wrong || run->answer == SL_ANSWER_WRONG;
@@ -89,7 +91,7 @@ static void take_answer(sl_drill *drill, const sl_query_run *run, bool checked, 
     }
 }
 
-static void say(const sl_query *query, const sl_query_run *run) {
+static void log_query(const sl_query *query, const sl_query_run *run) {
     char seconds[SL_HUMAN_ROOM];
     sl_log_info("  query %s: %s, answer %s", query->name,
                 sl_human_seconds(run->timings[0] / 1e3, seconds), sl_answer_text(run->answer));
@@ -98,7 +100,7 @@ static void say(const sl_query *query, const sl_query_run *run) {
         sl_log_error("query %s: %s", query->name, run->differences.text[i]);
 }
 
-static bool ask_all(sl_drill *drill, sl_drill_step *step, sl_error *error) {
+static bool run_queries(sl_drill *drill, sl_drill_step *step, sl_error *error) {
     const sl_suite *suite = drill->config->suite;
     const sl_load_config *target = drill->config->load;
     double begun = sl_seconds_since(drill->start);
@@ -118,8 +120,8 @@ static bool ask_all(sl_drill *drill, sl_drill_step *step, sl_error *error) {
                                           .limit = suite->limit,
                                           .expected = checked ? &expected : NULL};
         if (sl_interrupt_requested())
-            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted: the load was done, but not every query was "
-                                "asked");
+            return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                                "interrupted: the load was complete, but not every query was run");
         double start = sl_seconds_since(drill->start);
         if (!sl_query_execute(drill->connection, query, &options, run)) {
             sl_log_error(SL_LINES, run->error.message);
@@ -129,25 +131,25 @@ static bool ask_all(sl_drill *drill, sl_drill_step *step, sl_error *error) {
         }
         take_answer(drill, run, checked, start);
         if (!any && !checked)
-            step->seconds[PHASE_QUERY] = /* nobody warms up after a disaster */
+            step->seconds[PHASE_QUERY] =
                 run->timings[0] / 1e3 + (sl_drill_sampled(drill) ? 0 : start - begun);
         any = true;
         if (!sl_drill_sampled(drill))
-            say(query, run);
+            log_query(query, run);
     }
     if (drill->correct)
         step->seconds[PHASE_QUERY] = drill->first_correct - begun;
-    else if (any && !drill->checked) /* no answer is expected: any will do */
+    else if (any && !drill->checked) /* no answer is expected: the first one counts */
         drill->first_correct = begun + step->seconds[PHASE_QUERY];
-    /* For the report, which does without where the privilege is missing. */
+    /* For the report; stays 0 without the privilege to count. */
     sl_query_count_documents(drill->connection, target->database, step->collection, &step->stored,
                              &exists, &uncounted);
     return true;
 }
 
-/* ---- together ---- */
+/* ---- the step ---- */
 
-static void say_step(const sl_drill_step *step) {
+static void log_step(const sl_drill_step *step) {
     char documents[SL_HUMAN_ROOM], line[300] = "";
     size_t used = 0;
     for (unsigned i = PHASE_PREPARE; i < PHASES && used < sizeof line; i++) {
@@ -164,7 +166,7 @@ sl_exit sl_drill_run_step(sl_drill *drill, double share, const char *collection,
     sl_drill_step *step = &drill->steps[drill->step_count++];
     sl_error error = {0};
     *step = (sl_drill_step){.share = share};
-    bson_init(&step->account);
+    bson_init(&step->load_record);
     snprintf(step->collection, sizeof step->collection, "%s", collection);
     if (drill->step_count == 1)
         step->seconds[PHASE_START] = sl_seconds_since(drill->start);
@@ -172,12 +174,12 @@ sl_exit sl_drill_run_step(sl_drill *drill, double share, const char *collection,
     if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
         return code;
     drill->rejects = drill->rejects || code == SL_EXIT_REJECTS;
-    if (!ask_all(drill, step, &error)) {
+    if (!run_queries(drill, step, &error)) {
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }
     if (sl_drill_sampled(drill))
-        say_step(step);
+        log_step(step);
     return SL_EXIT_OK;
 }
 
@@ -185,5 +187,5 @@ void sl_drill_step_clear(sl_drill_step *step) {
     for (size_t i = 0; i < step->run_count; i++)
         sl_query_run_clear(&step->runs[i]);
     free(step->runs);
-    bson_destroy(&step->account);
+    bson_destroy(&step->load_record);
 }

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extrapolation: weighted least squares for a + b g(n), with one more observation, a = 0 give or take
- * `fixed_deviation`.
+/* Extrapolation by weighted least squares for a + b g(n), with one more observation: a = 0 with the
+ * standard deviation `fixed_deviation`.
  *
  * The normal equations are  [A00 A01; A01 A11] [a b] = [r0 r1],  and the variance of the prediction
- * at G is  [1 G] A^-1 [1 G]. Where the best line would have a negative part, that part is 0 and the
- * other is fitted alone; the variance stays that of the free line, which is the larger one.
+ * at G is  [1 G] A^-1 [1 G]. If a or b would be negative, it is set to 0 and the other one is
+ * fitted alone; the variance stays that of the unconstrained line, which is larger.
  *
- * Timings that lie farther off the line than their deviations allow show that these are too small, or
- * that there is no such line. The variance then grows by as much as they are too far off (chi squared
- * per degree of freedom, as physicists average measurements that do not agree).
+ * Timings farther from the line than their deviations allow show that the deviations are too small
+ * or the model is wrong. The variance is then multiplied by chi squared per degree of freedom (the
+ * Birge ratio).
  *
- * The exponent of g is not known exactly. Each of a row of exponents gets its line and a weight: how
- * likely the exponent is beforehand, times how likely the timings are on that line. The prediction is
- * the weighted mean. */
+ * The exponent of g is not known exactly. A line is fitted for each of several exponents, and
+ * weighted by the prior probability of the exponent times the likelihood of the timings. The
+ * prediction is the weighted mean. */
 #include <shardload/extrapolate.h>
 
 #include <math.h>
 
 #define SIGMAS 2.0
-/* What does not grow with the documents is small, and its next value is anyone's guess within this. */
+/* Relative standard deviation of a phase that does not grow with the documents. */
 #define CONSTANT_DEVIATION 0.2
 
-/* The sizes in g are counted in units of one of them, so that b means the same for every exponent. */
+/* g(n). Sizes are divided by `unit`, the largest timed size, so that b means the same for every
+ * exponent. */
 typedef struct curve {
     sl_growth growth;
     double steepness;
@@ -53,8 +54,8 @@ static sl_prediction constant(const sl_timing *timings, size_t count) {
 }
 
 typedef struct line {
-    double a, b;             /* the fixed part, and what is multiplied by g */
-    double a00, a01, a11;    /* of the normal equations */
+    double a, b;          /* a + b g(n) */
+    double a00, a01, a11; /* of the normal equations */
 } line;
 
 static line fit(const curve *c, const sl_timing *timings, size_t count) {
@@ -72,11 +73,11 @@ static line fit(const curve *c, const sl_timing *timings, size_t count) {
         r1 += weight * g * timings[i].seconds;
     }
     double determinant = made.a00 * made.a11 - made.a01 * made.a01;
-    if (made.a11 <= 0) { /* all sizes are 0: nothing is known of b */
+    if (made.a11 <= 0) { /* all sizes are 0: b is unknown */
         made.a = r0 / made.a00;
         return made;
     }
-    if (determinant <= 1e-12 * made.a00 * made.a11) { /* one size only: all of it grows */
+    if (determinant <= 1e-12 * made.a00 * made.a11) { /* one size only: assume a = 0 */
         made.b = r1 / made.a11;
         return made;
     }
@@ -92,8 +93,9 @@ static line fit(const curve *c, const sl_timing *timings, size_t count) {
     return made;
 }
 
-/* How far the timings are off the line: the sum of squares, each in units of its deviation. */
-static double squares_of(const line *found, const curve *c, const sl_timing *timings, size_t count) {
+/* Chi squared: the sum of squared distances from the line, each in units of its deviation. */
+static double squares_of(const line *found, const curve *c, const sl_timing *timings,
+                         size_t count) {
     double squares = isfinite(c->fixed_deviation) ? pow(found->a / c->fixed_deviation, 2) : 0;
     for (size_t i = 0; i < count; i++) {
         double off = timings[i].seconds - found->a - found->b * grown(c, timings[i].size);
@@ -102,10 +104,10 @@ static double squares_of(const line *found, const curve *c, const sl_timing *tim
     return squares;
 }
 
-/* Where a curve leads to. */
+/* The prediction of one curve. */
 typedef struct guess {
     double seconds, variance;
-    double squares; /* that speak against it */
+    double squares; /* chi squared of the curve, later including the prior of its exponent */
 } guess;
 
 static guess follow(const curve *c, const sl_timing *timings, size_t count, sl_size size) {
@@ -126,8 +128,8 @@ static guess follow(const curve *c, const sl_timing *timings, size_t count, sl_s
     return made;
 }
 
-#define EXPONENTS 61   /* that are tried, and how many standard deviations they reach */
-#define REACH 3.0
+#define EXPONENTS 61 /* number of exponents that are tried */
+#define REACH 3.0    /* their range around the expected one, in standard deviations */
 
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size) {
@@ -162,7 +164,8 @@ sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timi
     return made;
 }
 
-/* The square of what lies between a prediction and its bound, without what is not known of e. */
+/* The square of the distance between a prediction and its bound, without the part that comes from
+ * e. */
 static double own_square(double away, double steep) {
     return fmax(away * away - SIGMAS * SIGMAS * steep * steep, 0);
 }
@@ -181,16 +184,16 @@ sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count) {
     return sum;
 }
 
-#define STRETCHES_LEAST 4
+#define INTERVALS_LEAST 4
 
 double sl_rate_deviation(const sl_series_point *points, size_t count) {
-    if (count < STRETCHES_LEAST + 1)
+    if (count < INTERVALS_LEAST + 1)
         return 0;
     double usual = (points[count - 1].seconds - points[0].seconds) / (double)(count - 1);
     double sum = 0, squares = 0, halves[2] = {0}, spans[2] = {0};
     double middle = (points[0].seconds + points[count - 1].seconds) / 2;
-    size_t stretches = 0;
-    for (size_t i = 1; i < count; i++) { /* from the second point: before the first it gets going */
+    size_t intervals = 0;
+    for (size_t i = 1; i < count; i++) { /* leaves out the load's start, before the first point */
         double span = points[i].seconds - points[i - 1].seconds;
         if (span < usual / 2)
             continue;
@@ -200,13 +203,13 @@ double sl_rate_deviation(const sl_series_point *points, size_t count) {
         spans[half] += span;
         sum += more / span;
         squares += more / span * (more / span);
-        stretches++;
+        intervals++;
     }
-    if (stretches < STRETCHES_LEAST || sum <= 0)
+    if (intervals < INTERVALS_LEAST || sum <= 0)
         return 0;
-    double mean = sum / (double)stretches;
-    double variance = (squares - sum * mean) / (double)(stretches - 1);
-    double scatter = sqrt(fmax(variance, 0) / (double)stretches) / mean;
+    double mean = sum / (double)intervals;
+    double variance = (squares - sum * mean) / (double)(intervals - 1);
+    double scatter = sqrt(fmax(variance, 0) / (double)intervals) / mean;
     double drift = 0;
     if (spans[0] > 0 && spans[1] > 0)
         drift = fabs(halves[1] / spans[1] - halves[0] / spans[0]) / mean / 2;

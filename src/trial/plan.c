@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan: the preview of a load, the rates of an earlier one, and what follows from both. */
+/* Makes a plan from the preview of a load and the rates of an earlier load. */
 #include <shardload/plan.h>
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static bool write_report(const sl_load_config *load, bson_t *record, sl_error *e
     return !load->report || sl_json_write_file(load->report, record, error);
 }
 
-/* The sources' own figures take the place of the model's. */
+/* Replaces the model's number and size of documents by those of the sources. */
 static void use_preview(const sl_preview *preview, sl_capacity_model *model) {
     const sl_measure *all = &preview->all;
     if (all->documents.value < 1)
@@ -67,7 +67,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         fflush(stdout);
         sl_plan_record(preview, known ? &prediction : NULL, known ? rates.from : NULL, &record);
         if (preview->refusal.code)
-            sl_log_error("a load would refuse: " SL_LINES, preview->refusal.message);
+            sl_log_error("a load would refuse to start: " SL_LINES, preview->refusal.message);
         sl_record_tail(&record, preview->refusal.code);
         ok = write_report(load, &record, &error);
     }

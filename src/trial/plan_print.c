@@ -11,11 +11,11 @@
 #include <shardload/text.h>
 
 #define SOURCES_SHOWN 20
-#define RANGES_BAR 64 /* stripes of a source, 4 in each place */
+#define RANGES_BAR 64 /* characters for the stripes of a source, 4 stripes each */
 #define SHARE_BAR 40
 #define SHARDS_SHOWN 64
 
-/* What a shard is drawn as. */
+/* The characters that represent shards in the bars. */
 static const char shard_signs[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 static char sign_of(uint32_t shard) {
@@ -83,11 +83,11 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
     }
     if (preview->source_count > 1)
         add_row(table, "together", "", stored, preview->made_up, false, &preview->all);
-    sl_print_to(out, "%zu source%s; looked at %s of about %s blocks of 1 MiB",
+    sl_print_to(out, "%zu source%s; sampled %s of about %s blocks of 1 MiB",
                 preview->source_count, preview->source_count == 1 ? "" : "s",
                 sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));
     if (looked_at < preview->source_count)
-        sl_print_to(out, ", in %s of the sources", sl_human_count(looked_at, a));
+        sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
     sl_table_print(table, out, 2);
     sl_table_destroy(table);
@@ -99,10 +99,10 @@ static const char *layout_text(sl_preview_layout layout) {
     static const char *const texts[] = {
         "not sharded",
         "sharded by _id: ranges are split and placed before the load",
-        "sharded by a hashed key: the server spreads it, evenly where there are many values",
-        "sharded by a key of its own: shares as the sampled documents fall into the chunks there are",
-        "sharded by a key of its own, with one chunk yet: ALL DOCUMENTS GO TO ONE SHARD until the "
-        "balancer moves them; split it beforehand, or shard by _id or a hashed key"};
+        "sharded by a hashed key: the server distributes it, evenly if the key has many values",
+        "sharded by another key: shares as the sampled documents fall into the existing chunks",
+        "sharded by another key, with a single chunk: ALL DOCUMENTS GO TO ONE SHARD until the "
+        "balancer moves them; split the chunk before the load, or shard by _id or a hashed key"};
     return texts[layout];
 }
 
@@ -112,23 +112,24 @@ static void print_balancer(const sl_balancer_view *balancer, FILE *out) {
     if (!balancer->mode[0])
         return;
     sl_print_to(out, "  the balancer is %s%s\n", on ? "on" : "off",
-            on ? "; the load stops it and puts it back" : "");
+                on ? "; the load stops it and then restores it" : "");
     if (balancer->holders == 0)
         return;
     sl_text_printable(sl_text_of(balancer->names), names, sizeof names);
     sl_print_to(out, "  it was %s before loads stopped it: %s\n",
-            strcmp(balancer->before, "full") == 0 ? "on" : "off", names);
+                strcmp(balancer->before, "full") == 0 ? "on" : "off", names);
     if (balancer->dead == balancer->holders)
-        sl_print_to(out, "  all of them have ended: the load puts it back as it was\n");
+        sl_print_to(out, "  all of these loads have ended: the next load restores it\n");
 }
 
-/* What a load changes of a collection that exists, and what it adds to any. */
+/* Prints what a load changes in the collection: its sharding and its indexes. */
 static void print_changes(const sl_preview *preview, const sl_load_config *config, FILE *out) {
     static const char *const changes[] = {
         [SL_SHARDING_NONE] = NULL,
         [SL_SHARDING_NEW] = NULL,
         [SL_SHARDING_EXISTING] = "exists unsharded: --shard-existing SHARDS IT by",
-        [SL_SHARDING_LEFT] = "exists unsharded and stays so; --shard-existing would shard it by"};
+        [SL_SHARDING_LEFT] =
+            "exists unsharded and stays unsharded; --shard-existing would shard it by"};
     if (preview->exists && !preview->refusal.code && changes[preview->sharding]) {
         char *key = bson_as_relaxed_extended_json(config->shard_key, NULL);
         sl_print_to(out, "  it %s %s\n", changes[preview->sharding], key);
@@ -143,36 +144,38 @@ static void print_changes(const sl_preview *preview, const sl_load_config *confi
 
 void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out) {
     if (!preview->connection) {
-        sl_print_to(out, "\nno cluster named: laid out for %u empty shard%s\n", preview->shards,
-                    preview->shards == 1 ? "" : "s");
+        sl_print_to(out, "\nno cluster (--uri) given: planned for %u empty shard%s\n",
+                    preview->shards, preview->shards == 1 ? "" : "s");
         return;
     }
     const sl_server *server = sl_connection_server(preview->connection);
     sl_print_to(out, "\n%s: %s, server %s\n", sl_connection_display_uri(preview->connection),
             sl_deployment_name(server->deployment), server->version);
     sl_print_to(out, "  %s.%s %s\n", config->database, config->collection,
-            preview->exists ? "exists: documents are added to it"
-            : config->drop  ? "is dropped, if it is there, and made anew"
-                            : "is made");
+                preview->exists ? "exists: documents are added to it"
+                : config->drop  ? "is dropped, if it exists, and created"
+                                : "is created");
     print_changes(preview, config, out);
     print_balancer(&preview->balancer, out);
 }
 
-/* One row per source: which shard its ids belong to, from its first stripe to its last. */
+/* Prints one row per source: the shards of its ids, from its first stripe to its last. */
 static void draw_ranges(const sl_preview *preview, FILE *out) {
     size_t range = 0;
     sl_print_to(
-        out, "\n  ids of each source, in order; a character is 4 of its 256 stripes and names the "
-             "shard\n");
+        out, "\n  ids of each source, in order; a character stands for 4 of its 256 stripes and is "
+             "the shard's\n  character in the table below\n");
     for (size_t i = 0; i < preview->source_count && i < SOURCES_SHOWN; i++) {
         char bar[RANGES_BAR + 1] = "";
         uint32_t number = preview->sources[i].number;
         range = 0;
-        for (uint32_t place = 0; place < RANGES_BAR; place++) {
-            int64_t id = sl_stripe_first_id(number, place * (SL_STRIPES / RANGES_BAR));
-            while (range + 1 < preview->range_count && preview->ranges[range + 1].range.minimum <= id)
+        for (uint32_t column = 0; column < RANGES_BAR; column++) {
+            int64_t id = sl_stripe_first_id(number, column * (SL_STRIPES / RANGES_BAR));
+            while (range + 1 < preview->range_count &&
+                   preview->ranges[range + 1].range.minimum <= id)
                 range++;
-            bar[place] = preview->ranges[range].stays ? '=' : sign_of(preview->ranges[range].shard);
+            bar[column] =
+                preview->ranges[range].stays ? '=' : sign_of(preview->ranges[range].shard);
         }
         sl_print_to(out, "  #%-6u |%s|\n", number, bar);
     }
@@ -205,7 +208,7 @@ static void draw_shares(const sl_preview *preview, FILE *out) {
 
 void sl_plan_print_layout(const sl_preview *preview, FILE *out) {
     if (preview->shards == 1 && preview->layout == SL_LAYOUT_RANGES) {
-        sl_print_to(out, "  one shard: nothing to lay out\n");
+        sl_print_to(out, "  one shard: no ranges to distribute\n");
         return;
     }
     sl_print_to(out, "  %s\n", layout_text(preview->layout));
@@ -214,10 +217,11 @@ void sl_plan_print_layout(const sl_preview *preview, FILE *out) {
                     preview->steps.splits, preview->steps.splits == 1 ? "" : "s",
                     preview->steps.moves, preview->steps.moves == 1 ? "" : "s",
                     preview->connection && !preview->home_known
-                        ? " (about: the database is new, and the server picks its first shard)"
+                        ? " (estimated: the server chooses the first shard of the new database)"
                         : "");
         if (preview->steps.occupied > 0)
-            sl_print_to(out, "  %zu of them hold documents on another shard and stay there (=)\n",
+            sl_print_to(out,
+                        "  %zu of them hold documents on another shard and are not moved (=)\n",
                         preview->steps.occupied);
         draw_ranges(preview, out);
     }
@@ -232,25 +236,25 @@ void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE
     if (!prediction) {
         sl_print_to(
             out,
-            "\nHow long it takes cannot be told without knowing how fast this cluster is. "
-            "`shardload tune`\nfinds out, with a sample of these sources; then --from its "
-            "report. So does --from the run.json\nof any load, or --rate DOCUMENTS_PER_SECOND.\n");
+            "\nNo time is predicted: the speed of this cluster is not known. Give --from FILE with "
+            "the\nrecord of `shardload tune` (tune.json) or of any load (run.json), or --rate "
+            "DOCUMENTS_PER_SECOND.\n");
         return;
     }
-    sl_print_to(out, "\ntime, by %s\n", from);
+    sl_print_to(out, "\npredicted time, from the rates of %s\n", from);
     for (size_t i = 0; i < prediction->count; i++) {
         const sl_estimate *seconds = &prediction->phases[i].seconds;
         if (isnan(seconds->value))
-            sl_print_to(out, "  %-10s cannot be told: %s\n", prediction->phases[i].name,
+            sl_print_to(out, "  %-10s unknown: %s\n", prediction->phases[i].name,
                         prediction->phases[i].why);
         else
             sl_print_to(out, "  %-10s %14s  (%s to %s)\n", prediction->phases[i].name,
                         sl_human_seconds(seconds->value, a), sl_human_seconds(seconds->low, b),
                         sl_human_seconds(seconds->high, c));
     }
-    sl_print_to(out, "  %-10s %14s  (%s to %s)%s\n", "together",
+    sl_print_to(out, "  %-10s %14s  (%s to %s)%s\n", "total",
                 sl_human_seconds(prediction->seconds.value, a),
                 sl_human_seconds(prediction->seconds.low, b),
                 sl_human_seconds(prediction->seconds.high, c),
-                prediction->complete ? "" : ", without what cannot be told");
+                prediction->complete ? "" : ", without the phases of unknown time");
 }

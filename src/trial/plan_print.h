@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan as text for people. Internal to the trial floor. */
+/* Prints a plan as text. Internal to src/trial. */
 #ifndef SHARDLOAD_TRIAL_PLAN_PRINT_H
 #define SHARDLOAD_TRIAL_PLAN_PRINT_H
 
@@ -10,7 +10,7 @@
 void sl_plan_print_sources(const sl_preview *preview, FILE *out);
 void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out);
 void sl_plan_print_layout(const sl_preview *preview, FILE *out);
-/* NULL: without rates there is no prediction. */
+/* `prediction` is NULL when no rates are known. `from` names the source of the rates. */
 void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE *out);
 
 #endif

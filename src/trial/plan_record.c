@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan as a record: who made it, of what, the estimate, the ranges, the times. */
+/* plan.json: the server, the sources, the estimate, the ranges and the predicted times. */
 #include "plan_record.h"
 
 #include <math.h>
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
-/* Appends item after item to an array. */
+/* An array that is being appended to. */
 typedef struct array {
     bson_t list;
     uint32_t count;
@@ -19,7 +19,7 @@ static void begin_item(array *to, bson_t *item) {
     bson_append_document_begin(&to->list, key, -1, item);
 }
 
-/* A figure, and its range beside it: "records", "recordsLow", "recordsHigh". */
+/* Appends a figure and its range: "records", "recordsLow", "recordsHigh". */
 static void append_count(bson_t *document, const char *name, const sl_estimate *figure) {
     char key[40];
     INT64(document, name, figure->value + 0.5);
@@ -79,7 +79,7 @@ static void record_sources(const sl_preview *preview, bson_t *record) {
     bson_append_array_end(record, &sources.list);
 }
 
-/* The name of a shard, or its index where there is no cluster. */
+/* Appends the name of a shard, or without a cluster its index. */
 static void append_shard(bson_t *item, const sl_preview *preview, uint32_t shard) {
     if (preview->topology)
         BSON_APPEND_UTF8(item, "shard", preview->topology->shards[shard].name);

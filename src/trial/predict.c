@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long each phase of a load takes, by the rates of an earlier one.
+/* Predicts the time of each phase of a load from the rates of an earlier load.
  *
- * Documents of another size than those of the earlier load make it take longer or shorter; by how
- * much lies between "as many a second" and "as many bytes a second". So the time is computed both
- * ways: the prediction is the middle, and the range covers both. */
+ * If the documents have another size than in the earlier load, the true time lies between the times
+ * computed from documents per second and from bytes per second. So both are computed: the
+ * prediction is their mean, and the range covers both. */
 #include <shardload/plan.h>
 
 #include <math.h>
@@ -48,10 +48,10 @@ void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, 
                 ? unknown
                 : sl_estimate_scaled(seconds_for(measure->documents, rates->index_documents),
                                      (double)indexes),
-            "no index was built in what the rates come from");
+            "the run with these rates built no index");
     if (verify)
         add(prediction, "verify",
             isnan(rates->verify_documents.value)
                 ? unknown : seconds_for(measure->documents, rates->verify_documents),
-            "nothing was verified in what the rates come from");
+            "the run with these rates verified nothing");
 }

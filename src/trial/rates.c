@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the records of earlier runs say about how fast things go.
+/* Reads rates from the records of earlier runs.
  *
- * The range of a load's rate is that of the fastest and the slowest fifth of its time; of a load so
- * short that there are no fifths, SHORT to each side. What was measured only once (placing, indexes,
- * verification) gets ONCE to each side: a guess. */
+ * The range of a load's rate extends from its slowest to its fastest fifth of the time; for a load
+ * too short to have fifths it is SHORT to each side. Rates measured once (placing, indexes,
+ * verification) get a range of ONCE to each side, which is a guess. */
 #include <shardload/plan.h>
 
 #include <math.h>
@@ -16,20 +16,13 @@
 #define PARTS 5
 #define SHORT 0.25
 #define ONCE 0.3
-/* Seconds for a split or a move, where no record says it (src/load/ranges.c). */
+/* Seconds for a split or a move, for records without "placing". */
 #define STEP ((sl_estimate){0.1, 0.03, 0.5})
 
 static const sl_estimate unknown = {NAN, NAN, NAN};
 
-/* The seconds of a phase, all of that name together; NAN when there is none. */
 static double phase_seconds(const bson_t *record, const char *name) {
-    double seconds = NAN;
-    for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) {
-        const char *called = sl_look_text(&walk.item, "name");
-        if (called && strcmp(called, name) == 0)
-            seconds = (isnan(seconds) ? 0 : seconds) + sl_look_number(&walk.item, "seconds");
-    }
-    return seconds;
+    return sl_look_phase_seconds(record, "phases", name);
 }
 
 static sl_estimate around(double value, double share) {
@@ -38,7 +31,7 @@ static sl_estimate around(double value, double share) {
 
 /* ---- the rate of a load ---- */
 
-/* How much there was at `time`, between the two points of the series that it lies between. */
+/* The value of `key` at `time`, interpolated between two points of the series. */
 static double reached_at(const bson_t *record, const char *key, double time) {
     double seconds_before = 0, before = 0;
     for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);) {
@@ -55,7 +48,7 @@ static double reached_at(const bson_t *record, const char *key, double time) {
     return before;
 }
 
-/* `all` in `seconds`, and how fast the slowest and the fastest fifth of the series were. */
+/* The rate of `all` in `seconds`, with the rates of the slowest and the fastest fifth as range. */
 static sl_estimate rate_of(const bson_t *record, const char *key, double all, double seconds) {
     sl_estimate rate = around(all / seconds, SHORT);
     double end = NAN;
@@ -79,14 +72,17 @@ static sl_estimate rate_of(const bson_t *record, const char *key, double all, do
 
 /* ---- kinds of records ---- */
 
-static bool nothing_in(const char *path, const char *what, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_USAGE, "%s: %s; --from takes the record of a load (run.json), a "
-                        "reload or a tune that went to its end", path, what);
+static bool unusable(const char *path, const char *why, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%s: %s; --from needs the record of a completed load (run.json), reload or "
+                        "tune",
+                        path, why);
 }
 
-/* What a record tells besides the load itself. */
+/* Reads the rates of the phases besides the load phase. */
 static void take_phases(const bson_t *record, double documents, sl_rates *rates) {
-    double placing = sl_look_number(record, "placing.seconds"), steps = sl_look_number(record, "placing.steps");
+    double placing = sl_look_number(record, "placing.seconds");
+    double steps = sl_look_number(record, "placing.steps");
     double prepare = phase_seconds(record, "prepare"), indexes = phase_seconds(record, "indexes");
     double verify = phase_seconds(record, "verify"), connect = phase_seconds(record, "connect");
     const char *unverified = sl_look_text(record, "options.no-verify");
@@ -109,14 +105,13 @@ static bool from_load(const bson_t *record, const char *path, sl_rates *rates, s
     double seconds = phase_seconds(record, "load"), code = sl_look_number(record, "exitCode");
     const char *sink = sl_look_text(record, "options.sink");
     if (!(documents > 0) || !(seconds > 0))
-        return nothing_in(path, "there is no load in it", error);
+        return unusable(path, "it contains no load", error);
     if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
-        return nothing_in(path, "its load did not go to its end", error);
+        return unusable(path, "its load did not complete", error);
     if (sink && strcmp(sink, "cluster") != 0)
-        return nothing_in(path, "its load did not go into a cluster", error);
+        return unusable(path, "its load did not write to a cluster", error);
     if (sl_look_number(record, "accounting.ofThoseByEarlierRuns.inserted") > 0)
-        return nothing_in(path, "its load was completed by --resume, so that its rate is not known",
-                          error);
+        return unusable(path, "its load was completed by --resume: its rate is unknown", error);
     rates->documents = rate_of(record, "documents", documents, seconds);
     rates->bson_bytes = rate_of(record, "bsonBytes", bytes, seconds);
     take_phases(record, documents, rates);
@@ -127,7 +122,7 @@ static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, s
     static const char *const choices[] = {"recommended", "best"};
     double code = sl_look_number(record, "exitCode");
     if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
-        return nothing_in(path, "its tuning did not go to its end", error);
+        return unusable(path, "its tuning did not complete", error);
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
         double index = sl_look_number(record, choices[i]);
         char where[48];
@@ -147,28 +142,30 @@ static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, s
         if (rate > 0)
             return true;
     }
-    return nothing_in(path, "it recommends no setting", error);
+    return unusable(path, "it recommends no setting", error);
 }
 
-bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
-    const char *command = sl_look_text(record, "command"), *host = sl_look_text(record, "client.host");
+bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates,
+                          sl_error *error) {
+    const char *command = sl_look_text(record, "command");
+    const char *host = sl_look_text(record, "client.host");
     bson_t load;
     *rates = (sl_rates){.documents = unknown, .bson_bytes = unknown, .connect_seconds = NAN,
                         .prepare_seconds = NAN, .step_seconds = STEP, .index_documents = unknown,
                         .verify_documents = unknown};
-    if (!command) /* records of loads were once written without */
+    if (!command) /* old records of loads have no "command" */
         command = "load";
     bool ok;
     if (strcmp(command, "reload") == 0)
         ok = sl_look_inside(record, "load", &load) ? from_load(&load, path, rates, error)
-                                               : nothing_in(path, "there is no load in it", error);
+                                               : unusable(path, "it contains no load", error);
     else if (strcmp(command, "tune") == 0)
         ok = from_tune(record, path, rates, error);
     else if (strcmp(command, "load") == 0)
         ok = from_load(record, path, rates, error);
     else
-        ok = nothing_in(path, "it is the record of another command", error);
-    if (ok) { /* a record may say anything of its host */
+        ok = unusable(path, "it is the record of another command", error);
+    if (ok) { /* the host name in a record is untrusted */
         char file[200], from[64] = "";
         sl_text_printable(sl_text_of(path), file, sizeof file);
         sl_text_printable(sl_text_of(host ? host : ""), from, sizeof from);
@@ -196,5 +193,5 @@ void sl_rates_from_number(double documents_per_second, sl_rates *rates) {
                         .bson_bytes = unknown, .connect_seconds = NAN, .prepare_seconds = NAN,
                         .step_seconds = STEP, .index_documents = unknown,
                         .verify_documents = unknown};
-    snprintf(rates->from, sizeof rates->from, "--rate, with no range of its own");
+    snprintf(rates->from, sizeof rates->from, "--rate, which has no range");
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drill from start to end.
+/* Runs a drill from start to end.
  *
- * Of the whole: one load into the target, then the queries. It is a load like any other, with its
- * journal in the drill's work directory, and says what it does itself.
+ * A full drill runs one load into the target, then the queries. The load has its journal in the
+ * drill's work directory and logs its own progress.
  *
- * Of a sample: three loads into throw-away collections beside the target, each with its queries: one
- * to warm the server up, a quarter of the sample, and all of it. Each collection is dropped when it
- * has been asked, and whatever ends the drill, `sl_reload_run` goes through the same last lines, which
- * drop the one that is left. Only a second Ctrl-C takes a shorter way: the thread that hears it drops
- * the collection itself, when the load that is under way sends nothing any more (throwaway.h). What
- * even that leaves it names, and the next drill removes. */
+ * A sampled drill runs three loads into throw-away collections beside the target, each followed by
+ * the queries: one to warm the server up, one with a quarter of the sample, one with the full
+ * sample. Each collection is dropped after its queries; the end of sl_reload_run drops one that is
+ * left after an error. After a second Ctrl-C the signal thread drops the collection itself, once
+ * the running load has stopped sending (throwaway.h). If that fails, it logs the collection's name,
+ * and the next drill drops the collection. */
 #include "drill.h"
 
 #include <errno.h>
@@ -35,17 +35,18 @@
 static void on_first_signal(void *context) {
     sl_drill *drill = context;
     if (sl_drill_sampled(drill))
-        sl_log_warning("stopping; the throw-away collection is removed; once more to stop at once");
+        sl_log_warning("stopping, and dropping the throw-away collection; press Ctrl-C again to "
+                       "stop at once");
     else if (!atomic_load(&drill->loading))
-        sl_log_warning("stopping after the query that is running; once more to stop at once");
+        sl_log_warning("stopping after the running query; press Ctrl-C again to stop at once");
 }
 
 static void on_second_signal(void *context) {
     sl_drill *drill = context;
     sl_error error = {0};
-    if (!sl_litter_remove_at_once(&error))
+    if (!sl_throwaway_drop_at_once(&error))
         sl_log_error(SL_LINES, error.message);
-    if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* else the load has said so */
+    if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* else the load has logged it */
         sl_log_warning("stopped at once");
 }
 
@@ -58,7 +59,8 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
     errno = EEXIST;
     if (load->work_directory) {
         if (strlen(load->work_directory) >= room - 20)
-            return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes", room - 21);
+            return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
+                                room - 21);
         strcpy(drill->work_directory, load->work_directory);
         made = mkdir(drill->work_directory, 0700) == 0 || errno == EEXIST;
     }
@@ -77,8 +79,10 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
     char path[600];
     snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
     if (!made)
-        return sl_error_set(error, SL_EXIT_USAGE, "cannot make the work directory %s: %s; name "
-                            "another one with --work-dir", drill->work_directory, strerror(errno));
+        return sl_error_set(
+            error, SL_EXIT_USAGE,
+            "cannot create the work directory %s: %s; name another one with --work-dir",
+            drill->work_directory, strerror(errno));
     if (!sl_json_may_write_file(path, error))
         return false;
     snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
@@ -87,7 +91,7 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
            (!load->html || sl_json_may_write_file(load->html, error));
 }
 
-/* A sample is read three times. */
+/* Refuses pipes for a sampled drill, which reads its sources three times. */
 static bool check_sources(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     for (size_t i = 0; sl_drill_sampled(drill) && i < load->path_count; i++) {
@@ -96,13 +100,15 @@ static bool check_sources(const sl_drill *drill, sl_error *error) {
                      (stat(load->paths[i], &facts) == 0 && S_ISFIFO(facts.st_mode));
         if (piped)
             return sl_error_set(error, SL_EXIT_USAGE,
-                                "%s is a pipe: with --sample sources are read three times; give files, "
-                                "or leave --sample out", load->paths[i]);
+                                "%s is a pipe: with --sample sources are read three times; give "
+                                "files, or leave --sample out",
+                                load->paths[i]);
     }
     return true;
 }
 
-/* A drill begins with nothing: no collection, and no registry that calls sources loaded. */
+/* A full drill needs an empty target: no collection, and no registry that lists sources as
+ * loaded. */
 static bool check_target(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     const sl_target target = {.database = load->database, .collection = load->collection};
@@ -115,16 +121,16 @@ static bool check_target(const sl_drill *drill, sl_error *error) {
     if (exists)
         return sl_error_set(
             error, SL_EXIT_USAGE,
-            "%s.%s is there already, and a reload begins with nothing: --drop drops "
-            "it; --sample 5%% does not touch it",
+            "%s.%s already exists, and a reload needs an empty target: --drop drops it; --sample "
+            "5%% does not touch it",
             load->database, load->collection);
     if (!sl_registry_left_behind(drill->connection, &target, &left, error))
         return false;
     return left == 0 ||
            sl_error_set(error, SL_EXIT_USAGE,
-                        "%s.%s is gone, but its registry %s.%s.sources is left, with %zu source%s "
-                        "of which no document is there, and a reload begins with nothing: --drop "
-                        "removes the registry as well; --sample 5%% does not touch it",
+                        "%s.%s does not exist, but its registry %s.%s.sources does, with %zu "
+                        "source%s, and a reload needs an empty target: --drop drops the registry "
+                        "as well; --sample 5%% does not touch it",
                         load->database, load->collection, load->database, load->collection, left,
                         left == 1 ? "" : "s");
 }
@@ -132,7 +138,8 @@ static bool check_target(const sl_drill *drill, sl_error *error) {
 static bool begin(sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     return check_sources(drill, error) &&
-           sl_connection_open(load->uri, "shardload", 3, load->timeout_seconds, &drill->connection, error) &&
+           sl_connection_open(load->uri, "shardload", 3, load->timeout_seconds, &drill->connection,
+                              error) &&
            check_target(drill, error) &&
            sl_throwaway_remove_leftovers(drill->connection, load->database, load->collection, KIND,
                                          error) &&
@@ -158,13 +165,13 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
         return SL_EXIT_INTERRUPTED;
     if (!sl_throwaway_name(load->database, load->collection, KIND, number, name, &error))
         return report_error(&error);
-    /* The journal of an earlier drill that was cut short is of a collection that is gone. */
+    /* A journal of an earlier, interrupted drill belongs to a collection that no longer exists. */
     snprintf(path, sizeof path, "%s/%s/journal", drill->work_directory, folder);
     unlink(path);
     snprintf(path, sizeof path, "%s/%s", drill->work_directory, folder);
-    sl_litter_note(drill->connection, load->database, name);
+    sl_throwaway_register(drill->connection, load->database, name);
     sl_exit code = sl_drill_run_step(drill, share, name, path);
-    if (!sl_litter_remove(&error)) {
+    if (!sl_throwaway_drop(&error)) {
         report_error(&error);
         code = code == SL_EXIT_OK ? error.code : code;
     }
@@ -179,13 +186,14 @@ static sl_exit drill_sample(sl_drill *drill) {
     double share = drill->config->load->sample;
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
-    sl_log_info("a sample of %.3g %%, in throw-away collections beside %s.%s; the first size is to "
-                "warm up", 100 * share, drill->config->load->database,
-                drill->config->load->collection);
+    sl_log_info("a sample of %.3g %%, in throw-away collections beside %s.%s; the first load is to "
+                "warm up",
+                100 * share, drill->config->load->database, drill->config->load->collection);
     for (unsigned i = 0; code == SL_EXIT_OK && i < sizeof sizes / sizeof sizes[0]; i++)
         code = drill_size(drill, i + 1, share * sizes[i].share, sizes[i].folder);
     if (code == SL_EXIT_OK && sl_drill_last(drill)->documents == 0)
-        sl_error_set(&error, SL_EXIT_SOURCE, "there is no document in the sample: take a larger one");
+        sl_error_set(&error, SL_EXIT_SOURCE,
+                     "there is no document in the sample: give a larger --sample");
     if (code == SL_EXIT_OK && (error.code || !sl_drill_forecast(drill, &error)))
         code = report_error(&error);
     return code;
@@ -219,7 +227,7 @@ static bool write_record(const sl_drill *drill, sl_exit code, sl_error *error) {
     bson_t record = BSON_INITIALIZER;
     char path[600];
     snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
-    bool ok = sl_drill_record(drill, code, &record) || sl_error_memory(error, "keeping the record");
+    bool ok = sl_drill_record(drill, code, &record) || sl_error_memory(error, "making the record");
     ok = ok && sl_json_write_file(path, &record, error);
     if (ok)
         sl_log_info("drill record: %s", path);
@@ -257,7 +265,7 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
         code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
     }
     sl_error removing = {0};
-    if (drill.connection && !sl_litter_remove(&removing))
+    if (drill.connection && !sl_throwaway_drop(&removing))
         report_error(&removing);
     if (listening)
         sl_interrupt_stop_listening();

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search: which cell to try next, when to stop, and what to recommend.
+/* The search: runs the trials, decides when to stop, and chooses the recommended cell.
  *
  * The adaptive search begins with a few cells spread over the grid. After each trial a surface is
- * fitted to all of them (surface.c), which says of every cell, tried or not, what rate to expect and
- * how uncertain that is. Then
+ * fitted to all trials (surface.c); it gives the expected rate and its uncertainty for every cell,
+ * tried or not. Then
  *
- *  1. the cell with the highest upper bound is tried: it is either the best so far, whose bound is
- *     high because it is fast, or one of which little is known. No cell is tried twice in a row while
- *     there is another contender, so that what the machine does meanwhile hits all of them;
- *  2. a cell whose upper bound does not reach the best one is out, for as long as that is so. When
- *     all others are out, the best is settled;
- *  3. what is left of the allowance goes to the cheapest cell that might be as good as the best, and
- *     to the best, in turns, until both have been tried often enough to be compared. */
+ *  1. the search tries the cell with the highest upper bound: the best cell so far, whose bound is
+ *     high because it is fast, or a cell with a large uncertainty. No cell is tried twice in a row
+ *     while there is another contender, so that disturbances of the machine affect all of them;
+ *  2. a cell whose upper bound is below the best cell's rate is no contender. When the best cell
+ *     has no contender left, it has been found;
+ *  3. the remaining trials go in turns to the cheapest cell that might be as fast as the best, and
+ *     to the best, until both have enough trials to be compared. */
 #include <shardload/search.h>
 
 #include <math.h>
@@ -20,9 +20,9 @@
 
 #include "search_next.h"
 
-#define TRIALS_MIN 8            /* a quarter of a tiny grid would be nothing */
-#define INTERVAL 1.645          /* two-sided 90 % */
-#define SHARE_FOR_THE_BEST 0.65 /* of the allowance; the rest is for the cheapest */
+#define TRIALS_MIN 8            /* for small grids, of which a quarter would be too few */
+#define INTERVAL 1.645          /* standard deviations of a two-sided 90 % interval */
+#define SHARE_FOR_THE_BEST 0.65 /* of the allowance; the remaining trials are for the cheapest */
 
 static const char CANNOT_WIN[] = "cannot reach the best";
 static const char NOT_USABLE[] = "left out";
@@ -94,7 +94,7 @@ static void try_cell(sl_search_state *run, size_t index) {
         run->search->trials++;
     } else {
         run->usable[index] = false;
-        run->search->trials -= cell->trials; /* rates of what does not work count for nothing */
+        run->search->trials -= cell->trials; /* earlier rates of a failing cell do not count */
         cell->trials = 0;
         cell->stopped = FAILED;
     }
@@ -108,8 +108,8 @@ static bool search_grid(sl_search_state *run, sl_error *error) {
     for (size_t i = 0; i < count; i++)
         order[i] = i;
     for (unsigned repeat = 0; repeat < run->plan->repeats && may_go_on(run); repeat++) {
-        for (size_t i = count; i > 1; i--) { /* another order each time: no cell is always next to */
-            size_t other = (size_t)draw(run, i), kept = order[i - 1]; /* the same disturbance */
+        for (size_t i = count; i > 1; i--) { /* shuffle, so that a disturbance hits other cells */
+            size_t other = (size_t)draw(run, i), kept = order[i - 1];
             order[i - 1] = order[other];
             order[other] = kept;
         }
@@ -124,7 +124,7 @@ static bool search_grid(sl_search_state *run, sl_error *error) {
 
 /* ---- the adaptive search ---- */
 
-/* The usable cell with the fewest steps from `at`, untried if there is one. */
+/* The usable cell with the fewest steps from `at`; untried cells first. */
 static size_t nearest_usable(const sl_search_state *run, const size_t at[]) {
     size_t found = run->search->count, least = SIZE_MAX;
     for (size_t i = 0; i < run->search->count; i++) {
@@ -156,7 +156,7 @@ static size_t first_usable(const sl_search_state *run) {
     return cell;
 }
 
-/* The middle, the corners (a fifth from the edges), and every other value of the unordered
+/* Tries the middle, the corners (a fifth from the edges), and every other value of the unordered
  * dimensions once. */
 static void try_spread_cells(sl_search_state *run) {
     const sl_search_plan *plan = run->plan;
@@ -196,10 +196,10 @@ static bool fit(sl_search_state *run, sl_error *error) {
 static bool search_adaptively(sl_search_state *run, sl_error *error) {
     size_t count = run->search->count;
     size_t for_the_best = (size_t)(SHARE_FOR_THE_BEST * (double)run->allowance);
-    bool settled = false;
+    bool best_found = false; /* or its share of the trials is used up */
     try_spread_cells(run);
     while (may_go_on(run)) {
-        if (run->search->trials == 0) { /* all that was tried has failed */
+        if (run->search->trials == 0) { /* all trials so far have failed */
             size_t any = first_usable(run);
             if (any == count)
                 break;
@@ -208,8 +208,8 @@ static bool search_adaptively(sl_search_state *run, sl_error *error) {
         }
         if (!fit(run, error))
             return false;
-        settled = settled || run->search->trials >= for_the_best;
-        size_t next = settled ? count : sl_next_for_the_best(run);
+        best_found = best_found || run->search->trials >= for_the_best;
+        size_t next = best_found ? count : sl_next_for_the_best(run);
         if (next == count)
             next = sl_next_for_the_cheapest(run);
         if (next == count || run->search->cells[next].trials == SL_SEARCH_REPEATS_MAX)
@@ -233,11 +233,12 @@ static double median_of(const double *rates, size_t count) {
     return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
 }
 
-static void judge(sl_search_state *run) {
+/* Sets the rates, the best and the recommended cell. */
+static void conclude(sl_search_state *run) {
     sl_search *search = run->search;
     search->noise = sl_surface_noise(run->surface, &search->noise_measured);
     double interval = INTERVAL;
-    if (search->noise_measured) /* Student's, nearly: few trials do not measure it well */
+    if (search->noise_measured) /* approximates Student's t distribution */
         interval *= 1 + 0.93 / (double)sl_surface_repeated(run->surface);
     search->best = sl_find_best(run);
     for (size_t i = 0; i < search->count; i++) {
@@ -249,7 +250,8 @@ static void judge(sl_search_state *run) {
         cell->low = cell->rate * exp(-spread);
         cell->high = cell->rate * exp(spread);
     }
-    size_t trusted = search->cells[search->best].trials < 2 ? search->cells[search->best].trials : 2;
+    size_t trusted =
+        search->cells[search->best].trials < 2 ? search->cells[search->best].trials : 2;
     search->recommended = sl_find_cheapest(run, search->best, trusted);
     for (size_t i = 0; i < search->count; i++) {
         if (run->usable[i] && run->plan->kind == SL_SEARCH_ADAPTIVE && i != search->best &&
@@ -303,7 +305,7 @@ bool sl_search_run(const sl_search_plan *plan, sl_search *search, sl_error *erro
     if (ok && search->trials > 0) {
         ok = fit(&run, error);
         if (ok)
-            judge(&run);
+            conclude(&run);
     }
     sl_surface_destroy(run.surface);
     free(run.usable);

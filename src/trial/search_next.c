@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cell a search should try next, by what the surface says of all of them (see search.c). */
+/* Chooses the next cell of a search by the fitted surface (see search.c). */
 #include "search_next.h"
 
 #include <math.h>
 
-#define CONTENDER_TRIALS 3      /* before a cell is recommended, if the allowance lasts */
-#define OPTIMISM 1.6            /* standard deviations in the upper bound that is tried next */
-#define SURE 1.645              /* standard deviations: one-sided 95 % */
-#define WORTH_IT 0.015          /* a rate that is higher by less is not searched for */
-#define ALIKE 0.02              /* expected to be slower by no more: as good */
-#define HOPE 1.0                /* standard deviations in the same question for a cell */
-#define HOPE_NEARBY 3.0         /* of which little is known */
+/* Differences are of logarithms of rates, that is, relative. */
+#define CONTENDER_TRIALS 3 /* of a cell before it is recommended, if enough trials are left */
+#define OPTIMISM 1.6       /* standard deviations in the upper bound */
+#define SURE 1.645         /* standard deviations of a one-sided 95 % bound */
+#define WORTH_IT 0.015     /* a smaller gain does not make a contender */
+#define EQUIVALENT 0.02    /* a cell slower by at most this is as fast as the best */
+#define HOPE 1.0           /* standard deviations within which a cell may be as fast */
+#define HOPE_NEARBY 3.0    /* the same for an untried neighbour */
 
 /* Is cell `a` cheaper than `b`? See search.h. */
 static bool is_cheaper(const sl_search_state *run, size_t a, size_t b) {
@@ -27,7 +28,6 @@ static bool is_cheaper(const sl_search_state *run, size_t a, size_t b) {
     return off < 0 || (off == 0 && cheaper > 0);
 }
 
-/* The measured cell with the highest expected rate. */
 size_t sl_find_best(const sl_search_state *run) {
     size_t best = run->search->count;
     for (size_t i = 0; i < run->search->count; i++) {
@@ -50,8 +50,8 @@ static bool is_neighbour(const sl_search_state *run, size_t a, size_t b) {
     return steps == 1;
 }
 
-/* May the cell be faster than the best, by enough to be worth it? Of a neighbour nobody knows
- * before it has been tried: the surface may have an edge there. */
+/* An untried neighbour of the best cell is always a contender: the surface may have an edge
+ * there. */
 bool sl_is_contender(const sl_search_state *run, size_t cell, size_t best) {
     if (run->usable[cell] && run->search->cells[cell].trials == 0 && is_neighbour(run, cell, best))
         return true;
@@ -60,7 +60,6 @@ bool sl_is_contender(const sl_search_state *run, size_t cell, size_t best) {
            ahead + SURE * sl_surface_difference(run->surface, cell, best) > WORTH_IT;
 }
 
-/* The next cell on the way to the best; `count` when that is settled. */
 size_t sl_next_for_the_best(const sl_search_state *run) {
     const sl_search *search = run->search;
     size_t best = sl_find_best(run), chosen = search->count, contenders = 0;
@@ -81,31 +80,31 @@ size_t sl_next_for_the_best(const sl_search_state *run) {
     return chosen;
 }
 
-/* Is the cell expected to be as good as the best? */
-static bool is_as_good(const sl_search_state *run, size_t cell, size_t best) {
-    return sl_surface_mean(run->surface, best) - sl_surface_mean(run->surface, cell) <= ALIKE;
+/* Is the cell expected to be as fast as the best? */
+static bool is_as_fast(const sl_search_state *run, size_t cell, size_t best) {
+    return sl_surface_mean(run->surface, best) - sl_surface_mean(run->surface, cell) <= EQUIVALENT;
 }
 
-/* Might that turn out, though it is not expected? More is hoped of neighbours of a cell that is as
- * good: the surface is smoother than the truth. */
-static bool may_be_as_good(const sl_search_state *run, size_t cell, size_t best, size_t cheapest) {
+/* May the cell be as fast as the best, within its uncertainty? Untried neighbours of the cheapest
+ * cell get a wider margin, because the surface is smoother than the true rates. */
+static bool may_be_as_fast(const sl_search_state *run, size_t cell, size_t best, size_t cheapest) {
     double behind = sl_surface_mean(run->surface, best) - sl_surface_mean(run->surface, cell);
     bool near = run->search->cells[cell].trials == 0 && is_neighbour(run, cell, cheapest);
     double hope = near ? HOPE_NEARBY : HOPE;
-    return behind - hope * sl_surface_difference(run->surface, best, cell) <= ALIKE;
+    return behind - hope * sl_surface_difference(run->surface, best, cell) <= EQUIVALENT;
 }
 
 size_t sl_find_cheapest(const sl_search_state *run, size_t best, size_t trials_min) {
     size_t found = best;
     for (size_t i = 0; i < run->search->count; i++) {
         if (run->usable[i] && run->search->cells[i].trials >= trials_min &&
-            is_cheaper(run, i, found) && is_as_good(run, i, best))
+            is_cheaper(run, i, found) && is_as_fast(run, i, best))
             found = i;
     }
     return found;
 }
 
-/* The measured cell with the highest expected rate but the best; the best when there is no other. */
+/* The second best of the measured cells; the best when there is no other. */
 static size_t find_second(const sl_search_state *run, size_t best) {
     size_t second = best;
     for (size_t i = 0; i < run->search->count; i++) {
@@ -117,8 +116,7 @@ static size_t find_second(const sl_search_state *run, size_t best) {
     return second;
 }
 
-/* The next cell on the way to the cheapest; `count` when that is settled. What is to be recommended
- * is confirmed first; then the most promising of the cells that are cheaper still gets its chance. */
+/* Confirms the cheapest cell first; then tries the cheaper cell with the highest expected rate. */
 size_t sl_next_for_the_cheapest(const sl_search_state *run) {
     const sl_search_cell *cells = run->search->cells;
     size_t count = run->search->count, best = sl_find_best(run), next = count;
@@ -127,14 +125,15 @@ size_t sl_next_for_the_cheapest(const sl_search_state *run) {
         next = cheapest;
     for (size_t i = 0; next != cheapest && i < count; i++) {
         if (run->usable[i] && cells[i].trials < CONTENDER_TRIALS && is_cheaper(run, i, cheapest) &&
-            may_be_as_good(run, i, best, cheapest) &&
-            (next == count || sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, next)))
+            may_be_as_fast(run, i, best, cheapest) &&
+            (next == count ||
+             sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, next)))
             next = i;
     }
     if (next == count && cells[best].trials < CONTENDER_TRIALS)
         next = best;
     if (next == count || next != run->last)
         return next;
-    /* In turns, so that both meet the same machine. */
+    /* In turns, so that disturbances of the machine affect both. */
     return next != best ? best : cheapest != best ? cheapest : find_second(run, best);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Throw-away collections. */
+/* Throw-away collections: names, leftovers of killed processes, and dropping the current one. */
 #include "throwaway.h"
 
 #include <pthread.h>
@@ -16,9 +16,9 @@
 
 #define NAMESPACE_MAX 255 /* bytes, of database, dot and collection */
 #define REGISTRY ".sources"
-#define AWAIT_SECONDS 5.0 /* what was under way at the second signal has come in by then */
+#define AWAIT_SECONDS 5.0 /* first wait for requests that run at the second signal */
 #define AWAIT_MORE_SECONDS 0.5
-#define REMOVE_SECONDS 10.0 /* how long all of it may take then, but for a server that hangs */
+#define REMOVE_SECONDS 10.0 /* limit of sl_throwaway_drop_at_once, unless a server hangs */
 
 /* ---- names ---- */
 
@@ -31,9 +31,9 @@ bool sl_throwaway_name(const char *database, const char *collection, const char 
     if (length > 0 && strlen(database) + 1 + (size_t)length + strlen(REGISTRY) <= NAMESPACE_MAX)
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
-                        "--collection %s: too long; the throw-away collections beside it have names "
-                        "like %.*s, which must not be longer than %d bytes", collection,
-                        SL_THROWAWAY_ROOM - 1, out, NAMESPACE_MAX);
+                        "--collection %s: too long; throw-away collections beside it have names "
+                        "like %.*s, and with the database a name must not exceed %d bytes",
+                        collection, SL_THROWAWAY_ROOM - 1, out, NAMESPACE_MAX);
 }
 
 /* ---- leftovers ---- */
@@ -44,13 +44,13 @@ static bool drop(sl_connection *connection, const char *database, const char *na
     return sl_drop_target(connection, &target, error);
 }
 
-/* What a name tells of who made the collection. */
+/* The process that created a collection, from the collection's name. */
 typedef struct sl_maker {
     char host[SL_HOST_ROOM];
     long long pid, start;
 } sl_maker;
 
-/* Takes "<host>.<pid>.<start>.<number>" apart; false when it is something else. */
+/* Parses "<host>.<pid>.<start>.<number>"; false for any other text. */
 static bool read_maker(const char *text, sl_maker *maker) {
     unsigned number;
     int end = 0;
@@ -67,20 +67,21 @@ static bool remove_leftover(sl_connection *connection, const char *database, con
     if (!read_maker(made_by, &maker))
         return true;
     if (strcmp(maker.host, host) != 0) {
-        sl_log_warning("%s.%s was made by process %lld of %s, which is another host, or this one "
-                       "before it was started anew; if that process has ended, drop it by hand",
-                       database, name, maker.pid, maker.host);
+        sl_log_warning(
+            "%s.%s was created by process %lld on %s, which is another host, or this "
+            "host before a reboot; if that process has ended, drop the collection manually",
+            database, name, maker.pid, maker.host);
         return true;
     }
     int64_t start = sl_process_start(maker.pid);
-    if (start < 0 || start == maker.start) /* it still runs, as far as can be told */
+    if (start < 0 || start == maker.start) /* it still runs, or its start time is unknown */
         return true;
-    sl_log_warning("removing %s.%s, which process %lld left when it was killed", database, name,
+    sl_log_warning("dropping %s.%s, which process %lld left when it was killed", database, name,
                    maker.pid);
     return drop(connection, database, name, error);
 }
 
-/* A regular expression that the names of this kind begin with; malloc'd. */
+/* A regular expression for names that begin with `prefix`; malloc'd. */
 static char *pattern_of(const char *prefix) {
     char *pattern = malloc(2 * strlen(prefix) + 2);
     if (!pattern)
@@ -120,7 +121,7 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
             snprintf(found, sizeof found, "%s", bson_iter_utf8(&name, NULL));
             size_t length = strlen(found), tail = strlen(REGISTRY);
             if (length > tail && strcmp(found + length - tail, REGISTRY) == 0)
-                found[length - tail] = '\0'; /* it goes with its collection, or alone */
+                found[length - tail] = '\0'; /* the registry is dropped with its collection */
             ok = remove_leftover(connection, database, found, found + strlen(prefix), error);
         }
     }
@@ -130,94 +131,96 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
     return ok;
 }
 
-/* ---- the one that there is ---- */
+/* ---- the current throw-away collection ---- */
 
 static struct {
     pthread_mutex_t lock;
     sl_connection *connection;
     const char *database;
     char name[SL_THROWAWAY_ROOM]; /* "" for none */
-} litter = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} current = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void sl_litter_note(sl_connection *connection, const char *database, const char *name) {
-    pthread_mutex_lock(&litter.lock);
-    litter.connection = connection;
-    litter.database = database;
-    snprintf(litter.name, sizeof litter.name, "%s", name);
-    pthread_mutex_unlock(&litter.lock);
+void sl_throwaway_register(sl_connection *connection, const char *database, const char *name) {
+    pthread_mutex_lock(&current.lock);
+    current.connection = connection;
+    current.database = database;
+    snprintf(current.name, sizeof current.name, "%s", name);
+    pthread_mutex_unlock(&current.lock);
 }
 
-/* Under the lock: it is left, for the reason in the error. */
-static bool is_left(sl_error *error) {
+/* Replaces the error by one that also says how to drop the collection. Call under the lock. Returns
+ * false. */
+static bool not_dropped(sl_error *error) {
     char why[300];
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->message);
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
-        "the throw-away collection %s.%s is left: %s; the next trial of the same "
-        "target on this host removes it, or mongosh with "
-        "db.getSiblingDB(\"%s\").getCollection(\"%s\").drop(), and the same for its "
-        "registry, whose name ends with %s",
-        litter.database, litter.name, why, litter.database, litter.name, REGISTRY);
+        "the throw-away collection %s.%s is left: %s; the next trial of the same target on this "
+        "host drops it, or drop it in mongosh with "
+        "db.getSiblingDB(\"%s\").getCollection(\"%s\").drop(), and likewise its registry, whose "
+        "name ends with %s",
+        current.database, current.name, why, current.database, current.name, REGISTRY);
 }
 
-bool sl_litter_remove(sl_error *error) {
-    pthread_mutex_lock(&litter.lock);
-    bool ok = !litter.name[0] || drop(litter.connection, litter.database, litter.name, error) ||
-              is_left(error);
+bool sl_throwaway_drop(sl_error *error) {
+    pthread_mutex_lock(&current.lock);
+    bool ok = !current.name[0] || drop(current.connection, current.database, current.name, error) ||
+              not_dropped(error);
     if (ok)
-        litter.name[0] = '\0';
-    pthread_mutex_unlock(&litter.lock);
+        current.name[0] = '\0';
+    pthread_mutex_unlock(&current.lock);
     return ok;
 }
 
-/* Under the lock: is the collection there, or its registry? */
-static bool look(bool *there, sl_error *error) {
+/* Does the collection or its registry exist? Call under the lock. */
+static bool read_exists(bool *exists, sl_error *error) {
     char registry[SL_THROWAWAY_ROOM + sizeof REGISTRY], uuid[SL_UUID_ROOM],
         registry_uuid[SL_UUID_ROOM];
-    snprintf(registry, sizeof registry, "%s%s", litter.name, REGISTRY);
-    const sl_target target = {.database = litter.database, .collection = litter.name};
-    const sl_target its_registry = {.database = litter.database, .collection = registry};
-    if (!sl_target_uuid(litter.connection, &target, uuid, error) ||
-        !sl_target_uuid(litter.connection, &its_registry, registry_uuid, error))
+    snprintf(registry, sizeof registry, "%s%s", current.name, REGISTRY);
+    const sl_target target = {.database = current.database, .collection = current.name};
+    const sl_target its_registry = {.database = current.database, .collection = registry};
+    if (!sl_target_uuid(current.connection, &target, uuid, error) ||
+        !sl_target_uuid(current.connection, &its_registry, registry_uuid, error))
         return false;
-    *there = uuid[0] || registry_uuid[0];
+    *exists = uuid[0] || registry_uuid[0];
     return true;
 }
 
-/* Under the lock. Nothing new is sent any more. What was under way is waited for, since it makes
- * the collection again if it comes behind the drop; if it takes too long, the collection is dropped
- * meanwhile, and once more when it has ended. */
-static bool remove_for_good(sl_error *error) {
+/* Drops the collection until it is gone. Call under the lock, when no new request is sent. Waits
+ * for running requests first, because an insert after the drop creates the collection again. If
+ * they take too long, it drops the collection meanwhile, and again after they have ended. */
+static bool drop_until_gone(sl_error *error) {
     int64_t start = sl_clock_ns();
     double patience = AWAIT_SECONDS;
     for (;;) {
-        bool quiet = sl_interrupt_await_changes(patience), there;
-        if (!drop(litter.connection, litter.database, litter.name, error) || !look(&there, error))
+        bool quiet = sl_interrupt_await_changes(patience), exists;
+        if (!drop(current.connection, current.database, current.name, error) ||
+            !read_exists(&exists, error))
             return false;
-        if (quiet && !there)
+        if (quiet && !exists)
             return true;
         if (sl_seconds_since(start) > REMOVE_SECONDS)
             return sl_error_set(error, SL_EXIT_CLUSTER,
-                                there
-                                    ? "it was dropped, and is there again"
-                                    : "an insert that the server has not answered yet may make it "
-                                      "again");
+                                exists
+                                    ? "it was dropped, and exists again"
+                                    : "an insert that the server has not answered yet may create "
+                                      "it again");
         if (quiet)
             nanosleep(&(struct timespec){0, 50000000}, NULL);
         patience = AWAIT_MORE_SECONDS;
     }
 }
 
-bool sl_litter_remove_at_once(sl_error *error) {
-    pthread_mutex_lock(&litter.lock);
-    bool ok = !litter.name[0] || remove_for_good(error) || is_left(error);
+bool sl_throwaway_drop_at_once(sl_error *error) {
+    pthread_mutex_lock(&current.lock);
+    bool ok = !current.name[0] || drop_until_gone(error) || not_dropped(error);
     if (ok)
-        litter.name[0] = '\0';
-    pthread_mutex_unlock(&litter.lock);
+        current.name[0] = '\0';
+    pthread_mutex_unlock(&current.lock);
     return ok;
 }
 
-/* ---- loads into it ---- */
+/* ---- loads into a throw-away collection ---- */
 
 sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collection,
                                 const char *work_directory, double share, bson_t *account) {
@@ -227,7 +230,7 @@ sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collect
     load.sample = share;
     load.account = account;
     load.part_of_trial = true;
-    load.skip_other = true; /* a measurement */
+    load.skip_other = true; /* a trial need not load every file */
     load.threads_most = 0;
     load.adapt_batches = false;
     load.again = false;

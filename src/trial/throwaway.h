@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Throw-away collections beside the target: the loads into them, and how they are removed again.
- * They are named after the process that made them, so that the next trial knows which of them nobody
- * will remove any more. */
+/* Throw-away collections beside the target: their names, their removal, and loads into them. The
+ * name contains the host and the process that created the collection, so that the next trial can
+ * find and remove collections of processes that have ended. */
 #ifndef SHARDLOAD_THROWAWAY_H
 #define SHARDLOAD_THROWAWAY_H
 
@@ -14,41 +14,41 @@
 
 /* ---- names ---- */
 
-/* "<collection>.<kind>.<host>.<pid>.<start>.<number>" into `out`: `host` is
- * sl_host_identity, `start` is when this process began, in the kernel's ticks. False (SL_EXIT_USAGE) when that is too long for a name. */
+/* Writes "<collection>.<kind>.<host>.<pid>.<start>.<number>": `host` is sl_host_identity, `start`
+ * is sl_process_start of this process. False (SL_EXIT_USAGE) when the name is too long. */
 bool sl_throwaway_name(const char *database, const char *collection, const char *kind,
                        unsigned number, char out[SL_THROWAWAY_ROOM], sl_error *error);
 
-/* Removes, with their registries, the throw-away collections of this kind beside the target that
- * processes of this host have left which are gone, and says so. Those of other hosts are named, with
- * what to do about them; those of a process that still runs are left alone. */
+/* Drops the throw-away collections of this kind beside the target, with their registries, that
+ * ended processes of this host have left, and logs each. Collections of other hosts are only
+ * logged, with advice; collections of running processes are left alone. */
 bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *database,
                                    const char *collection, const char *kind, sl_error *error);
 
-/* ---- the one that there is ---- */
+/* ---- the current throw-away collection ---- */
 
-/* A process has one throw-away collection at a time. What follows may be called by the thread that
- * makes it and by the one that hears signals. */
+/* A process has at most one throw-away collection at a time. The functions below may be called by
+ * the thread that creates it and by the thread that handles signals. */
 
-/* Notes the collection before it is made. All is borrowed but `name`, until the process is done with
- * throw-away collections. */
-void sl_litter_note(sl_connection *connection, const char *database, const char *name);
+/* Registers the collection; call it before the collection is created. `connection` and `database`
+ * are borrowed until the last call of these functions; `name` is copied. */
+void sl_throwaway_register(sl_connection *connection, const char *database, const char *name);
 
-/* Drops the collection that is noted, with its registry; true when there is none. False, with the
- * name and what to do in the error, when it is left: it stays noted, so that this can be tried again. */
-bool sl_litter_remove(sl_error *error);
+/* Drops the registered collection and its registry; true when none is registered. On failure the
+ * error names the collection and says how to drop it; it stays registered, so that the call can be
+ * repeated. */
+bool sl_throwaway_drop(sl_error *error);
 
-/* The same for the second signal, when a load may be under way whose inserts would make the collection
- * again. To be called by a handler (interrupt.h), when nothing new is sent any more: what is under way
- * is waited for, 5 s at most, then the collection is dropped until it is gone, 10 s at most. */
-bool sl_litter_remove_at_once(sl_error *error);
+/* The same for the second signal, when inserts of a running load could create the collection again.
+ * Call it from the signal handler (interrupt.h), which has stopped new requests: waits up to 5 s
+ * for running requests, then drops the collection until it is gone, for up to 10 s. */
+bool sl_throwaway_drop_at_once(sl_error *error);
 
-/* ---- loads into it ---- */
+/* ---- loads into a throw-away collection ---- */
 
-/* The configuration of a load of `share` of the blocks that another command runs, from that of the
- * whole: into `collection`, with everything at one setting from start to end, and nothing of what the
- * user wants to have of the whole: no report, no page, no hint how to complete it. The caller says
- * whether to drop and to verify. All is borrowed. */
+/* The configuration of a trial's load, from the user's configuration `whole`: it loads `share` of
+ * the blocks into `collection` with fixed threads and batches, and without report, HTML page and
+ * hints about --resume. The caller sets `drop` and `verify`. All arguments are borrowed. */
 sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collection,
                                 const char *work_directory, double share, bson_t *account);
 

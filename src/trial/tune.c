@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload tune` from start to end: connect, clear what a killed tuning has left, choose the
- * sample, search, compare what compressors store, report, recommend.
+/* `shardload tune` from start to end: connects, drops leftovers of a killed tuning, chooses the
+ * sample, searches, compares the storage of compressors, reports and recommends.
  *
- * All trials use one throw-away collection, which each of them makes anew and drops. Whatever ends
- * the tuning, it is dropped, at a second Ctrl-C by the thread that hears it; only when the process is
- * killed it stays, until the next tuning of the same collection finds it. */
+ * All trials use one throw-away collection, which each trial creates and drops. It is also dropped
+ * after an error, and after a second Ctrl-C by the signal thread. Only if the process is killed, it
+ * stays until the next tuning of the same collection. */
 #include "tuning.h"
 
 #include <stdio.h>
@@ -26,13 +26,15 @@
 
 static void on_first_signal(void *context) {
     (void)context;
-    sl_log_warning("stopping; the throw-away collection is removed; once more to stop at once");
+    sl_log_warning(
+        "stopping, and dropping the throw-away collection; press Ctrl-C again to stop at "
+        "once");
 }
 
 static void on_second_signal(void *context) {
     sl_error error = {0};
     (void)context;
-    if (!sl_litter_remove_at_once(&error))
+    if (!sl_throwaway_drop_at_once(&error))
         sl_log_error(SL_LINES, error.message);
     sl_log_warning("stopped at once");
 }
@@ -56,15 +58,16 @@ static bool name_work_directory(sl_tune *tune, sl_error *error) {
     snprintf(tune->work_directory, sizeof tune->work_directory, "shardload-tune-%s.%s-%s-%ld",
              load->database, load->collection, stamp, (long)getpid());
     return sl_private_folder_make(tune->work_directory, error) ||
-           sl_error_prefix(error, "name another place with --work-dir");
+           sl_error_prefix(error, "name another directory with --work-dir");
 }
 
-/* What is to be written at the end is asked for at the beginning. */
+/* Checks before the trials that the files of the end can be written. */
 static bool check_files(const sl_tune *tune, sl_error *error) {
     const char *report = tune->config->load->report;
     char path[600];
     snprintf(path, sizeof path, "%s/tune.json", tune->work_directory);
-    return sl_json_may_write_file(path, error) && (!report || sl_json_may_write_file(report, error)) &&
+    return sl_json_may_write_file(path, error) &&
+           (!report || sl_json_may_write_file(report, error)) &&
            (!tune->config->html || sl_json_may_write_file(tune->config->html, error)) &&
            (!tune->config->save || sl_private_file_may_replace(tune->config->save, error));
 }
@@ -93,15 +96,15 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
     size_t cell = sl_tune_cell(tune, at);
     double after = sl_seconds_since(tune->begun);
     if (!sl_tune_load_once(tune, at, tune->share, SL_TUNE_FOR_RATE, &figures)) {
-        /* What has worked before is not refused: something else is wrong. */
+        /* A setting that worked before cannot be refused: the failure has another cause. */
         if (tune->search.cells[cell].trials > 0 || !sl_tune_was_refused(tune))
             return SL_TRIAL_STOP;
-        sl_log_warning("left out: %s, which fails for the reason above", setting);
+        sl_log_warning("left out: %s, which failed for the reason above", setting);
         return SL_TRIAL_IMPOSSIBLE;
     }
     if (figures.seconds <= 0 || figures.documents == 0) {
         sl_error_set(&tune->failure, SL_EXIT_SOURCE,
-                     "a trial was over before it could be timed: give larger sources, or a larger "
+                     "a trial was too short to be timed: give larger sources, or a larger "
                      "--trial-bytes");
         return SL_TRIAL_STOP;
     }
@@ -130,8 +133,8 @@ static void plan_search(sl_tune *tune) {
     };
 }
 
-static void say_what_comes(sl_tune *tune) {
-    char count[SL_HUMAN_ROOM], long_it_takes[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+static void announce_trials(sl_tune *tune) {
+    char count[SL_HUMAN_ROOM], duration[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     tune->planned = sl_search_trials_max(&tune->plan);
     size_t cells = sl_search_cells(&tune->plan), all = 1;
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++) {
@@ -148,30 +151,33 @@ static void say_what_comes(sl_tune *tune) {
         sl_log_warning("%zu of %zu settings are left out: with so many threads and such large "
                        "batches%s the sample is too small to keep all threads busy; %s",
                        all - cells, all, tune->open_batches > 1 ? ", one for each shard," : "",
-                       tune->share < 1 ? "a larger --trial-bytes brings them in"
-                                       : "it is all of the sources: larger ones bring them in");
+                       tune->share < 1 ? "give a larger --trial-bytes to include them"
+                                       : "the sample is all data: give larger sources to include "
+                                         "them");
     sl_log_info("at most %zu trials of %zu settings, about %s%s", tune->planned, cells,
-                sl_human_seconds(seconds, long_it_takes),
+                sl_human_seconds(seconds, duration),
                 tune->config->time_max > 0 && tune->config->time_max < seconds
-                    ? ", which --max-time cuts short" : "");
+                    ? ", limited by --max-time"
+                    : "");
 }
 
-/* Before anything is loaded. */
+/* Checks the size of the grid before anything is loaded. */
 static bool check_size(const sl_tune *tune, sl_error *error) {
     size_t cells = 1;
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS && cells <= SL_SEARCH_CELLS_MAX; d++)
         cells *= tune->config->values[d].count;
     return cells <= SL_SEARCH_CELLS_MAX ||
-           sl_error_set(error, SL_EXIT_USAGE, "more than %d settings to try: name fewer values with "
-                        "the --try options", SL_SEARCH_CELLS_MAX);
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "more than %d settings to try: name fewer values with the --try options",
+                        SL_SEARCH_CELLS_MAX);
 }
 
 static bool no_time_for_a_trial(const sl_tune *tune, sl_error *error) {
     char limit[SL_HUMAN_ROOM], before[SL_HUMAN_ROOM], trial[SL_HUMAN_ROOM];
     return sl_error_set(
         error, SL_EXIT_USAGE,
-        "no trial fitted into --max-time (%s): what comes before them took %s, and one "
-        "takes about %s; give more time, or a smaller --trial-bytes",
+        "no trial fits into --max-time (%s): the preparation took %s, and a trial takes "
+        "about %s; give more time, or a smaller --trial-bytes",
         sl_human_seconds(tune->config->time_max, limit),
         sl_human_seconds(sl_seconds_since(tune->begun), before),
         sl_human_seconds(tune->trial_seconds + tune->around_seconds, trial));
@@ -179,7 +185,7 @@ static bool no_time_for_a_trial(const sl_tune *tune, sl_error *error) {
 
 static bool search(sl_tune *tune, sl_error *error) {
     plan_search(tune);
-    say_what_comes(tune);
+    announce_trials(tune);
     tune->trials = calloc(sl_search_grid_size(&tune->plan) * SL_TUNE_TIMES_MAX,
                           sizeof *tune->trials);
     if (!tune->trials)
@@ -195,12 +201,12 @@ static bool search(sl_tune *tune, sl_error *error) {
     if (tune->search.trials == 0 && !tune->interrupted)
         return sl_error_set(error, SL_EXIT_CLUSTER, "no setting works: see the reasons above");
     if (tune->out_of_time)
-        sl_log_warning("--max-time is reached after %zu trials: this is what they show",
+        sl_log_warning("--max-time is reached after %zu trials: the result is based on these",
                        tune->search.trials);
     return true;
 }
 
-/* ---- what is left in the end ---- */
+/* ---- recommendation and records ---- */
 
 static bool save_recommendation(const sl_tune *tune, sl_error *error) {
     char *yaml = sl_tune_yaml(tune);
@@ -212,14 +218,14 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
         ok = sl_private_file_replace(path, yaml, strlen(yaml), error) ||
              sl_error_prefix(error, "--save");
         if (ok)
-            sl_print(
-                "\nsaved in %s, for: shardload load --config %s ...\n"
-                "or, to begin with these threads and batches and go on to others where that is "
-                "faster: shardload load --config %s -j auto --batch-size auto ...\n",
-                path, path, path);
+            sl_print("\nsaved in %s, for: shardload load --config %s ...\n"
+                     "or, to start with these threads and batches and change them during the load "
+                     "if that "
+                     "is faster: shardload load --config %s -j auto --batch-size auto ...\n",
+                     path, path, path);
     } else {
-        sl_print("\nfor a file that `shardload load --config FILE` takes (--save writes "
-                 "it):\n\n" SL_LINES,
+        sl_print("\ncontent for the FILE of `shardload load --config FILE` (--save writes it):\n\n"
+                 SL_LINES,
                  yaml);
     }
     fflush(stdout);
@@ -244,12 +250,13 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
     return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- the tuning ---- */
 
 static bool begin(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     return check_size(tune, error) &&
-           sl_connection_open(load->uri, "shardload tune", 3, load->timeout_seconds, &tune->connection, error) &&
+           sl_connection_open(load->uri, "shardload tune", 3, load->timeout_seconds,
+                              &tune->connection, error) &&
            name_work_directory(tune, error) && check_files(tune, error) &&
            sl_throwaway_remove_leftovers(tune->connection, load->database, load->collection, "tune",
                                          error) &&
@@ -261,15 +268,16 @@ static bool run(sl_tune *tune, sl_error *error) {
         return false;
     const sl_server *server = sl_connection_server(tune->connection);
     if (tune->config->values[SL_TUNE_ROUTE].count > 1 && server->deployment != SL_SHARDED)
-        return sl_error_set(error, SL_EXIT_USAGE, "--try-routes: there is one route only to a %s",
+        return sl_error_set(error, SL_EXIT_USAGE, "--try-routes: a %s has only one route",
                             sl_deployment_name(server->deployment));
     sl_log_info("%s: %s, server %s", sl_connection_display_uri(tune->connection),
                 sl_deployment_name(server->deployment), server->version);
     return sl_tune_choose_sample(tune, error) && search(tune, error);
 }
 
-/* What has been found is shown and saved first: comparing compressors takes long, and may fail. */
-static bool tell(sl_tune *tune, bool ok, sl_error *error) {
+/* Shows and saves the recommendation before comparing compressors, which takes long and may
+ * fail. */
+static bool finish(sl_tune *tune, bool ok, sl_error *error) {
     if (tune->search.trials == 0)
         return true;
     sl_tune_show(tune);
@@ -284,7 +292,7 @@ static bool tell(sl_tune *tune, bool ok, sl_error *error) {
     return true;
 }
 
-/* Of several things that went wrong the first decides the exit code. */
+/* Logs an error. The first error sets the exit code. */
 static void report_error(const sl_error *error, sl_exit *code) {
     if (error->code)
         sl_log_error(SL_LINES, error->message);
@@ -293,16 +301,16 @@ static void report_error(const sl_error *error, sl_exit *code) {
 }
 
 sl_exit sl_tune_run(const sl_tune_config *config) {
-    sl_error error = {0}, telling = {0}, removing = {0}, writing = {0};
+    sl_error error = {0}, finishing = {0}, removing = {0}, writing = {0};
     sl_exit code = SL_EXIT_OK;
     sl_tune tune = {.config = config, .begun = sl_clock_ns(), .begun_at = sl_wall_clock_ms()};
     bool listening = sl_interrupt_listen(on_first_signal, on_second_signal, &tune, &error);
     bool ok = listening && run(&tune, &error);
     if (!ok && !tune.interrupted)
         report_error(&error, &code);
-    if (!tell(&tune, ok, &telling))
-        report_error(&telling, &code);
-    if (!sl_litter_remove(&removing))
+    if (!finish(&tune, ok, &finishing))
+        report_error(&finishing, &code);
+    if (!sl_throwaway_drop(&removing))
         report_error(&removing, &code);
     if (tune.interrupted || (listening && sl_interrupt_requested())) {
         code = SL_EXIT_INTERRUPTED;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which values of a setting the target takes at all, asked before the trials: an old server knows no
- * clustered collections, one may be built without a compressor, shards may be out of reach, a write
- * concern may ask for more members than there are.
+/* Tests before the trials which values the target supports: an old server has no clustered
+ * collections, a server may be built without a compressor, shards may be unreachable, a write
+ * concern may require more members than there are.
  *
- * Each value is tried once by a load of a block or two, in the standard setting otherwise. What it is
- * that fails a load is not read from its error: a full disk or a server that is gone must not pass for
- * a value that is refused. The standard setting is loaded again instead; if that works, it was the
- * value. */
+ * Each value is tried once by a load of one or two blocks, with the standard setting otherwise. The
+ * cause of a failure is not derived from the error: a full disk or a lost server must not count as
+ * a refused value. Instead the standard setting is loaded again; if that works, the value was the
+ * cause. */
 #include "tuning.h"
 
 #include <math.h>
@@ -23,8 +23,8 @@ static bool works(sl_tune *tune, const size_t *at) {
                              &figures);
 }
 
-/* Might another setting have worked? Not when the sources cannot be read, or the user stops it, or
- * there is no place for a trial's folder. */
+/* May the setting be the cause of the failure? Not when the sources cannot be read, the user
+ * interrupts, or a trial's folder cannot be created. */
 static bool may_be_refusal(const sl_tune *tune) {
     return !tune->interrupted && tune->load_failed &&
            (tune->failure.code == SL_EXIT_CLUSTER || tune->failure.code == SL_EXIT_USAGE);
@@ -50,11 +50,12 @@ bool sl_tune_is_refused(const sl_tune *tune, const size_t *at) {
 
 static void leave_out(sl_tune *tune, size_t dimension, size_t value) {
     tune->refused[dimension][value] = true;
-    sl_log_warning("left out: --%s %s, which is refused here for the reason above",
+    sl_log_warning("left out: --%s %s, which the target refuses for the reason above",
                    sl_tune_option(dimension), tune->config->values[dimension].items[value]);
 }
 
-/* The standard setting, if it works; else one that differs from it in a single value. */
+/* Checks the standard setting; if it fails, replaces it by a working setting that differs in a
+ * single value. */
 static bool find_standard(sl_tune *tune, sl_error *error) {
     if (works(tune, tune->standard))
         return true;
@@ -81,9 +82,9 @@ bool sl_tune_probe(sl_tune *tune, sl_error *error) {
         tune->standard[d] = tune->config->values[d].standard;
     for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++)
         any = any || tune->config->values[d].count > 1;
-    if (!any) /* the first load to warm up tells */
+    if (!any) /* no choice: the first load shows whether the setting works */
         return true;
-    sl_log_info("trying what the target takes");
+    sl_log_info("testing which settings the target supports");
     if (!find_standard(tune, error))
         return false;
     for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++) {

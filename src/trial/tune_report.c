@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tuning leaves behind: tune.json, and the recommended options as a configuration file. */
+/* Writes the results of a tuning: tune.json, and the recommended options as a configuration
+ * file. */
 #include "tuning.h"
 
 #include <stdio.h>
@@ -143,8 +144,10 @@ char *sl_tune_yaml(const sl_tune *tune) {
         out, "# Recommended by shardload tune on %s for %s.%s: %s documents/s in %zu trial%s\n",
         stamp, tune->config->load->database, tune->config->load->collection,
         sl_human_count((uint64_t)cell->rate, rate), cell->trials, cell->trials == 1 ? "" : "s");
-    fputs("# They stay as they are; to begin with them and go on to others where these are faster, add\n"
-          "# to the command line: --threads auto --batch-size auto\n", out);
+    fputs(
+        "# These values are fixed. To start with them and change them during the load if that is\n"
+        "# faster, add to the command line: --threads auto --batch-size auto\n",
+        out);
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++) {
         const char *value = sl_tune_value(tune, tune->search.recommended, d);
         if (*value)

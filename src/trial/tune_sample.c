@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much a trial loads. All trials load the same blocks, so that nothing but the setting differs.
+/* Chooses the size of a trial. All trials load the same blocks, so that they differ only in the
+ * setting.
  *
- * A trial should take a few seconds: a shorter one is mostly its start and its end, where not every
- * thread has work. And it must give each thread of the largest setting a few batches, for the same
- * reason; a setting for which the sample is too small is left out, rather than measured wrongly. A
- * thread fills one batch for each shard at the same time, so it takes so many times as many
- * documents.
+ * A trial should take a few seconds: during its start and its end not every thread has work. For
+ * the same reason it must contain a few batches for each thread of the largest setting; a setting
+ * for which the sample is too small is left out instead of being measured wrongly. A thread fills
+ * one batch per shard at the same time, so the number of documents grows with the number of shards.
  *
- * The first load of all is small and meets a cold server; what it says of the rate is corrected
- * once, by the second one. */
+ * The first load is small and runs on a cold server; the second load corrects its rate once. */
 #include "tuning.h"
 
 #include <math.h>
@@ -24,10 +23,10 @@
 #define FIRST_LOOK_BYTES (8.0 * 1024 * 1024) /* of text, in the first load */
 #define TRIAL_SECONDS 3.0
 #define TRIAL_SECONDS_MAX 8.0
-#define TOO_SHORT 0.7           /* of TRIAL_SECONDS: the sample is made larger */
-#define LARGER_MAX 10.0         /* times, by one load that was over too soon */
-#define TRIAL_SECONDS_SMALL 0.5 /* below this a trial says little */
-#define ROUNDS 2.0 /* batches of each shard, and blocks, that each thread should have */
+#define TOO_SHORT 0.7           /* of TRIAL_SECONDS: a shorter trial enlarges the sample */
+#define LARGER_MAX 10.0         /* maximum factor of that */
+#define TRIAL_SECONDS_SMALL 0.5 /* a shorter trial is not reliable */
+#define ROUNDS 2.0              /* minimum batches per shard, and blocks, for each thread */
 
 static double number_of(const sl_tune *tune, const size_t *at, sl_tune_dimension dimension) {
     return strtod(tune->config->values[dimension].items[at[dimension]], NULL);
@@ -38,8 +37,8 @@ static double largest(const sl_tune *tune, sl_tune_dimension dimension) {
     return strtod(values->items[values->count - 1], NULL);
 }
 
-/* How many documents keep so many threads busy, which go to their batches by as many, or fewer
- * where documents of this size fill a batch's bytes first. */
+/* The number of documents that keep `threads` threads busy with batches of `batch` documents, or of
+ * fewer if documents of this size fill a batch's bytes first. */
 static double documents_for(const sl_tune *tune, double threads, double batch,
                             double document_bytes) {
     double room = (double)sl_load_batch_room(tune->config->load, tune->shards);
@@ -47,7 +46,7 @@ static double documents_for(const sl_tune *tune, double threads, double batch,
     return threads * fmin(batch, fit) * tune->open_batches * ROUNDS;
 }
 
-/* A setting that is not varied at all is measured as it is. */
+/* The smallest setting is always usable, unless it is refused. */
 bool sl_tune_is_usable(void *context, const size_t *at) {
     const sl_tune *tune = context;
     double threads = number_of(tune, at, SL_TUNE_THREADS);
@@ -61,10 +60,10 @@ bool sl_tune_is_usable(void *context, const size_t *at) {
             documents_for(tune, threads, batch, (double)tune->bson_bytes / documents) <= documents);
 }
 
-/* As far as can be told without opening them. */
-static bool look_at_sources(sl_tune *tune, sl_error *error) {
+/* Estimates the sources' text without opening them. */
+static bool estimate_sources(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
-    if (load->path_count == 0) { /* made up */
+    if (load->path_count == 0) { /* generated records */
         tune->made_up = true;
         tune->whole_text = (double)load->format_options.ycsb.records * SL_MADE_UP_BYTES;
         return true;
@@ -84,7 +83,7 @@ static bool look_at_sources(sl_tune *tune, sl_error *error) {
     return ok;
 }
 
-static bool look_at_target(sl_tune *tune, sl_error *error) {
+static bool read_topology(sl_tune *tune, sl_error *error) {
     sl_topology *topology;
     if (!sl_topology_read(tune->connection, &topology, error))
         return false;
@@ -103,7 +102,8 @@ static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
     if (figures->documents == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "no documents in the sample of %.3g %% of the sources: nothing to "
-                            "measure", 100 * tune->share);
+                            "measure",
+                            100 * tune->share);
     tune->documents = figures->documents;
     tune->text_bytes = figures->text_bytes;
     tune->bson_bytes = figures->bson_bytes;
@@ -112,14 +112,14 @@ static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
     return true;
 }
 
-/* Text of made-up records is the room they stand on. */
+/* Bytes of text; for generated records SL_MADE_UP_BYTES each. */
 static double text_of(const sl_tune *tune, const sl_tune_load *figures) {
     return tune->made_up ? (double)figures->documents * SL_MADE_UP_BYTES
                          : (double)figures->text_bytes;
 }
 
-/* What the first load has shown of the sources. What is stored says little of how much text there
- * is, where that is compressed. */
+/* Corrects the estimate of the sources by the first load: the stored size of compressed sources
+ * does not show the size of their text. */
 static void measure_sources(sl_tune *tune, const sl_tune_load *look) {
     tune->cut = look->cut;
     tune->whole_text = look->cut ? look->source_text : text_of(tune, look) / tune->share;
@@ -128,22 +128,22 @@ static void measure_sources(sl_tune *tune, const sl_tune_load *look) {
         tune->whole_blocks = fmax(tune->whole_blocks, tune->whole_text / (double)SL_BLOCK_BYTES);
 }
 
-/* The share that a trial takes, from what the first look has shown. */
-static double wanted_share(const sl_tune *tune, const sl_tune_load *look) {
+/* The share of the blocks for a trial, from the figures of the first load. */
+static double share_for_trials(const sl_tune *tune, const sl_tune_load *look) {
     if (tune->config->trial_bytes)
         return fmin(1, (double)tune->config->trial_bytes / tune->whole_text);
     double documents = (double)look->documents, seconds = fmax(look->seconds, 0.001);
     double threads = largest(tune, SL_TUNE_THREADS);
     double enough = documents_for(tune, threads, largest(tune, SL_TUNE_BATCH_SIZE),
                                   (double)look->bson_bytes / documents);
-    double wanted = TRIAL_SECONDS / seconds * tune->share;
-    wanted = fmax(wanted, 1.05 * threads * ROUNDS / tune->whole_blocks);
-    wanted = fmax(wanted, 1.05 * enough / documents * tune->share);
-    return fmin(1, fmin(wanted, TRIAL_SECONDS_MAX / seconds * tune->share));
+    double share = TRIAL_SECONDS / seconds * tune->share;
+    share = fmax(share, 1.05 * threads * ROUNDS / tune->whole_blocks);
+    share = fmax(share, 1.05 * enough / documents * tune->share);
+    return fmin(1, fmin(share, TRIAL_SECONDS_MAX / seconds * tune->share));
 }
 
-/* Was the first look so much slower than what came after it that trials would be too short? Then
- * the share is another one. */
+/* Enlarges the share if the second load was too short, because the first one was slow. Returns
+ * whether it did. */
 static bool correct_share(sl_tune *tune) {
     if (tune->config->trial_bytes || tune->share >= 1 ||
         tune->trial_seconds >= TOO_SHORT * TRIAL_SECONDS)
@@ -153,24 +153,25 @@ static bool correct_share(sl_tune *tune) {
     return true;
 }
 
-static void say_what_is_odd(const sl_tune *tune) {
+static void warn_of_limits(const sl_tune *tune) {
     if (!tune->cut)
-        sl_log_warning("compressed sources are read from front to back in every trial, though only a "
-                       "sample of them is loaded: the rates hold for such sources; unpack one of "
-                       "them for those of the cluster alone");
+        sl_log_warning(
+            "every trial reads compressed sources completely, but loads only a sample of "
+            "them, so the rates include the reading; use an uncompressed source to "
+            "measure the cluster alone");
     if (tune->trial_seconds < TRIAL_SECONDS_SMALL)
-        sl_log_warning("a trial takes %.2f s only: the result says little; give larger sources%s",
-                       tune->trial_seconds,
-                       tune->config->trial_bytes && tune->share < 1 ? ", or a larger --trial-bytes"
-                                                                    : "");
+        sl_log_warning(
+            "a trial takes only %.2f s: the result is not reliable; give larger sources%s",
+            tune->trial_seconds,
+            tune->config->trial_bytes && tune->share < 1 ? ", or a larger --trial-bytes" : "");
 }
 
 bool sl_tune_choose_sample(sl_tune *tune, sl_error *error) {
-    if (!look_at_sources(tune, error))
+    if (!estimate_sources(tune, error))
         return false;
     if (tune->whole_text <= 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "the sources are empty: nothing to measure");
-    if (!look_at_target(tune, error) || !sl_tune_probe(tune, error))
+    if (!read_topology(tune, error) || !sl_tune_probe(tune, error))
         return false;
     sl_tune_load look, warm;
     tune->share = fmin(1, FIRST_LOOK_BYTES / tune->whole_text);
@@ -178,10 +179,10 @@ bool sl_tune_choose_sample(sl_tune *tune, sl_error *error) {
     if (!warm_up(tune, &look, error))
         return false;
     measure_sources(tune, &look);
-    tune->share = wanted_share(tune, &look);
+    tune->share = share_for_trials(tune, &look);
     if (!warm_up(tune, &warm, error) || (correct_share(tune) && !warm_up(tune, &warm, error)))
         return false;
     tune->blocks = tune->share * tune->whole_blocks;
-    say_what_is_odd(tune);
+    warn_of_limits(tune);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tuning has found, for a person: a map of rates, the recommendation and how sure it is, and
- * what compressors store. */
+/* Prints the results of a tuning: tables of rates, the recommendation with its uncertainty, and the
+ * storage of compressors. */
 #include "tuning.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <shardload/print.h>
 #include <shardload/text.h>
 
-#define TOLD_APART 0.05 /* noise above this is worth a word */
+#define NOISE_REPORTED 0.05 /* noise above this is reported */
 #define SETTINGS_SHOWN 40
 
 char *sl_tune_describe(const sl_tune *tune, const size_t *at, char *out, size_t room) {
@@ -30,17 +30,16 @@ char *sl_tune_describe(const sl_tune *tune, const size_t *at, char *out, size_t 
     return out;
 }
 
-/* Does the cell differ from the recommended one in nothing but threads and batches? */
-static bool same_layout(const sl_tune *tune, const size_t *at, const size_t *other) {
+/* Do the settings differ only in threads and batches? */
+static bool same_kind(const size_t *at, const size_t *other) {
     for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++) {
         if (at[d] != other[d])
             return false;
     }
-    (void)tune;
     return true;
 }
 
-/* "152k", with a mark: * the fastest, > recommended. */
+/* "152k", with its marks: * for the fastest, > for the recommended. */
 static void show_cell(const sl_tune *tune, sl_table *table, size_t index) {
     const sl_search_cell *cell = &tune->search.cells[index];
     if (cell->trials == 0) {
@@ -82,8 +81,9 @@ static void show_map(const sl_tune *tune) {
     sl_table_destroy(table);
 }
 
-/* The best setting of each other layout that was tried. */
-static void show_layouts(const sl_tune *tune) {
+/* Prints the fastest setting of each kind: settings that differ only in threads and batches are of
+ * one kind. */
+static void show_kinds(const sl_tune *tune) {
     const sl_search *search = &tune->search;
     sl_table *table = sl_table_create();
     bool *shown = calloc(search->count, sizeof *shown);
@@ -107,7 +107,7 @@ static void show_layouts(const sl_tune *tune) {
         if (top == search->count)
             break;
         for (size_t i = 0; i < search->count; i++)
-            shown[i] = shown[i] || same_layout(tune, search->cells[i].at, search->cells[top].at);
+            shown[i] = shown[i] || same_kind(search->cells[i].at, search->cells[top].at);
         char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
         const sl_search_cell *cell = &search->cells[top];
         sl_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
@@ -131,7 +131,7 @@ static int by_median(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* Each setting that was tried, with the spread of its own trials. */
+/* Prints each setting that was tried, with the spread of its trials. */
 static void show_settings(const sl_tune *tune) {
     const sl_search *search = &tune->search;
     sl_table *table = sl_table_create();
@@ -163,11 +163,10 @@ static void show_settings(const sl_tune *tune) {
             sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, a),
                           sl_human_count((uint64_t)cell->high, b));
         }
-        sl_print("\nwhat each setting gave, the fastest first (median, and what its own trials lie "
-                 "between)\n\n");
+        sl_print("\nrate of each setting, the fastest first (median, and range of its trials)\n\n");
         sl_table_print(table, stdout, 2);
         if (count > SETTINGS_SHOWN)
-            sl_print("  and %zu more, all of them in tune.json\n", count - SETTINGS_SHOWN);
+            sl_print("  and %zu more settings, see tune.json\n", count - SETTINGS_SHOWN);
     }
     free(tried);
     sl_table_destroy(table);
@@ -184,27 +183,28 @@ static void show_recommendation(const sl_tune *tune) {
              chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
              sl_human_count((uint64_t)chosen->high, high));
     if (chosen != best)
-        sl_print(
-            "  the fastest, %s, had %s; by all trials together it is not expected to be more than "
-            "2 %% faster, and it is dearer\n",
-            sl_tune_describe(tune, best->at, text, sizeof text),
-            sl_human_count((uint64_t)best->rate, rate));
-    if (search->noise > TOLD_APART && search->noise_measured)
-        sl_print(
-            "  trials of one setting differ by %.0f %% (standard deviation): the machines are busy "
-            "with something else, or the trials too short\n",
-            100 * search->noise);
-    else if (search->noise > TOLD_APART)
-        sl_print("  trials of one setting seem to differ by some %.0f %%; too few were repeated to "
-                 "measure that\n",
+        sl_print("  the fastest, %s, had %s; by all trials it is expected to be at most 2 %% "
+                 "faster, and "
+                 "it needs more resources\n",
+                 sl_tune_describe(tune, best->at, text, sizeof text),
+                 sl_human_count((uint64_t)best->rate, rate));
+    if (search->noise > NOISE_REPORTED && search->noise_measured)
+        sl_print("  trials of one setting differ by %.0f %% (standard deviation): the machines run "
+                 "other "
+                 "work, or the trials are too short\n",
                  100 * search->noise);
+    else if (search->noise > NOISE_REPORTED)
+        sl_print(
+            "  trials of one setting seem to differ by about %.0f %%; too few were repeated to "
+            "measure that\n",
+            100 * search->noise);
     if (chosen->trials < 2)
-        sl_print("  it was tried once only: take it for a first guess\n");
-    sl_print("  %zu trials; all settings %u times would have been %zu\n", search->trials,
+        sl_print("  it was tried only once, so its rate is a first estimate\n");
+    sl_print("  %zu trials; the full grid, %u times each setting, has %zu\n", search->trials,
              tune->plan.repeats, search->grid_trials);
 }
 
-/* The median of the n-th query; not a number when it has none. */
+/* The median of the n-th query in milliseconds; NAN when it has none. */
 static double query_time(const sl_tune_storage *storage, size_t n, const char **name) {
     bson_iter_t iter, item;
     size_t i = 0;
@@ -265,7 +265,7 @@ void sl_tune_show_storage(const sl_tune *tune) {
                 sl_table_cell(table, "%.1f", median);
         }
     }
-    sl_print("\nwhat the sample takes with each compressor, by one load each (- not known)\n\n");
+    sl_print("\nstorage of the sample with each compressor, from one load each (- unknown)\n\n");
     sl_table_print(table, stdout, 2);
     fflush(stdout);
     sl_table_destroy(table);
@@ -273,7 +273,7 @@ void sl_tune_show_storage(const sl_tune *tune) {
 
 void sl_tune_show(const sl_tune *tune) {
     show_map(tune);
-    show_layouts(tune);
+    show_kinds(tune);
     show_settings(tune);
     show_recommendation(tune);
     fflush(stdout);

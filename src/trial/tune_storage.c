@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each compressor makes of the sample: room on the disk, and how long queries take on it. */
+/* Compares compressors: storage size of the sample, and query times on it. */
 #include "tuning.h"
 
 #include <stdio.h>
@@ -9,13 +9,12 @@
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
 
-/* Sizes are those of the last checkpoint, which must therefore hold all of it. */
+/* Forces a checkpoint: the servers report the sizes of the last one. */
 static void flush(sl_tune *tune) {
     sl_error error;
     bson_t *command = BCON_NEW("fsync", BCON_INT32(1));
     if (!sl_connection_command(tune->connection, "admin", command, NULL, NULL, &error))
-        sl_log_warning("the storage figures may be those of an earlier moment: " SL_LINES,
-                       error.message);
+        sl_log_warning("the storage figures may be out of date: " SL_LINES, error.message);
     bson_destroy(command);
 }
 
@@ -60,7 +59,8 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
         if (answered)
             BSON_APPEND_DOUBLE(&item, "medianMilliseconds", run.sample.median);
         else
-            sl_log_warning("with %s, query %s is not timed: " SL_LINES, storage->compressor,
+            sl_log_warning("with compressor %s, query %s was not timed: " SL_LINES,
+                           storage->compressor,
                            suite->queries[i].name, run.error.message);
         bson_append_document_end(&storage->queries, &item);
         sl_query_run_clear(&run);
@@ -68,7 +68,7 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
     sl_suite_destroy(suite);
 }
 
-/* False when it cannot be loaded. */
+/* Measures one compressor. False when its load fails. */
 static bool measure(sl_tune *tune, const size_t *at, const char *compressor) {
     sl_tune_storage *storage = &tune->storage[tune->storage_count];
     sl_tune_load figures;
@@ -83,7 +83,8 @@ static bool measure(sl_tune *tune, const size_t *at, const char *compressor) {
     bson_init(&storage->queries);
     tune->storage_count++;
     if (!read_sizes(tune, storage, &error))
-        sl_log_warning("what %s stores is not known: " SL_LINES, compressor, error.message);
+        sl_log_warning("the storage size with compressor %s is not known: " SL_LINES, compressor,
+                       error.message);
     for (size_t s = 0; s < tune->config->suite_count; s++)
         run_suite(tune, tune->config->suites[s], storage, &index);
     return true;
@@ -98,14 +99,14 @@ void sl_tune_compare_storage(sl_tune *tune) {
         if (sl_tune_is_refused(tune, at))
             continue;
         if (sl_tune_time_is_up(tune)) {
-            sl_log_warning("--max-time is reached: what %s stores is not compared%s",
-                           compressors->items[i], i + 1 < compressors->count
-                               ? ", nor those after it" : "");
+            sl_log_warning("--max-time is reached: compressor %s is not compared%s",
+                           compressors->items[i],
+                           i + 1 < compressors->count ? ", nor are the ones after it" : "");
             break;
         }
-        sl_log_info("what %s stores", compressors->items[i]);
+        sl_log_info("measuring compressor %s", compressors->items[i]);
         if (!measure(tune, at, compressors->items[i]) && !tune->interrupted) {
-            sl_log_warning("what %s stores is not compared: " SL_LINES, compressors->items[i],
+            sl_log_warning("compressor %s is not compared: " SL_LINES, compressors->items[i],
                            tune->failure.message);
             tune->failure = (sl_error){0};
         }

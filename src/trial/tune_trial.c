@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A single trial: a setting becomes the configuration of a load, which is run, and its figures are
- * taken from the record that it gives. */
+/* A single trial: makes the configuration of a load from a setting, runs it, and reads its figures
+ * from its record. */
 #include "tuning.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include <shardload/private_file.h>
 #include <shardload/text.h>
 
-/* What a dimension is called, and how its values are written in tune.json. */
+/* The names of the dimensions, and the types of their values in tune.json. */
 static const struct {
     const char *option;
     const char *key;
@@ -63,7 +63,7 @@ void sl_tune_append_value(bson_t *document, const char *key, sl_tune_dimension d
     else if (*value)
         bson_append_utf8(document, key, -1, value, -1);
     else
-        bson_append_null(document, key, -1); /* left to the server, or to the connection string */
+        bson_append_null(document, key, -1); /* the default of the server or connection string */
 }
 
 void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *document) {
@@ -73,7 +73,7 @@ void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *docum
 
 /* ---- a setting as a configuration ---- */
 
-/* The connection string with a compressor, unless it names one. To be freed. */
+/* The connection string, with a compressor unless it names one already. Free the result. */
 static char *with_wire_compression(const char *uri, const char *compressor) {
     size_t room = strlen(uri) + strlen(compressor) + 32;
     char *made = malloc(room);
@@ -91,7 +91,7 @@ static char *with_wire_compression(const char *uri, const char *compressor) {
     return made;
 }
 
-/* The options of the trial, for its own record: those of the whole, with what was tried. */
+/* The options for the trial's record: those of the command, with the values of the setting. */
 static void make_options(const sl_tune *tune, const size_t *at, bson_t *options) {
     bson_init(options);
     bson_copy_to_excluding_noinit(tune->config->load->options, options, names[0].option,
@@ -111,29 +111,9 @@ static void apply(const sl_tune *tune, const size_t *at, sl_load_config *load) {
     load->direct = strcmp(value_at(tune, at, SL_TUNE_ROUTE), "direct") == 0;
 }
 
-/* ---- its figures ---- */
+/* ---- figures of the load ---- */
 
-static int64_t number_in(const bson_t *record, const char *path) {
-    bson_iter_t iter, found;
-    return bson_iter_init(&iter, record) && bson_iter_find_descendant(&iter, path, &found)
-               ? bson_iter_as_int64(&found)
-               : 0;
-}
-
-static double load_seconds(const bson_t *record) {
-    bson_iter_t iter, phases, field;
-    if (!bson_iter_init_find(&iter, record, "phases") || !bson_iter_recurse(&iter, &phases))
-        return 0;
-    while (bson_iter_next(&phases)) {
-        if (bson_iter_recurse(&phases, &field) && bson_iter_find(&field, "name") &&
-            strcmp(bson_iter_utf8(&field, NULL), "load") == 0 &&
-            bson_iter_recurse(&phases, &field) && bson_iter_find(&field, "seconds"))
-            return bson_iter_as_double(&field);
-    }
-    return 0;
-}
-
-static void look_at_sources(const bson_t *record, sl_tune_load *figures) {
+static void read_sources(const bson_t *record, sl_tune_load *figures) {
     figures->cut = true;
     for (sl_walk walk = sl_walk_start(record, "sources"); sl_walk_next(&walk);) {
         if (sl_look_truth(&walk.item, "leftOut") == 1)
@@ -152,7 +132,7 @@ static bool make_work_directory(sl_tune *tune, sl_tune_purpose purpose, char pat
     bool probe = purpose == SL_TUNE_FOR_PROBE;
     const char *name = probe ? "probe" : "trial";
     unsigned number = probe ? ++tune->probes : ++tune->loads;
-    /* The journal of an earlier tuning that was cut short is of a collection that is gone. */
+    /* A journal of an earlier, interrupted tuning belongs to a collection that no longer exists. */
     snprintf(path, 600, "%s/%s-%03u/journal", tune->work_directory, name, number);
     unlink(path);
     snprintf(path, 600, "%s/%s-%03u", tune->work_directory, name, number);
@@ -164,11 +144,11 @@ static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account
     int64_t start = sl_clock_ns();
     sl_exit code = sl_load_run(load);
     figures->everything = sl_seconds_since(start);
-    figures->documents = (uint64_t)number_in(account, "accounting.inserted");
-    figures->text_bytes = (uint64_t)number_in(account, "accounting.textBytes");
-    figures->bson_bytes = (uint64_t)number_in(account, "accounting.bsonBytes");
-    figures->seconds = load_seconds(account);
-    look_at_sources(account, figures);
+    figures->documents = (uint64_t)sl_look_amount(account, "accounting.inserted", 0);
+    figures->text_bytes = (uint64_t)sl_look_amount(account, "accounting.textBytes", 0);
+    figures->bson_bytes = (uint64_t)sl_look_amount(account, "accounting.bsonBytes", 0);
+    figures->seconds = fmax(0, sl_look_phase_seconds(account, "phases", "load"));
+    read_sources(account, figures);
     if (code == SL_EXIT_INTERRUPTED || sl_interrupt_requested()) {
         tune->interrupted = true;
         return false;
@@ -200,11 +180,11 @@ bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_pu
     load.drop = true;
     load.verify = false;
     load.index_count = purpose == SL_TUNE_FOR_STORAGE ? load.index_count : 0;
-    sl_litter_note(tune->connection, load.database, tune->scratch);
+    sl_throwaway_register(tune->connection, load.database, tune->scratch);
     ok = ok && run(tune, &load, &account, figures);
     sl_error removing = {0};
-    /* The next trial should not wait for what this one leaves to be cleared away. */
-    if (purpose != SL_TUNE_FOR_STORAGE && !sl_litter_remove(&removing) && ok) {
+    /* Dropped now, so that the drop does not slow down the next trial. */
+    if (purpose != SL_TUNE_FOR_STORAGE && !sl_throwaway_drop(&removing) && ok) {
         tune->failure = removing;
         ok = false;
     }

@@ -144,7 +144,7 @@ class Kinds(ReportCase):
         record["verification"]["ok"] = False
         path = self.record("load", record)
         for text in (self.page(path).text, " ".join(self.text(path).split())):
-            self.assertIn("DOES NOT HOLD", text)
+            self.assertIn("DO NOT ADD UP", text)
             self.assertIn("ARE WRONG", text)
 
     def test_tune_marks_what_it_recommends(self):
@@ -167,9 +167,9 @@ class Kinds(ReportCase):
         path = self.record("tune", record)
         for text in (self.page(path).text, self.text(path)):
             self.assertIn("6 settings are not in this picture", " ".join(text.split()))
-        self.assertIn("holds the true rate 90 times in 100", self.page(path).text)
+        self.assertIn("90 % range of the true rate", self.page(path).text)
         record["settings"] *= 140
-        self.assertIn("200 settings more than the 4000",
+        self.assertIn("200 more settings than the 4000",
                       " ".join(self.text(self.record("tune", record)).split()))
 
     def test_a_drill_is_compared_with_its_objective(self):
@@ -179,31 +179,31 @@ class Kinds(ReportCase):
             path = self.record("reload", record)
             page = self.page(path)
             self.assert_verdict(page, tone, f"The objective of 4 h 00 min {words}: the drill with "
-                                            "10.0 % of the data took 19 min 18 s. The whole would take")
+                                            "10.0 % of the data took 19 min 18 s. All data would take")
             self.assertIn('class="limit"', page.source)
             self.assertIn("objective: 4 h 00 min", self.text(path))
             self.assertIn("The load within the drill", page.text)
-            self.assertNotIn("did not come to", page.text)
+            self.assertNotIn("did not complete", page.text)
 
     def test_a_failed_drill_is_red_even_within_its_objective(self):
         make = record_maker.reload
-        unended = ", and does not tell whether the objective of 4 h 00 min is met."
+        unended = ", so it does not show whether the objective of 4 h 00 min is met."
         right = ["ok"] * 4
         cases = [
             (make(code=2), "Stopped by wrong options or a file that could not be written: the drill "
-                           f"with 10.0 % of the data did not come to its end{unended}"),
+                           f"with 10.0 % of the data did not complete{unended}"),
             (make(code=3), "Stopped by a source that could not be read or understood: the drill with "
-                           f"10.0 % of the data did not come to its end{unended}"),
+                           f"10.0 % of the data did not complete{unended}"),
             (make(1.0, code=4), "Stopped because the cluster could not be reached or refused: the "
-                                f"drill with all of the data did not come to its end{unended}"),
-            (make(1.0, code=5, ended=False), "Stopped because the counts are not what they must be"),
-            (make(1.0, code=130), "Interrupted: the drill with all of the data did not come to its "
-                                  f"end{unended}"),
+                                f"drill with all of the data did not complete{unended}"),
+            (make(1.0, code=5, ended=False), "Stopped because the counts are wrong"),
+            (make(1.0, code=130), "Interrupted: the drill with all of the data did "
+                                  f"not complete{unended}"),
             (make(1.0, code=130, objective=None), "Interrupted: the drill with all of the data did "
-                                                  "not come to its end."),
+                                                  "not complete."),
             # The form of older versions.
             ({**make(1.0, code=130, ended=True), "ended": None}, "Interrupted: "),
-            ({**make(1.0, code=0), "exitCode": None, "ended": None}, "It has not ended: "),
+            ({**make(1.0, code=0), "exitCode": None, "ended": None}, "Not ended: "),
             (make(1.0, code=5, answers=[*right[:3], "WRONG"]),
              "1 of 4 answers is WRONG. The objective of 4 h 00 min is met: the drill with all"),
             (make(1.0, code=5, answers=["WRONG", "WRONG", "not checked", "ok"], met="no"),
@@ -212,7 +212,7 @@ class Kinds(ReportCase):
              "1 of 4 answers is WRONG. 1 of 4 queries FAILED. The objective of 4 h 00 min is met: "),
             (make(1.0, code=5, objective=None, answers=[*right[:3], "WRONG"]),
              "1 of 4 answers is WRONG. No objective was given: the drill with all of the data took"),
-            (make(code=4, ended=True), "A query FAILED on the way. The objective of 4 h 00 min"),
+            (make(code=4, ended=True), "A query of an earlier step FAILED. The objective of 4 h 00 min"),
         ]
         for number, (record, words) in enumerate(cases):
             with self.subTest(number=number, words=words):
@@ -222,7 +222,7 @@ class Kinds(ReportCase):
                 self.assertNotIn("may or may not", page.text)
                 self.assertIn("!! " + words[:40], " ".join(self.text(path).split()))
                 if words.endswith(unended):
-                    self.assertIn("What the drill did not come to is missing", page.text)
+                    self.assertIn("Phases that the drill did not reach are missing", page.text)
 
     def test_a_drill_with_rejects_is_yellow(self):
         page = self.page(self.record("rejects", record_maker.reload(1.0, code=1)))
@@ -250,9 +250,9 @@ class SideBySide(ReportCase):
     def test_options_that_are_lists_or_in_some_only(self):
         first, second = record_maker.load(3), record_maker.load(3)
         paths = [self.record("a", first), self.record("b", second)]
-        self.assertIn("All of them had the same options", self.page(*paths).text)
+        self.assertIn("All runs had the same options", self.page(*paths).text)
         second["options"]["index"] = first["options"]["index"] = ['{"v": 1}'] * 25
-        self.assertIn("All of them had the same options",
+        self.assertIn("All runs had the same options",
                       self.page(self.record("a", first), self.record("b", second)).text)
         second["options"]["index"] = [*second["options"]["index"][:-1], '{"w": 1}']
         second["options"]["only-here"] = "yes"

@@ -69,7 +69,7 @@ class Scale(support.Case):
         listed = set(re.findall(r"^\| `([a-z-]+)` \| [^|]*\| [^|]*\| [^|]*\|$", self.text, re.M))
         output = self.shardload("plan", "--model", "petabyte", "--set", "nothing=1",
                               code=support.EXIT_USAGE).err
-        known = set(re.search(r"it has (.*)", output).group(1).split(", "))
+        known = set(re.search(r"its inputs are (.*)", output).group(1).split(", "))
         self.assertEqual(listed, known)
         self.assertGreater(len(known), 20)
 

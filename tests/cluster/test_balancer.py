@@ -48,7 +48,7 @@ class BalancerCase(support.ClusterCase):
         return holder["id"]
 
     def beat(self, holder):
-        """Signs of life of this holder, until the test ends."""
+        """Heartbeats of this holder, until the test ends."""
         over = threading.Event()
 
         def run():
@@ -98,7 +98,7 @@ class Holders(BalancerCase):
         self.hold(refreshed=self.ago(105))
         outcome, _ = self.load(self.path)
         self.assert_put_back()
-        self.assertIn("ended without putting the balancer back", outcome.err)
+        self.assertIn("ended without restoring the balancer", outcome.err)
 
     def test_a_live_one_keeps_the_balancer_stopped(self):
         # Its process number is nobody's here, and its host has this host's name: a container.
@@ -130,7 +130,7 @@ class Holders(BalancerCase):
     def test_a_load_shows_that_it_is_alive(self):
         running, feed = self.slow()
         first = self.holders()[0]["refreshed"]
-        self.wait_for(lambda: self.holders()[0]["refreshed"] > first, "a sign of life")
+        self.wait_for(lambda: self.holders()[0]["refreshed"] > first, "a heartbeat")
         self.wait_for(lambda: self.state.find_one({"_id": "lock"}) is None, "the lock to be free")
         feed.close()
         self.assertEqual(running.wait().code, support.EXIT_OK, running.text())
@@ -142,7 +142,7 @@ class Holders(BalancerCase):
         self.client.admin.command("balancerStart")
         self.wait_for(lambda: self.holders() and self.balancer_mode() == "off",
                       "the balancer to be stopped again")
-        self.wait_for(lambda: "taken for dead" in running.text(), "the warning")
+        self.wait_for(lambda: "took this one for dead" in running.text(), "the warning")
         feed.close()
         self.assertEqual(running.wait().code, support.EXIT_OK, running.text())
         self.assert_put_back()
@@ -173,14 +173,14 @@ class Holders(BalancerCase):
         outcome = self.shardload(*words)
         self.assertIn("the balancer is off", outcome.out)
         self.assertIn("it was on before loads stopped it", outcome.out)
-        self.assertIn("it has ended, last sign of life 60", outcome.out)
-        self.assertIn("all of them have ended", outcome.out)
+        self.assertIn("it has ended, last heartbeat 60", outcome.out)
+        self.assertIn("all of these loads have ended", outcome.out)
         self.assertNotIn("\x1b", outcome.out)
         self.beat(self.hold(refreshed=self.now(), host="second"))
         outcome = self.shardload(*words)
-        self.assertRegex(outcome.out, r"process 1 on second \(it holds the balancer, last sign of "
-                                      r"life \d s ago\)")
-        self.assertNotIn("all of them have ended", outcome.out)
+        self.assertRegex(outcome.out, r"process 1 on second \(it holds the balancer, last heartbeat "
+                                      r"\d s ago\)")
+        self.assertNotIn("all of these loads have ended", outcome.out)
         self.assertEqual(len(self.holders()), 2)
 
 
@@ -241,7 +241,7 @@ class Refusals(BalancerCase):
 
     def test_it_cannot_be_put_back(self):
         outcome = self.load_through(self.through("balancerStart"), code=support.EXIT_CLUSTER)
-        self.assertIn("cannot put the balancer back (it was \"full\")", outcome.err)
+        self.assertIn("cannot restore the balancer (it was \"full\")", outcome.err)
         self.assertIn("sh.startBalancer()", outcome.err)
         self.assertEqual(self.balancer_mode(), "off")
         self.assertEqual(support.run_record(self.scratch / "work")["balancer"]["after"], "off")

@@ -136,7 +136,7 @@ class Direct(support.ClusterCase):
                             uri=self.through + "?serverSelectionTimeoutMS=1000")
         self.assertIn(f"shard {shard['_id']} ({host.replace(b'127.0.0.1', NOWHERE).decode()}) "
                       "cannot be used directly", said)
-        self.assertIn("make these reachable from here, or use --route mongos", said)
+        self.assertIn("make these reachable from this host, or use --route mongos", said)
         self.assertNotIn("--uri right", said)
         self.assert_nothing_made()
 

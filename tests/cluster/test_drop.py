@@ -162,7 +162,7 @@ class Sharded(DropCase, support.ClusterCase):
         self.load(path)
         outcome = self.shardload("load", *self.through(Refusing(self.port(), "enableSharding")),
                                  "--drop", path, code=support.EXIT_CLUSTER)
-        self.assertIn(f"cannot make database {self.database_name}", outcome.err)
+        self.assertIn(f"cannot create database {self.database_name}", outcome.err)
         self.assertIn("not authorized for this", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
         self.assertEqual(self.balancer_mode(), "full")

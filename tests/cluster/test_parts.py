@@ -218,7 +218,7 @@ class Parts(support.ClusterCase):
                                   ("trim", None), ("format", "mot")):
                 outcome, _ = self.load(*words, second, f"--{option}", *([value] if value else []),
                                        *sources, code=support.EXIT_USAGE)
-                self.assertIn(f"begun its part with --{option} ", outcome.err)
+                self.assertIn(f"started its part with --{option} ", outcome.err)
             outcome, _ = self.load(*words, second, "--format", "delimited", "--schema", schema,
                                    *sources, code=support.EXIT_USAGE)
             self.assertEqual(self.database.t.count_documents({}), there)

@@ -70,7 +70,7 @@ class AnyServer:
         self.load(path)
         plan, outcome = self.plan("--drop", path)
         self.assertFalse(plan["layout"]["collectionExists"])
-        self.assertIn("made anew", outcome.out)
+        self.assertIn("is dropped, if it exists, and created", outcome.out)
         self.assertEqual(self.database["t"].count_documents({}), 5000)
         _, work = self.load("--drop", path)
         self.assert_as_planned(plan, work)

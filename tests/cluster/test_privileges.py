@@ -151,7 +151,7 @@ class Privileges(support.Case):
     def test_nobody_is_told_to_say_who_he_is(self):
         outcome = self.shardload(*self.load_args(
             ["--uri", self.server.uri, "-d", DATABASE, "-c", COLLECTION]), code=EXIT_CLUSTER)
-        self.assertIn("the server wants to know who you are; give --username", outcome.err)
+        self.assertIn("the server requires authentication; give --username", outcome.err)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,11 @@ class AnyServer(reload_case.ReloadCase):
         _, record, work = self.reload("--answers", answers, path)
         last = work / "reload.json"
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        self.assertIn("against the earlier drill: 20,000 documents, now 20,000", outcome.err)
+        self.assertIn("compared with the earlier drill: 20,000 documents, now 20,000", outcome.err)
         self.assertNotIn("not comparable", outcome.err)
         self.assertNotIn("per document", outcome.err)
-        self.assertRegex(outcome.err, r"\n  together +[0-9.]+ s +[0-9.]+ s +[0-9.]+ ")
-        self.assertNotIn("the whole ", outcome.err)
+        self.assertRegex(outcome.err, r"\n  total +[0-9.]+ s +[0-9.]+ s +[0-9.]+ ")
+        self.assertNotIn("all data ", outcome.err)
         self.assertIn("--drop differs: off, now true", outcome.err)
         self.assertRegex(outcome.err, r"--answers differs: .*answers-77\.json, now off")
         for name in ("work-dir", "compare", "suite", "threads"):
@@ -32,12 +32,12 @@ class AnyServer(reload_case.ReloadCase):
             phase["seconds"] = 3600
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        for text in ("other versions of the server: 4.4.1, now", "another number of shards: ",
+        for text in ("another server version: 4.4.1, now", "another number of shards: ",
                      "faster, per document", "10,000 documents, now 20,000"):
             self.assertIn(text, outcome.err)
         self.assertNotIn("another sample", outcome.err)
         # Ten phases of an hour, of which four grow with the documents, would be fourteen hours.
-        self.assertRegex(outcome.err, r"\n  together +10 h 00 min +\S.* 0\.00\d +faster, per document")
+        self.assertRegex(outcome.err, r"\n  total +10 h 00 min +\S.* 0\.00\d +faster, per document")
 
     def test_against_a_drill_that_did_not_end_or_failed(self):
         path, answers = self.data(3000, 85)
@@ -48,7 +48,7 @@ class AnyServer(reload_case.ReloadCase):
             last.write_text(json.dumps({**record, **changed}))
             outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop", "--compare",
                                      last, "--work-dir", "w", path, code=support.EXIT_SOURCE)
-            self.assertIn("the earlier drill did not come to its end (exit code "
+            self.assertIn("the earlier drill did not complete (exit code "
                           f"{changed['exitCode']})", outcome.err)
             self.assertEqual(self.database.t.count_documents({}), 3000, "nothing was dropped")
         last.write_text(json.dumps({**record, "exitCode": 4}))
@@ -58,25 +58,25 @@ class AnyServer(reload_case.ReloadCase):
         outcome, _, _ = self.reload("--drop", "--compare", last, "--max-rejects", 0,
                                     self.file("bad.txt", f"{support.HEADER}\nnothing\n"),
                                     code=support.EXIT_SOURCE)
-        self.assertNotIn("against the earlier drill", outcome.err)
+        self.assertNotIn("compared with the earlier drill", outcome.err)
 
     def test_samples_are_compared_by_what_they_predict(self):
         path, _ = self.data(60000, 86)
         _, record, work = self.reload("--sample", "50%", path)
         last = work / "reload.json"
         outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
-        self.assertRegex(outcome.err, r"\n  together +\S")
-        self.assertRegex(outcome.err, r"\n  the whole +\S.* \d\.\d{3} ")
+        self.assertRegex(outcome.err, r"\n  total +\S")
+        self.assertRegex(outcome.err, r"\n  all data +\S.* \d\.\d{3} ")
         for phase in record["predicted"]["phases"]:
             phase["seconds"] = 3600
         record["predicted"].update(seconds=36000, low=35000, high=37000)
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
-        self.assertRegex(outcome.err, r"\n  the whole +10 h 00 min +\S.* 0\.00\d +faster\n")
+        self.assertRegex(outcome.err, r"\n  all data +10 h 00 min +\S.* 0\.00\d +faster\n")
         record["predicted"].update(low=0)
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
-        self.assertRegex(outcome.err, r"\n  the whole .*within the error of the prediction\n")
+        self.assertRegex(outcome.err, r"\n  all data .*within the error of the prediction\n")
 
 
 class Standalone(AnyServer, support.ClusterCase):

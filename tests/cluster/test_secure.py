@@ -156,9 +156,9 @@ class Users(SecureCase):
                 ([*uri, "--authenticationMechanism", "MONGODB-X509", "-u", "a", "-p", PASSWORD],
                  "takes no password"),
                 ([*uri, "--authenticationMechanism", "MONGODB-X509"],
-                 "MONGODB-X509 takes a client certificate"),
+                 "MONGODB-X509 needs a client certificate"),
                 ([*uri, "--authenticationMechanism", "MONGODB-X509", "--tls"],
-                 "MONGODB-X509 takes a client certificate"),
+                 "MONGODB-X509 needs a client certificate"),
                 ([*uri, "-u", "a", "--password-file", empty], "its first line is empty"),
                 ([*uri, "-u", "a", "--password-file", "nowhere"], "No such file"),
                 ([*uri, "-u", "a", "-p", "x", "--password-file", empty], "not both"),
@@ -279,24 +279,24 @@ class Tls(SecureCase):
         unknown = self.ours.issue("unknown", CLIENTS + "unknown")
         by_certificate = ["--authenticationMechanism", "MONGODB-X509", "--tlsCertificateKeyFile"]
         for name, words, part in (
-                ("plain text", ["--uri", self.uri(self.tls)], "the server wants TLS; give --tls"),
+                ("plain text", ["--uri", self.uri(self.tls)], "the server requires TLS; give --tls"),
                 ("TLS where there is none", ["--uri", self.uri(self.plain), "--tls"],
-                 "does not speak TLS"),
+                 "does not use TLS"),
                 ("an unknown authority",
                  ["--uri", self.uri(self.tls), "--tlsCAFile", self.theirs.certificate],
-                 f"trusted here ({self.theirs.certificate})"),
+                 f"not signed by an authority in {self.theirs.certificate}"),
                 ("no authority", ["--uri", self.uri(self.tls), "--tls"],
-                 "trusted here (those of this machine)"),
+                 "not signed by an authority in this machine's default list"),
                 # Another way to write the address: the server is the same, the name is not.
                 ("another name", ["--uri", self.uri(self.tls, host="127.1"), "--tlsCAFile",
                                   self.ours.certificate],
-                 "made out to localhost, 127.0.0.1, not to 127.1"),
+                 "is for localhost, 127.0.0.1, not for 127.1"),
                 ("an expired client certificate", self.with_tls(*by_certificate, expired),
                  "expired on Jan  1 00:00:00 2002"),
                 ("a client certificate of strangers", self.with_tls(*by_certificate, stranger),
                  "seems not to accept the client certificate"),
                 ("an unknown subject", self.with_tls(*by_certificate, unknown),
-                 'knows no user of this client certificate: it would be "CN=unknown,O=shardload'),
+                 'has no user for this client certificate: create user "CN=unknown,O=shardload'),
                 ("a wrong password", self.with_tls("-u", "sha-1", "-p", "wrong"), "wrong password")):
             with self.subTest(name):
                 self.assert_refused(self.load(*words, code=None), "cannot use mongodb://", part)
@@ -314,7 +314,7 @@ class Tls(SecureCase):
                         ["--tlsMode=requireTLS", *self.tls_options[:2]])
         self.addCleanup(strict.down)
         words = ["--uri", self.uri(strict), "--tlsCAFile", self.ours.certificate]
-        self.assert_refused(self.load(*words, code=None), "seems to want a client certificate")
+        self.assert_refused(self.load(*words, code=None), "seems to require a client certificate")
         self.load(*words, "--tlsCertificateKeyFile", self.loader)
 
     def test_files_that_cannot_be_used_are_named(self):

@@ -284,7 +284,7 @@ class OneServer(TuneCase):
         twin = "t.tune." + ".".join([host[:-1] + ("0" if host[-1] != "0" else "1"), pid, start, number])
         self.database[twin].insert_one({})
         outcome = self.tune(*SMALL, "--max-trials", 2)
-        self.assertIn("removing", outcome.err)
+        self.assertIn("dropping", outcome.err)
         self.assertIn("elsewhere", outcome.err)
         self.assertEqual(self.collections(),
                          sorted(["t.tune.elsewhere.1.2.3", "t.tune.mine", twin]))
@@ -349,7 +349,7 @@ queries:
             count, broken = row["queries"]
             self.assertGreater(count["medianMilliseconds"], 0)
             self.assertEqual(broken, {"name": "broken"})
-        self.assertIn("broken is not timed", outcome.err)
+        self.assertIn("broken was not timed", outcome.err)
         self.assertEqual(record["exitCode"], 0)
         self.assertEqual(fast.stat().st_mode & 0o777, 0o600)
         self.assertLess(outcome.out.index("saved in"), outcome.out.index("ratio"))
@@ -377,7 +377,7 @@ queries:
                                  "--records", "100k", "--try-threads", 1, "--try-batch-sizes", 100,
                                  "--trial-bytes", "16MiB", "--max-time", "1s", "--save", fast,
                                  code=support.EXIT_USAGE)
-        self.assertIn("no trial fitted into --max-time (1.0 s)", outcome.err)
+        self.assertIn("no trial fits into --max-time (1.0 s)", outcome.err)
         self.assertIn("give more time", outcome.err)
         self.assertFalse(fast.exists())
         self.assertEqual((self.record()["trials"], self.record()["exitCode"]),
@@ -392,7 +392,7 @@ queries:
         self.assertEqual(stopped[64, 100], "left out")
         self.assertEqual(stopped[64, 100000], "left out")
         self.assertNotEqual(stopped[1, 100], "left out")
-        self.assertIn("a larger --trial-bytes brings them in", outcome.err)
+        self.assertIn("give a larger --trial-bytes to include them", outcome.err)
 
     def left_out(self):
         return {(s["threads"], s["batchSize"]) for s in self.record()["settings"]
@@ -409,7 +409,7 @@ queries:
                                  "--max-trials", 2, self.scratch / "many")
         self.assertEqual(self.left_out(), {(64, 100)})
         self.assertEqual(self.record()["sample"]["records"], 60000)
-        self.assertIn("larger ones bring them in", outcome.err)
+        self.assertIn("give larger sources to include them", outcome.err)
         self.assertNotIn("a larger --trial-bytes", outcome.err)
         self.assertNotIn("compressed sources", outcome.err)
 

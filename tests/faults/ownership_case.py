@@ -18,7 +18,7 @@ from support import bson  # noqa: E402
 
 FAILPOINTS = "--mongod-option=--setParameter=enableTestCommands=1"
 HELD = "hangDuringBatchInsert"
-REPLACED = "was dropped, replaced, renamed or resharded while it was loaded"
+REPLACED = "was dropped, replaced, renamed or resharded during the load"
 
 
 class WithoutUuid(proxy.Proxy):

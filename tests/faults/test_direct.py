@@ -59,7 +59,7 @@ class ChunksMove(Halting):
         running.signal(signal.SIGCONT)
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("have been moved to other shards", outcome.err)
+        self.assertIn("were moved to other shards", outcome.err)
         self.assertIn("--resume", outcome.err)
         self.assert_balancer()
         # What went astray is what makes this necessary.
@@ -73,7 +73,7 @@ class ChunksMove(Halting):
         running.signal(signal.SIGCONT)
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("have been moved to other shards", outcome.err)
+        self.assertIn("were moved to other shards", outcome.err)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
     def test_the_other_way_mends_too(self):
@@ -130,7 +130,7 @@ class InTheMiddleOfAMove(Halting):
             client.admin.command("waitForFailPoint", hang, timesEntered=before + 1,
                                  maxTimeMS=support.LIMIT * 1000)
         running.signal(signal.SIGCONT)
-        self.wait_for_word(running, f"shard {chunk[1]} is giving chunks")
+        self.wait_for_word(running, f"shard {chunk[1]} is moving chunks")
 
         def go_on():
             self.failpoint(member, hang, "off")
@@ -178,7 +178,7 @@ class InTheMiddleOfAMove(Halting):
         self.assertEqual(go_on(), ["moved"])
         ended = running.wait()
         self.assertEqual(ended.code, support.EXIT_CLUSTER, ended.text)
-        self.assertIn("have been moved to other shards", ended.err)
+        self.assertIn("were moved to other shards", ended.err)
         inserted = support.run_record(self.work)["accounting"]["inserted"]
         if filled:
             self.assertLess(self.database.t.count_documents({}), inserted, "nothing went astray")

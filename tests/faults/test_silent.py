@@ -184,7 +184,7 @@ class Sharded(SilentCase):
     def test_the_balancer_cannot_be_put_back(self):
         server, running = self.begin(Freezing, "balancerStart")
         self.assert_all_give_up([("balancerStart", server, running)])
-        self.assertIn("cannot put the balancer back", running.text())
+        self.assertIn("cannot restore the balancer", running.text())
         self.assertIn("sh.startBalancer()", running.text())
         self.assertEqual(self.balancer_mode(), "off")
         self.load(self.path)     # the next load does

@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(topology->count <= bson_count_keys(&shards.bson), "a document is at most one shard");
     check_addresses(topology);
     bson_copy_to(&collection.bson, &sharding.document);
-    sl_sharding_judge(&sharding);
+    sl_sharding_parse(&sharding);
     if (sharding.sharded && topology->count > 0) {
         if (sl_shard_map_of(&sharding, &chunks.bson, topology, &map, &error))
             check_map(map, topology, &in);

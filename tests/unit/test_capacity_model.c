@@ -43,20 +43,20 @@ static void errors_name_their_position(void **state) {
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"values: {sahrds: 3}", "m.yaml:1:10: a model has no \"sahrds\""},
+        {"values: {sahrds: 3}", "m.yaml:1:10: a model has no input \"sahrds\""},
         {"values:\n  shards: many\n", "m.yaml:2:11: expected a number"},
         {"values:\n  shards: {low: 1}\n", "m.yaml:2:11: its value is missing"},
         {"values:\n  shards: {value: 2, low: 3}\n", "m.yaml:2:11: shards: 2 is not within 3 to 2"},
-        {"values:\n  shards: 0\n", "m.yaml:2:11: shards is 1 to"},
-        {"values:\n  routed: 1.5\n", "routed is 0 to 1"},
+        {"values:\n  shards: 0\n", "m.yaml:2:11: shards must be 1 to"},
+        {"values:\n  routed: 1.5\n", "routed must be 0 to 1"},
         {"values:\n  shards: {value: 2, from: hearsay}\n",
          "expected published, measured, fitted or assumed"},
-        {"values:\n  shards: {value: 2, why: x}\n", "there is no such key"},
+        {"values:\n  shards: {value: 2, why: x}\n", "unknown key"},
         {"values: 3\n", "expected keys and their values"},
         {"hosts: 3\n", "m.yaml:1:1: expected one of title, about, published, values"},
         {"title: [a]\n", "expected a plain value"},
         {"[", "not YAML"},
-        {"", "there is nothing in it"},
+        {"", "the file is empty"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sl_capacity_model model;

@@ -236,10 +236,10 @@ static void test_sources_keep_their_layout(void **state) {
     ok(f, sl_registry_start(registry, two, 2, &f->error));
     assert_int_equal(two[0].layout.shards, 0);
     two[0].layout = first;
-    ok(f, sl_registry_agree(registry, two, 1, &f->error));
+    ok(f, sl_registry_agree_layout(registry, two, 1, &f->error));
     for (int round = 0; round < 2; round++) {
         two[0].layout = two[1].layout = other;
-        ok(f, sl_registry_agree(registry, two, 2, &f->error));
+        ok(f, sl_registry_agree_layout(registry, two, 2, &f->error));
         same_layout(&two[0].layout, &first);
         same_layout(&two[1].layout, &other);
         ok(f, sl_registry_finish(registry, two, 2, &f->error));
@@ -248,7 +248,7 @@ static void test_sources_keep_their_layout(void **state) {
         same_layout(&two[0].layout, &first);
     }
     three.layout = first;
-    refused(f, sl_registry_agree(registry, &three, 1, &f->error), "has lost a source");
+    refused(f, sl_registry_agree_layout(registry, &three, 1, &f->error), "has lost a source");
     sl_registry_close(registry);
 }
 
@@ -302,13 +302,13 @@ static void test_retries_end_on_request(void **state) {
     insert(f, 1, 5);
     bson_t *slow = BCON_NEW("find", BCON_UTF8(f->target.collection), "filter", "{", "$where",
                             BCON_UTF8("sleep(200) || true"), "}", "maxTimeMS", BCON_INT32(1));
-    sl_connection_ask_before_retries(f->connection, three_times, &asked);
+    sl_connection_set_retry_check(f->connection, three_times, &asked);
     assert_false(sl_cluster_command(f->connection, f->database, slow, NULL, NULL, &f->error));
     assert_int_equal(f->error.code, SL_EXIT_INTERRUPTED);
     assert_non_null(strstr(f->error.message, "time limit"));
     assert_in_range(asked, 4, 5); /* without the callback: about a hundred retries */
     bson_destroy(slow);
-    sl_connection_ask_before_retries(f->connection, NULL, NULL);
+    sl_connection_set_retry_check(f->connection, NULL, NULL);
 }
 
 /* ---- many sources ---- */

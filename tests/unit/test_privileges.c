@@ -22,17 +22,16 @@ static void refusals_name_the_privilege(void **state) {
          "{ storageStats: {} } } ] }",
          "collStats on mot.t, which is needed to show sizes and counts"},
         {"not authorized on admin to execute command { moveChunk: \"mot.t\", bounds: [] }",
-         "moveChunk on mot.t, which is needed to give each shard its ranges"},
+         "moveChunk on mot.t, which is needed to move chunks to their shards"},
         {"not authorized on admin to execute command { enableSharding: \"mot\" }",
-         "enableSharding on database mot, which is needed to make the database"},
+         "enableSharding on database mot, which is needed to create the database"},
         {"not authorized on admin to execute command { balancerStop: 1, maxTimeMS: 60000 }",
          "update on config.settings, which is needed to stop the balancer"},
         {"not authorized on config to execute command { find: \"shards\", filter: {} }",
-         "find on config.shards, which is needed to see what is there already"},
-        {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} "
-         "}",
-         "find, insert, update and remove on shardload.balancer, which is needed to remember how "
-         "the balancer was"},
+         "find on config.shards, which is needed to read what is stored already"},
+        {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} }",
+         "find, insert, update and remove on shardload.balancer, which is needed to store the "
+         "balancer's mode"},
         {"not authorized on mot to execute command { mapReduce: \"t\" }", "mapReduce on mot.t; "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
