@@ -93,7 +93,7 @@ class SecondCtrlC:
                 time.sleep(1.3)
                 self.assertTrue(running.running(), running.text())
                 release.set()
-                self.assertTrue(action.struck.wait(support.LIMIT))
+                self.assertTrue(action.arrived.wait(support.LIMIT))
                 self.assert_nothing_left(running, command)
                 self.assertEqual(self.proxy.batches, sent, "a batch was begun after the second signal")
 
