@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ISD into a sharded cluster, by each of the shard keys that people give it: what the Python driver
-finds there, on which shard it lies, and what the queries that were published for such data say."""
+"""ISD files in a sharded cluster with the usual shard keys: the stored documents, their shards, and
+the answers of published queries for such data."""
 import datetime
 import os
 import sys
@@ -26,17 +26,17 @@ class Weather(support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
 
     def sources(self, collection="t"):
-        """{name of a source: its number}, from the numbers that the documents have."""
+        """The numbers of the sources, from the _ids of the documents."""
         return sorted({support.key_of(raw) >> 40 for raw in self.stored(collection)})
 
     def read_all(self, names, numbers):
         return [document for name, number in zip(names, numbers)
                 for document in isd_reader.read(sample(name), number=number).documents]
 
-    # Where documents lie
+    # The shards of the documents
 
     def shards(self):
-        """{name of a shard: a client of its own}."""
+        """Shard -> a client connected to it."""
         found = {}
         for shard in self.client.config.shards.find():
             hosts = shard["host"].rpartition("/")[2]
@@ -46,15 +46,15 @@ class Weather(support.ClusterCase):
         return found
 
     def chunks(self, collection):
-        """The server's own map: [(lower bound, upper bound, shard)], and the key."""
+        """Returns (the chunks, the shard key) from the config servers."""
         name = f"{self.database_name}.{collection}"
         entry = self.client.config.collections.find_one({"_id": name})
         chosen = {"uuid": entry["uuid"]} if "uuid" in entry else {"ns": name}
         return list(self.client.config.chunks.find(chosen)), entry["key"]
 
-    def each_lies_where_the_map_says(self, collection="t"):
-        """Every chunk is asked for on every shard: all its documents are on the one that owns it,
-        none on another. Returns how many each shard has."""
+    def assert_on_their_shards(self, collection="t"):
+        """The documents of each chunk are on the shard that owns it, and on no other shard. Returns
+        shard -> number of documents."""
         chunks, key = self.chunks(collection)
         index = list(key.items())
         counts = {name: 0 for name in self.shards()}
@@ -75,7 +75,7 @@ class Weather(support.ClusterCase):
         self.assertEqual(whole, self.database[collection].count_documents({}))
         return counts
 
-    def test_every_key_brings_every_document_to_its_shard(self):
+    def test_with_every_key_each_document_is_on_its_shard(self):
         expected = None
         for number, key in enumerate(KEYS):
             with self.subTest(key):
@@ -90,17 +90,17 @@ class Weather(support.ClusterCase):
                                        rejectedByServer=0)
                 _, map_key = self.chunks(collection)
                 self.assertEqual(dict(map_key), support.json.loads(key))
-                counts = self.each_lies_where_the_map_says(collection)
+                counts = self.assert_on_their_shards(collection)
                 self.assertEqual(sum(counts.values()), len(expected))
                 self.assertIs(support.run_record(work)["verification"]["ok"], True)
 
     def test_stations_spread_by_their_hash(self):
-        # The hash is the same everywhere: these 200 names are known to spread.
+        # The hash of a value is always the same: these 200 names are known to spread.
         line = sample("066600-99999-2010-first50").read_bytes().splitlines()[0]
         path = self.file("stations.txt", b"".join(
             line[:4] + b"%06d" % (10000 + 37 * n) + line[10:] + b"\n" for n in range(200)))
         self.load("--format", "isd", "--shard-key", '{"st": "hashed"}', path)
-        counts = self.each_lies_where_the_map_says()
+        counts = self.assert_on_their_shards()
         self.assertEqual(sum(counts.values()), 200)
         self.assertGreater(min(counts.values()), 60)
 
@@ -112,7 +112,7 @@ class Weather(support.ClusterCase):
         self.assertEqual(sorted(held), [0, 1095])
         self.assertEqual(self.database.t.count_documents(station), 1095)
 
-    # What is asked of them
+    # Queries
 
     def test_the_index_by_time_and_station(self):
         self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}',
@@ -124,8 +124,8 @@ class Weather(support.ClusterCase):
             if held.count_documents({}) > 0:
                 self.assertIn("ts_1_st_1", held.index_information())
 
-    def test_published_queries_run_as_they_are(self):
-        """Queries in the words of the public weather sample's documentation."""
+    def test_published_queries_have_the_right_answers(self):
+        """Queries from the documentation of MongoDB's public weather sample."""
         name = "722874-93134-2007.gz"
         self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}',
                   "--index", '{"position": "2dsphere"}', sample(name), sample("1901.gz"))
@@ -197,7 +197,7 @@ class Weather(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({"st": "u007026"}), 6843)
         self.assertEqual(self.database.t.count_documents({"position": {"$geoWithin": {
             "$centerSphere": [[8.567, 47.383], 0.01]}}}), 50)
-        self.each_lies_where_the_map_says()
+        self.assert_on_their_shards()
 
     def test_the_same_station_year_twice_is_refused(self):
         path = sample("011490-99999-1986.gz")

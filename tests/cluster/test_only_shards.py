@@ -278,7 +278,7 @@ class Agreement(OnlyShardsCase):
 class Refusals(OnlyShardsCase):
     def setUp(self):
         super().setUp()
-        self.source = self.file("t.txt", f"{support.HEADER}\n{support.ROW.format(id=1)}\n")
+        self.source = self.file("t.txt", support.mot_text([1]))
 
     def test_options_that_exclude_only_shards_are_refused(self):
         for words, code, message in (

@@ -117,16 +117,15 @@ class Parts(support.ClusterCase):
     def test_the_order_of_sources_and_an_additional_file_do_not_matter(self):
         sources, _ = self.generate("B", 40000, "--seed", 3)
         more, _ = self.generate("A", 30000, "--seed", 4)
-        stray = self.scratch / "0-notes.csv"
-        stray.write_text("\n".join([support.HEADER, support.ROW.format(id=1), ""]), "utf-8")
+        additional = self.file("0-notes.csv", support.mot_text([1]))
         _, work_1 = self.part(1, 2, *sources, *more)
-        _, work_2 = self.part(2, 2, stray, *more, *sources)
+        _, work_2 = self.part(2, 2, additional, *more, *sources)
         sums = self.figures(work_1, work_2)
         self.assertEqual(sums["alreadyThere"], 0)
         self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources, *more)
         states = {source["name"]: source["state"] for source in self.registered()}
         self.assertEqual([states[str(path)] for path in [*sources, *more]], ["loaded", "loaded"])
-        self.assertEqual(states[str(stray)], "started")
+        self.assertEqual(states[str(additional)], "started")
 
     def test_a_source_is_not_loaded_before_it_is_counted(self):
         sources, _ = self.generate("B", 60000, "--seed", 9)
@@ -241,8 +240,7 @@ class Parts(support.ClusterCase):
         self.assertIn(long, (0, self.database.t.count_documents({})))
 
     def test_numbers_of_sources_run_out(self):
-        small = [self.file(f"{n}.txt", f"{support.HEADER}\n{support.ROW.format(id=n)}\n")
-                 for n in (1, 2, 3)]
+        small = [self.file(f"{n}.txt", support.mot_text([n])) for n in (1, 2, 3)]
         last = 8388606
         self.database["t.sources"].insert_one({"_id": "counter", "last": last - 2})
         outcome, _ = self.load("--again", *small, code=support.EXIT_CLUSTER)
@@ -260,7 +258,7 @@ class Parts(support.ClusterCase):
     # Refusals
 
     def test_refusals(self):
-        source = self.file("t.txt", f"{support.HEADER}\n{support.ROW.format(id=1)}\n")
+        source = self.file("t.txt", support.mot_text([1]))
         for text in ("0/2", "3/2", "1", "1/", "1/2/3", "a/b", "1/0", "-1/2"):
             outcome, _ = self.load(f"--part={text}", source, code=support.EXIT_USAGE)
             self.assertIn(f"\"{text}\" is no part; write it like 2/4", outcome.err)

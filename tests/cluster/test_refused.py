@@ -165,8 +165,7 @@ class Ids:
         stored before the first load; otherwise they replace documents of the first load."""
         kinds = (float, lambda value: bson.decimal128.Decimal128(str(value)),
                  lambda value: bson.decimal128.Decimal128(f"{value}.00"))
-        path = self.file("year.txt", "\n".join(
-            [support.HEADER] + [support.ROW.format(id=i) for i in range(1, 8)]) + "\n")
+        path = self.file("year.txt", support.mot_text(range(1, 8)))
         if not before:
             self.load(*words, path)
         first = 1 << 40       # the first source of a collection has the number 1
