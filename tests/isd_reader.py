@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """An independent reader of ISD and ISD-Lite files, with which the loader's documents are compared.
 
-It was written from the published layouts alone, without a look at the C parser, and for being
-obviously right rather than fast. What it shares with the loader is the table of facts,
-schemas/isd-groups.tsv, which the tests in turn hold against the published list of fields.
+It was written from the published layouts alone, without the C parser, and to be obviously right
+rather than fast. It shares one table with the loader, schemas/isd-groups.tsv, which the tests compare
+with the published list of fields.
 
-Where the layouts leave room, both take the same side. A record whose length is not the one it
-states is rejected when its columns have slid as well: no sign where one must be, or no section
-where one must begin. Sections come in their order, each once; one that holds nothing, a group that
-may not be repeated and is, and an entry of the wrong kind are where the walk is lost. Where what
-follows a group cannot be another, the group itself is not believed. Of a section of which nothing
-could be read, the tag is kept too; parts kept from several places, and what stands behind the
-stated end, are joined by newlines.
+Where the layouts are ambiguous, both follow the same rules. A record whose length differs from its
+length field is rejected if its columns are shifted as well: no sign, or no section, at a fixed offset
+that requires one. Sections occur in their order, each once. An empty section, a repeated group that
+may not be repeated, and an entry of the wrong kind end the parsing of groups, up to the next valid
+section; so does a group after which no other group can begin, and that group is not used. The bytes
+that were not parsed are kept in `unparsed`, with the tag of a section of which nothing was parsed.
+Parts from several offsets, and bytes after the end given by the length field, are joined by newlines.
 
     reading = read("010010-99999-1988.gz", missing="omit", number=1)
     reading.documents      -> [{"_id": ..., "st": ..., "ts": ..., ...}, ...]   in file order
@@ -37,7 +37,7 @@ class Field(NamedTuple):
     width: int
     kind: str            # n s m: numbers; c q f d t: text
     divisor: float = 1   # 0.1 multiplies by ten
-    missing: str = None  # what stands for no value
+    missing: str = None  # the published mark of a missing value
 
 
 class Group(NamedTuple):
@@ -132,7 +132,7 @@ class Reading:
 
 
 class _Bad(Exception):
-    """The record cannot be a document."""
+    """The record is a reject."""
 
     def __init__(self, why, column=None):
         super().__init__(why)
@@ -450,9 +450,9 @@ PACKS = {"WND": 0, "CIG": 5, "VIS": 9, "TMP": 13, "DEW": 15, "SLP": 17, "end": 1
 
 
 def read_csv(path, missing="omit", number=1, names=None):
-    """Reads a whole table. The station's name comes last in a document; a place that is 0 / 0 is
-    none; cells that do not fit are kept as `NAME=cell; NAME=cell`; blanks stand for an unknown
-    qualityControlProcess, which packed records always have."""
+    """Reads a table. The station's name is the last field of a document; a position of 0 / 0 is
+    missing; cells in a wrong format are kept as `NAME=cell; NAME=cell`; an unknown
+    qualityControlProcess is stored as blanks, since packed records always have one."""
     groups, result, header = table(), Reading(), None
 
     def parse(offset, text):
@@ -467,7 +467,7 @@ def read_csv(path, missing="omit", number=1, names=None):
     data = content(path)
     first = data[:data.index(b"\n")].rstrip(b"\r")
     header = next(csv.reader([first.decode()]))
-    # The header and its repetitions become blank lines, so that offsets and numbers stay.
+    # The header and its repetitions become blank lines, so that offsets and line numbers stay.
     return _each_line(data.replace(first, b" " * len(first)), parse, result, names)
 
 
@@ -482,7 +482,7 @@ class _Row(_Record):
         self.misfits.append(text_of(f"{name}={text}".encode("latin-1")))
 
     def cell(self, row, name, parts):
-        """The sub-document of a cell; None when there is none, or one that does not fit."""
+        """The sub-document of a cell; None if the cell is empty or in a wrong format."""
         text = row.get(name, "")
         if not text:
             return None
@@ -504,7 +504,7 @@ class _Row(_Record):
         return None
 
     def number_of(self, row, name, limit):
-        """A plain decimal; None when there is none, or one that cannot be."""
+        """A decimal number; None if the cell is empty, no number, or beyond the limit."""
         text = row.get(name, "")
         if re.match(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", text, re.ASCII) and \
                 abs(float(text)) <= limit:

@@ -36,8 +36,8 @@ class Processors(unittest.TestCase):
         self.assertEqual(watch.shares(10.5, 11.5), {"user": 0.5, "system": 0.0, "wait": 0.5,
                                                     "idle": 0.0})
         self.assertAlmostEqual(sum(watch.shares().values()), 1.0)
-        busy, there = watch.busy()
-        self.assertAlmostEqual(busy / there, 1 / 3)
+        busy, total = watch.busy()
+        self.assertAlmostEqual(busy / total, 1 / 3)
 
     def test_stolen_time_is_reported_if_there_is_any(self):
         watch = self.watch((1.0, [0, 0, 0, 0, 0]), (2.0, [50, 0, 0, 0, 150]))

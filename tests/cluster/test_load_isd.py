@@ -37,13 +37,13 @@ class Weather(support.ClusterCase):
 
     def shards(self):
         """Shard -> a client connected to it."""
-        found = {}
+        clients = {}
         for shard in self.client.config.shards.find():
             hosts = shard["host"].rpartition("/")[2]
-            found[shard["_id"]] = pymongo.MongoClient(f"mongodb://{hosts.split(',')[0]}/",
-                                                      directConnection=True)
-            self.addCleanup(found[shard["_id"]].close)
-        return found
+            clients[shard["_id"]] = pymongo.MongoClient(f"mongodb://{hosts.split(',')[0]}/",
+                                                        directConnection=True)
+            self.addCleanup(clients[shard["_id"]].close)
+        return clients
 
     def chunks(self, collection):
         """Returns (the chunks, the shard key) from the config servers."""
@@ -133,9 +133,9 @@ class Weather(support.ClusterCase):
         data = self.database.t
 
         moment = datetime.datetime(2007, 7, 4, 20, 47)
-        there = [document for document in documents
-                 if document["st"] == "u722874" and document["ts"] == moment]
-        self.assertEqual(data.count_documents({"st": "u722874", "ts": moment}), len(there))
+        matching = [document for document in documents
+                    if document["st"] == "u722874" and document["ts"] == moment]
+        self.assertEqual(data.count_documents({"st": "u722874", "ts": moment}), len(matching))
 
         warm = {"airTemperature.value": {"$gt": 30}, "airTemperature.quality": "1"}
         self.assertEqual(data.count_documents(warm), sum(

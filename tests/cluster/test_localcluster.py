@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/localcluster: what a newcomer meets first. It has to start, to say why when it cannot, and
-to leave nothing of itself behind, whatever happened.
+"""tools/localcluster starts each kind of cluster, reports why it cannot, and leaves neither files nor
+processes behind.
 """
 import hashlib
 import json
