@@ -59,10 +59,10 @@ def message(command, sequences=(), flags=0, request=7, body_last=False):
         parts.append(parts.pop(0))
     content = struct.pack("<I", flags) + b"".join(parts)
     length = 16 + len(content) + (4 if flags & CHECKSUM else 0)
-    whole = struct.pack("<iiii", length, request, 0, OP_MSG) + content
+    data = struct.pack("<iiii", length, request, 0, OP_MSG) + content
     if flags & CHECKSUM:
-        whole += struct.pack("<I", crc32c(whole))
-    return whole
+        data += struct.pack("<I", crc32c(data))
+    return data
 
 
 class Wire:

@@ -58,10 +58,10 @@ class Weather(support.ClusterCase):
         chunks, key = self.chunks(collection)
         index = list(key.items())
         counts = {name: 0 for name in self.shards()}
-        whole = 0
+        stored = 0
         for name, client in self.shards().items():
             held = client[self.database_name][collection]
-            total = held.count_documents({})
+            count = held.count_documents({})
             for chunk in chunks:
                 found = held.count_documents({}, hint=index) if not chunk["min"] else len(list(
                     held.find({}, dict.fromkeys(key, 1)).hint(index)
@@ -70,9 +70,9 @@ class Weather(support.ClusterCase):
                     counts[name] += found
                 else:
                     self.assertEqual(found, 0, f"{chunk} has {found} documents on {name}")
-            self.assertEqual(total, counts[name], f"{name} holds documents of no chunk of its own")
-            whole += total
-        self.assertEqual(whole, self.database[collection].count_documents({}))
+            self.assertEqual(count, counts[name], f"{name} holds documents of no chunk of its own")
+            stored += count
+        self.assertEqual(stored, self.database[collection].count_documents({}))
         return counts
 
     def test_with_every_key_each_document_is_on_its_shard(self):

@@ -237,11 +237,11 @@ class OnOneServer(AnyServer, support.ClusterCase):
                               "    pipeline: |\n"
                               "      [{\"$match\": {\"m\": {\"$gt\": 5}}}, {\"$count\": \"n\"}]\n"))
         self.database.command("profile", 0)
-        seen = self.database["system.profile"].find_one({"command.pipeline.1.$count": "n"})
-        self.assertEqual(seen["command"]["hint"], {"m": 1})
-        self.assertEqual(seen["command"]["maxTimeMS"], 7000)
-        self.assertIs(seen["command"]["allowDiskUse"], True)
-        self.assertIn("{ m: 1 }", seen["planSummary"])
+        profiled = self.database["system.profile"].find_one({"command.pipeline.1.$count": "n"})
+        self.assertEqual(profiled["command"]["hint"], {"m": 1})
+        self.assertEqual(profiled["command"]["maxTimeMS"], 7000)
+        self.assertIs(profiled["command"]["allowDiskUse"], True)
+        self.assertIn("{ m: 1 }", profiled["planSummary"])
 
     def test_the_plan(self):
         report = self.scratch / "report.json"

@@ -75,8 +75,8 @@ class OneServer(YardstickCase):
         self.assertIn("the dump is damaged at byte", self.yardstick(dump=damaged, code=1))
         missing = self.scratch / "missing.bson"
         self.assertIn("No such file", self.yardstick(dump=missing, code=1))
-        nobody = f"mongodb://{support.HOST}:{support.free_port()}/"
-        self.assertIn("refused", self.yardstick("--threads", 3, uri=nobody, code=1))
+        absent = f"mongodb://{support.HOST}:{support.free_port()}/"
+        self.assertIn("refused", self.yardstick("--threads", 3, uri=absent, code=1))
         for wrong in (["--threads", 0], ["--batch-size", "x"], ["--split", 5, "--split", 5],
                       ["--uri", "postgres://here/"]):
             with self.subTest(wrong=wrong):

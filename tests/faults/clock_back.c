@@ -2,8 +2,8 @@
 /* A library for LD_PRELOAD: sets the wall clock of a program back while it runs.
  *
  * The first CLOCK_BACK_AFTER readings are right; later ones are CLOCK_BACK_SECONDS early. The
- * monotonic clock is not changed. The kernel's clock is right all the time: a deadline that a thread
- * has computed from an early reading is corrected before the thread waits for it. */
+ * monotonic clock is not changed. The kernel's clock stays right: a deadline that a thread has
+ * computed from an early reading is corrected before the thread waits for it. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -191,7 +191,6 @@ class FaultCase(support.ClusterCase):
         super().setUp()
         self.work = self.scratch / "work"
 
-
     # Loads
 
     def words(self, *more, uri=None, source=None, size=BATCH, threads=1):

@@ -3,14 +3,14 @@
  *
  * RECORD_UNDER is the folder, RECORD_INTO the file that receives one record per operation: writes
  * with their data, truncations, new, renamed and removed names, and the beginning and end of each
- * fsync and fdatasync. power_cut.py computes from the records the contents of the disk after a power
- * failure at any time.
+ * fsync and fdatasync. power_cut.py computes from the records the contents of the disk after a
+ * power failure at any time.
  *
  * An operation and its record are made under one lock; only a sync runs without it, since other
  * threads may write meanwhile. The C library flushes its streams (FILE) by internal calls that a
- * preloaded library cannot intercept. So before each record the sizes of all open files are checked,
- * and bytes by which a file has grown are recorded as a write. A stream that writes before the end
- * of a file is not recorded. */
+ * preloaded library cannot intercept. So before each record the sizes of all open files are
+ * checked, and bytes by which a file has grown are recorded as a write. A stream that writes before
+ * the end of a file is not recorded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
