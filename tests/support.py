@@ -406,6 +406,32 @@ class ClusterCase(Case):
         if self.is_sharded():
             self.client.admin.command("balancerStart")
 
+    def shard_key(self, collection="t"):
+        """The shard key; None if the collection is not sharded."""
+        entry = self.client.config.collections.find_one(
+            {"_id": f"{self.database_name}.{collection}"})
+        return entry and dict(entry["key"])
+
+    def chunks(self, collection="t"):
+        """The documents of config.chunks, in order; none if the collection is not sharded."""
+        entry = self.client.config.collections.find_one(
+            {"_id": f"{self.database_name}.{collection}"})
+        return list(self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min")) \
+            if entry else []
+
+    def shard_clients(self):
+        """Shard -> a client connected to its first member."""
+        hosts = {shard["_id"]: shard["host"].rpartition("/")[2].split(",")[0]
+                 for shard in self.client.config.shards.find()}
+        return {name: self.enterContext(pymongo.MongoClient(f"mongodb://{host}/",
+                                                            directConnection=True))
+                for name, host in sorted(hosts.items())}
+
+    def counts_by_shard(self):
+        """Shard -> its number of documents in the collection t, counted by the shard itself."""
+        return {name: client[self.database_name].t.count_documents({})
+                for name, client in self.shard_clients().items()}
+
     def balancer_mode(self):
         return self.client.admin.command("balancerStatus")["mode"]
 

@@ -85,8 +85,7 @@ class Direct(support.ClusterCase):
         self.client.admin.command("balancerStop")
         self.addCleanup(self.client.admin.command, "balancerStart")
         self.client.admin.command("split", namespace, middle={"_id": middle})
-        entry = self.client.config.collections.find_one({"_id": namespace})
-        chunk = self.client.config.chunks.find_one({"uuid": entry["uuid"], "min._id": middle})
+        (chunk,) = [chunk for chunk in self.chunks() if chunk["min"]["_id"] == middle]
         other = next(name for name in self.shards_of(self.client) if name != chunk["shard"])
         self.client.admin.command("moveChunk", namespace, bounds=[chunk["min"], chunk["max"]],
                                   to=other)

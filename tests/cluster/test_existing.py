@@ -22,20 +22,11 @@ class Existing(support.ClusterCase):
         if documents:
             self.database.t.insert_many([{"_id": f"mine-{n}", "v": n} for n in range(documents)])
 
-    def namespace(self):
-        return f"{self.database_name}.t"
-
-    def shard_key(self):
-        """The shard key; None if the collection is not sharded."""
-        entry = self.client.config.collections.find_one({"_id": self.namespace()})
-        return entry and dict(entry["key"])
 
     def state(self):
         """The properties of the collection that a load may change, besides its documents."""
-        entry = self.client.config.collections.find_one({"_id": self.namespace()})
-        chunks = self.client.config.chunks.find({"uuid": entry["uuid"]}) if entry else ()
         return {"key": self.shard_key(),
-                "chunks": sorted((repr(c["min"]), repr(c["max"]), c["shard"]) for c in chunks),
+                "chunks": [(c["min"], c["max"], c["shard"]) for c in self.chunks()],
                 "indexes": sorted(self.database.t.index_information()),
                 "balancer": self.balancer_mode()}
 

@@ -8,7 +8,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import isd_reader  # noqa: E402
 import support  # noqa: E402
-from support import bson, pymongo  # noqa: E402
 
 KEYS = ['{"_id": 1}', '{"st": "hashed"}', '{"st": 1, "ts": 1}']
 SEVERAL_STATIONS = ["1901.gz", "quoted-records-a.txt", "011490-99999-1986.gz",
@@ -35,31 +34,16 @@ class Weather(support.ClusterCase):
 
     # The shards of the documents
 
-    def shards(self):
-        """Shard -> a client connected to it."""
-        clients = {}
-        for shard in self.client.config.shards.find():
-            hosts = shard["host"].rpartition("/")[2]
-            clients[shard["_id"]] = pymongo.MongoClient(f"mongodb://{hosts.split(',')[0]}/",
-                                                        directConnection=True)
-            self.addCleanup(clients[shard["_id"]].close)
-        return clients
-
-    def chunks(self, collection):
-        """Returns (the chunks, the shard key) from the config servers."""
-        name = f"{self.database_name}.{collection}"
-        entry = self.client.config.collections.find_one({"_id": name})
-        chosen = {"uuid": entry["uuid"]} if "uuid" in entry else {"ns": name}
-        return list(self.client.config.chunks.find(chosen)), entry["key"]
 
     def assert_on_their_shards(self, collection="t"):
         """The documents of each chunk are on the shard that owns it, and on no other shard. Returns
         shard -> number of documents."""
-        chunks, key = self.chunks(collection)
+        chunks, key = self.chunks(collection), self.shard_key(collection)
         index = list(key.items())
-        counts = {name: 0 for name in self.shards()}
+        clients = self.shard_clients()
+        counts = dict.fromkeys(clients, 0)
         stored = 0
-        for name, client in self.shards().items():
+        for name, client in clients.items():
             held = client[self.database_name][collection]
             count = held.count_documents({})
             for chunk in chunks:
@@ -88,8 +72,7 @@ class Weather(support.ClusterCase):
                 self.assert_documents(self.stored(collection), expected, key)
                 self.assert_accounting(work, records=len(expected), inserted=len(expected),
                                        rejectedByServer=0)
-                _, map_key = self.chunks(collection)
-                self.assertEqual(dict(map_key), support.json.loads(key))
+                self.assertEqual(self.shard_key(collection), support.json.loads(key))
                 counts = self.assert_on_their_shards(collection)
                 self.assertEqual(sum(counts.values()), len(expected))
                 self.assertIs(support.run_record(work)["verification"]["ok"], True)
@@ -108,7 +91,7 @@ class Weather(support.ClusterCase):
         self.load("--shard-key", '{"st": "hashed"}', "--batch-size", 100, sample("1901.gz"))
         station = {"st": "u029070"}
         held = [client[self.database_name].t.count_documents(station)
-                for client in self.shards().values()]
+                for client in self.shard_clients().values()]
         self.assertEqual(sorted(held), [0, 1095])
         self.assertEqual(self.database.t.count_documents(station), 1095)
 
@@ -119,7 +102,7 @@ class Weather(support.ClusterCase):
                   sample("1901.gz"))
         keys = [list(index["key"].items()) for index in self.database.t.list_indexes()]
         self.assertIn([("ts", 1), ("st", 1)], keys)
-        for client in self.shards().values():
+        for client in self.shard_clients().values():
             held = client[self.database_name].t
             if held.count_documents({}) > 0:
                 self.assertIn("ts_1_st_1", held.index_information())

@@ -331,10 +331,6 @@ class Sharded(AnyServer, support.ClusterCase):
         return {entry["shard"]: entry["count"] for entry in self.database[collection].aggregate(
             [{"$collStats": {"count": {}}}])}
 
-    def shard_key(self, collection="t"):
-        entry = self.client.config.collections.find_one(
-            {"_id": f"{self.database_name}.{collection}"})
-        return entry and dict(entry["key"])
 
     def test_each_shard_gets_about_half_of_the_documents(self):
         (path,), answers = self.generate("B", 240000, "--seed", 25)

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
 import ycsb_maker  # noqa: E402
-from support import bson, pymongo  # noqa: E402
+from support import bson  # noqa: E402
 from ycsb_maker import Options  # noqa: E402
 
 SMALL = Options(field_count=2, field_length=10, integer_count=2)
@@ -46,13 +46,6 @@ def expected_answers(documents):
 class Generated(support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
 
-    def counts_by_shard(self):
-        counts = {}
-        for shard in self.client.config.shards.find():
-            host = shard["host"].rpartition("/")[2].split(",")[0]
-            with pymongo.MongoClient(f"mongodb://{host}/", directConnection=True) as client:
-                counts[shard["_id"]] = client[self.database_name].t.count_documents({})
-        return counts
 
     def test_every_record_is_stored_and_each_shard_has_its_share(self):
         _, work = self.load(*words())

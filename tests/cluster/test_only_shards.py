@@ -10,7 +10,6 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
-from support import pymongo  # noqa: E402
 
 DIRECT = "--route", "direct"
 
@@ -18,9 +17,8 @@ DIRECT = "--route", "direct"
 class OnlyShardsCase(support.ClusterCase):
     def setUp(self):
         super().setUp()
-        self.hosts = {shard["_id"]: shard["host"].rpartition("/")[2].split(",")[0]
-                      for shard in self.client.config.shards.find()}
-        self.first, self.second = sorted(self.hosts)
+        self.shards = sorted(shard["_id"] for shard in self.client.config.shards.find())
+        self.first, self.second = self.shards
 
     def only(self, names, *words, **more):
         """Loads the documents of these shards. Returns (outcome, work directory)."""
@@ -32,14 +30,6 @@ class OnlyShardsCase(support.ClusterCase):
             "shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
             "--only-shards", names, "--batch-size", 200, *words)
 
-    def stored_on(self, shard):
-        """The number of documents on a shard, counted by the shard itself."""
-        with pymongo.MongoClient(f"mongodb://{self.hosts[shard]}/",
-                                 directConnection=True) as client:
-            return client[self.database_name].t.count_documents({})
-
-    def stored_by_shard(self):
-        return {shard: self.stored_on(shard) for shard in self.hosts}
 
     def registered(self):
         return {source["name"]: source for source in self.database["t.sources"].find()
@@ -64,7 +54,7 @@ class OnlyShardsCase(support.ClusterCase):
 
     def assert_one_by_one(self, *words, documents, route=()):
         """Runs a loader for each shard, one after the other; each writes to its own shard only."""
-        stored = dict.fromkeys(self.hosts, 0)
+        stored = dict.fromkeys(self.shards, 0)
         for name in (self.second, self.first):
             outcome, work = self.only(name, *route, *words)
             figures = self.figures(work)
@@ -72,7 +62,7 @@ class OnlyShardsCase(support.ClusterCase):
             self.assertEqual(figures["alreadyThere"], 0)
             self.assertEqual(support.run_record(work)["options"]["only-shards"], name)
             stored[name] += figures["inserted"]
-            self.assertEqual(self.stored_by_shard(), stored)
+            self.assertEqual(self.counts_by_shard(), stored)
             for one in support.run_record(work)["verification"]["ranges"]:
                 self.assertEqual((one["shard"], one["expected"]), (name, one["found"]))
             self.assertEqual(self.states(), {"loaded"} if name == self.first else {"started"})
@@ -80,14 +70,14 @@ class OnlyShardsCase(support.ClusterCase):
         self.assert_complete(*words, documents=documents)
 
     def assert_at_once(self, *words, documents, route=()):
-        running = {name: self.begin(name, *route, *words) for name in self.hosts}
+        running = {name: self.begin(name, *route, *words) for name in self.shards}
         errors = ""
         for _, process in running.values():
             outcome = process.wait()
             self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
             errors += outcome.err
         inserted = {name: self.figures(work)["inserted"] for name, (work, _) in running.items()}
-        self.assertEqual(self.stored_by_shard(), inserted)
+        self.assertEqual(self.counts_by_shard(), inserted)
         self.assertEqual(sum(inserted.values()), documents)
         self.assertGreater(min(inserted.values()), 0)
         # Both loaders report it if they end at the same time.
@@ -159,7 +149,7 @@ class Together(OnlyShardsCase):
         outcome, work = self.only(f"{self.second},{self.first}", *sources)
         self.assertEqual(self.figures(work)["inserted"], documents)
         self.assertIn("all 2 shards are loaded: 110,000 documents together", outcome.err)
-        stored = self.stored_by_shard()
+        stored = self.counts_by_shard()
         self.assertGreater(min(stored.values()), 0)
         # The registry counts the documents of each shard separately.
         parts = [source["parts"]["shards"] for source in self.registered().values()]

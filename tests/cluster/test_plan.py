@@ -105,11 +105,6 @@ class AnyServer:
 class Sharded(AnyServer, support.ClusterCase):
     sharded = True
 
-    def chunks(self, collection="t"):
-        namespace = f"{self.database_name}.{collection}"
-        entry = self.client.config.collections.find_one({"_id": namespace})
-        return sorted(self.client.config.chunks.find({"uuid": entry["uuid"]}),
-                      key=lambda chunk: repr(type(chunk["min"]["_id"])) + repr(chunk["min"]))
 
     def owner(self, chunks, identity):
         for chunk in chunks:

@@ -55,9 +55,6 @@ class Routing(support.ClusterCase):
     def arrived_since(self, before):
         return {name: total - before[name] for name, total in self.insert_commands().items()}
 
-    def chunks(self):
-        entry = self.client.config.collections.find_one({"_id": f"{self.database_name}.t"})
-        return list(self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min"))
 
     def assert_documents_are_where_the_map_says(self, key):
         """Each document is on the shard that owns it. Returns shard -> number of documents."""

@@ -33,10 +33,8 @@ class StoppedLoads(fault_case.FaultCase):
     def chunk(self, filled=True):
         """The chunk that is being filled; with filled=False a chunk of this load on the other shard,
         which is filled later. Returns (its bounds, its shard, the other shard)."""
-        namespace = f"{self.database_name}.t"
-        entry = self.client.config.collections.find_one({"_id": namespace})
         first = self.database.t.find_one({}, {"_id": 1})["_id"]
-        chunks = list(self.client.config.chunks.find({"uuid": entry["uuid"]}))
+        chunks = self.chunks()
         chunk = next(chunk for chunk in chunks
                      if chunk["min"]["_id"] <= first < chunk["max"]["_id"])
         if not filled:

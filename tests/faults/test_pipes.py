@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import proxy  # noqa: E402
 import resume_case  # noqa: E402
 import support  # noqa: E402
 from fault_case import Expected  # noqa: E402
