@@ -184,7 +184,7 @@ class Running:
         return self._read(self.out) + self._read(self.err)
 
     def progress(self):
-        """The reports of `--progress json` so far. A line that is still being written is left out."""
+        """The reports of `--progress json` so far, without the line that is being written."""
         complete = self._read(self.err).rpartition("\n")[0]
         return [json.loads(line) for line in complete.splitlines() if line.startswith("{")]
 
