@@ -239,8 +239,11 @@ class OnOneServer(AnyServer, QueryCase):
         return " ".join(f"'{word}'" for word in (*self.target("t"), *words))
 
     def test_compare_ab_finds_a_large_difference(self):
-        self.file("slow.yaml", "name: own\nqueries:\n  - name: q\n    pipeline: '[{\"$match\": "
-                  "{\"$expr\": {\"$lt\": [\"$_id\", 1]}}}]'\n")
+        # 50 ms, many times the other query's time, even on a machine that is busy.
+        pause = {"body": "function() { sleep(50); return true; }", "args": [], "lang": "js"}
+        stages = [{"$match": {"_id": 1, "$expr": {"$function": pause}}}]
+        self.file("slow.yaml", "name: own\nqueries:\n  - name: q\n    pipeline: "
+                  f"'{json.dumps(stages)}'\n")
         self.file("fast.yaml", "name: own\nqueries:\n  - name: q\n    operation: findOne\n    "
                   "filter: '{\"_id\": 1}'\n")
         words = ["compare", "--ab", "--runs", 8, "--report", "c.json"]
