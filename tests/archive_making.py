@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed files and archives for tests: made, and read back independently of the loader.
+"""Writes compressed files and archives for tests, and reads them independently of the loader.
 
-A reader takes the bytes of a file and returns its text, or raises Refused. Formats that Python has
-no module for are read by their own command line tools, or, where that is short, decoded here.
+A reader gets the bytes of a file and returns its text, or raises Refused. Formats without a Python
+module are read by their command line tools or, where the code is short, decoded here.
 """
 import bz2
 import gzip
@@ -18,7 +18,7 @@ import zlib
 
 
 class Refused(Exception):
-    """The independent reader does not take the file."""
+    """The independent reader rejects the file."""
 
 
 def tool(name, *words):
@@ -46,23 +46,23 @@ def unlzip(data):
     text = b""
     while data and data.strip(b"\0"):
         if data[:5] != b"LZIP\x01" or len(data) < 26:
-            raise Refused("no lzip member")
+            raise Refused("no lzip header")
         bits, fraction = data[5] & 0x1F, data[5] >> 5
         size = (1 << bits) - (fraction << bits - 4 if bits >= 4 else 0)
         if not 12 <= bits <= 29:
             raise Refused("dictionary")
         coder = lzma.LZMADecompressor(lzma.FORMAT_ALONE)
         try:
-            made = coder.decompress(b"\x5d" + struct.pack("<I", size) + b"\xff" * 8 + data[6:])
+            part = coder.decompress(b"\x5d" + struct.pack("<I", size) + b"\xff" * 8 + data[6:])
         except lzma.LZMAError as error:
             raise Refused(error) from error
-        rest = coder.unused_data
-        length = len(data) - len(rest)
-        if not coder.eof or rest[:20] != struct.pack("<IQQ", zlib.crc32(made), len(made),
-                                                     length + 20):
+        remaining = coder.unused_data
+        length = len(data) - len(remaining)
+        if not coder.eof or remaining[:20] != struct.pack("<IQQ", zlib.crc32(part), len(part),
+                                                          length + 20):
             raise Refused("trailer")
-        text += made
-        data = rest[20:]
+        text += part
+        data = remaining[20:]
     return text
 
 
@@ -74,7 +74,7 @@ def compress(text, bits_max=16):
     out = bytearray(b"\x1f\x9d" + bytes([0x80 | bits_max]))
 
     def flush(full):
-        """Codes of one width are written eight at a time."""
+        """Writes the codes collected so far: eight codes of one width take `width` bytes."""
         number = 0
         for i, code in enumerate(group):
             number |= code << i * width
@@ -105,7 +105,7 @@ def compress(text, bits_max=16):
     return bytes(out)
 
 
-# ---- Python's own modules ----
+# ---- formats with a Python module ----
 
 def ungzip(data):
     try:
@@ -116,7 +116,7 @@ def ungzip(data):
 
 def unbzip2(data):
     text = b""
-    while data.strip(b"\0") or not text: # bz2.decompress() drops what follows without an error
+    while data.strip(b"\0") or not text: # bz2.decompress() ignores trailing data silently
         coder = bz2.BZ2Decompressor()
         try:
             text += coder.decompress(data)
@@ -152,7 +152,7 @@ def is_hidden(name):
 
 
 def joined(entries):
-    """The text of an archive: its entries one behind the other, each ended by a newline."""
+    """The text of an archive: the texts of its entries in order, each ended by a newline."""
     return b"".join(text if text.endswith(b"\n") else text + b"\n"
                     for name, text in entries if text and not is_hidden(name))
 
@@ -176,15 +176,16 @@ def untar(data):
                     entries.append((info.name, archive.extractfile(info).read()))
                     if len(entries[-1][1]) != info.size:
                         raise Refused("truncated")
-            if data[archive.offset:].strip(b"\0"): # tarfile ends at a bad header without an error
-                raise Refused("data behind the end")
+            if data[archive.offset:].strip(b"\0"): # tarfile stops at a bad header silently
+                raise Refused("data after the end")
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         raise Refused(error) from error
     return joined(entries)
 
 
 def write_many(tar_path, zip_path, count, text):
-    """Writes archives of `count` entries, all with this text, as fast as may be."""
+    """Writes a tar and a zip archive of `count` entries, all with this text. tarfile and zipfile
+    would take too long for a million entries."""
     names = [b"a-folder/with/a/long/name/entry-number-%07d.csv" % n for n in range(count)]
     info = tarfile.TarInfo(names[0].decode())
     info.size = len(text)
@@ -200,27 +201,29 @@ def write_many(tar_path, zip_path, count, text):
     crc, at, table = zlib.crc32(text), 0, []
     with open(zip_path, "wb") as file:
         for name in names:
-            both = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, crc, len(text), len(text), len(name), 0)
-            file.write(b"PK\3\4" + both + name + text)
-            table.append(b"PK\1\2\x14\0" + both + struct.pack("<HHHII", 0, 0, 0, 0, at) + name)
+            # The fields that the local header and the entry in the central directory share.
+            shared = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, crc, len(text), len(text),
+                                 len(name), 0)
+            file.write(b"PK\3\4" + shared + name + text)
+            table.append(b"PK\1\2\x14\0" + shared + struct.pack("<HHHII", 0, 0, 0, 0, at) + name)
             at += 30 + len(name) + len(text)
         table = b"".join(table)
-        file.write(zip64_ended(table + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 0, 0, len(table), at, 0),
-                               count, at))
+        end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 0, 0, len(table), at, 0)
+        file.write(zip64_ended(table + end, count, at))
 
 
 class Unseekable(io.RawIOBase):
-    """A file that zipfile must write from front to back, with descriptors behind the data."""
+    """A file that zipfile writes sequentially: sizes follow the data, in data descriptors."""
 
     def __init__(self):
         super().__init__()
-        self.made = bytearray()
+        self.written = bytearray()
 
     def writable(self):
         return True
 
     def write(self, data):
-        self.made += data
+        self.written += data
         return len(data)
 
 
@@ -231,18 +234,19 @@ def zip_of(entries, method=zipfile.ZIP_DEFLATED, descriptors=False, zip64=False,
             with archive.open(name, "w", force_zip64=zip64) as file:
                 file.write(text)
         archive.comment = comment
-    return bytes(out.made) if descriptors else out.getvalue()
+    return bytes(out.written) if descriptors else out.getvalue()
 
 
 def zip64_ended(data, entries=None, before=0):
-    """A zip file with the records at its end that large archives have; or what is left of it behind
-    so many bytes."""
+    """A zip file whose end is in the zip64 format of large archives. `entries`: the number of
+    entries, if it exceeds the old format. `data` may lack the first `before` bytes of the file."""
     at = data.rindex(b"PK\5\6")
     count, size, offset = struct.unpack("<HII", data[at + 10:at + 20])
     count = entries or count
     end64 = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, offset)
     locator = struct.pack("<4sIQI", b"PK\6\7", 0, at + before, 1)
-    end = data[at:at + 8] + struct.pack("<HHII", 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF) + data[at + 20:]
+    moved = struct.pack("<HHII", 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
+    end = data[at:at + 8] + moved + data[at + 20:]
     return data[:at] + end64 + locator + end
 
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second reading of ISD and ISD-Lite files, to hold the loader's against.
+"""An independent reader of ISD and ISD-Lite files, with which the loader's documents are compared.
 
-It was written from the published layouts alone, without a look at the C parser, and for being
-obviously right rather than fast. What it shares with the loader is the table of facts,
-schemas/isd-groups.tsv, which the tests in turn hold against the published list of fields.
+It was written from the published layouts alone, without the C parser, and to be obviously right
+rather than fast. It shares one table with the loader, schemas/isd-groups.tsv, which the tests compare
+with the published list of fields.
 
-Where the layouts leave room, both take the same side. A record whose length is not the one it
-states is rejected when its columns have slid as well: no sign where one must be, or no section
-where one must begin. Sections come in their order, each once; one that holds nothing, a group that
-may not be repeated and is, and an entry of the wrong kind are where the walk is lost. Where what
-follows a group cannot be another, the group itself is not believed. Of a section of which nothing
-could be read, the tag is kept too; parts kept from several places, and what stands behind the
-stated end, are joined by newlines.
+Where the layouts are ambiguous, both follow the same rules. A record whose length differs from its
+length field is rejected if its columns are shifted as well: no sign, or no section, at a fixed offset
+that requires one. Sections occur in their order, each once. An empty section, a repeated group that
+may not be repeated, and an entry of the wrong kind end the parsing of groups, up to the next valid
+section; so does a group after which no other group can begin, and that group is not used. The bytes
+that were not parsed are kept in `unparsed`, with the tag of a section of which nothing was parsed.
+Parts from several offsets, and bytes after the end given by the length field, are joined by newlines.
 
     reading = read("010010-99999-1988.gz", missing="omit", number=1)
     reading.documents      -> [{"_id": ..., "st": ..., "ts": ..., ...}, ...]   in file order
@@ -24,7 +24,7 @@ import datetime
 import pathlib
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple
 
 from mot_reader import Reject, content, document_id, split_lines
 
@@ -37,7 +37,7 @@ class Field(NamedTuple):
     width: int
     kind: str            # n s m: numbers; c q f d t: text
     divisor: float = 1   # 0.1 multiplies by ten
-    missing: str = None  # what stands for no value
+    missing: str = None  # the published mark of a missing value
 
 
 class Group(NamedTuple):
@@ -71,7 +71,7 @@ MANDATORY_ORDER = ["airTemperature", "dewPoint", "pressure", "wind", "visibility
 NUMBER_FORM = {"n": re.compile(rb"\d+\Z"), "s": re.compile(rb"[+-]\d+\Z"),
                "m": re.compile(rb"-?\d+\Z")}
 
-# The sections in their order, and how one begins at which a walk that was lost is taken up again.
+# The sections in their order, and the bytes at which a walk may resume after an invalid section.
 SECTIONS = {b"ADD": re.compile(rb"(?!)"),
             b"REM": re.compile(rb"REM(?:SYN|AWY|MET|SOD|SOM|HPD)\d{3}"),
             b"EQD": re.compile(rb"EQD[QPRCDN]\d\d"), b"QNN": re.compile(rb"QNN[A-Y]")}
@@ -90,7 +90,7 @@ def published_table(path):
 
 
 def table(path=TABLE):
-    """{id: Group} from the project's own table, which has a line for each group."""
+    """{id: Group} from the table of this project, which has one line per group."""
     rows = {}
     for line in path.read_text("utf-8").splitlines():
         if not line or line.startswith("#"):
@@ -110,7 +110,7 @@ def table(path=TABLE):
 
 
 def _by_id(rows):
-    """A family of groups has the digits from its first to 9, documented or not."""
+    """A family of groups has all ids from its first digit to 9, even undocumented ones."""
     return {first[:2] + str(digit): group for (first, last), group in rows.items()
             for digit in range(int(first[2]), 10 if first != last else int(first[2]) + 1)}
 
@@ -122,7 +122,7 @@ class Reading:
     rejects: List[Reject] = field(default_factory=list)
     blank_lines: int = 0
     transcoded: int = 0           # records with bytes that are no printable ASCII
-    length_mismatches: int = 0    # records whose length is not the one they state
+    length_mismatches: int = 0    # records whose length differs from the one in their first field
     malformed_fields: int = 0
     unknown_groups: int = 0
 
@@ -132,7 +132,7 @@ class Reading:
 
 
 class _Bad(Exception):
-    """The record cannot be a document."""
+    """The record is a reject."""
 
     def __init__(self, why, column=None):
         super().__init__(why)
@@ -140,11 +140,11 @@ class _Bad(Exception):
 
 
 class _Lost(Exception):
-    """Nobody knows what stands at this place of a record."""
+    """The record has no valid section or group at this offset."""
 
 
 def text_of(value):
-    """Text as BSON can hold it: control characters are blanks, other bytes Latin-1."""
+    """Bytes as text: control characters become blanks, other bytes are Latin-1."""
     return "".join(" " if byte < 0x20 or byte == 0x7F else chr(byte) for byte in value)
 
 
@@ -182,14 +182,14 @@ class _Record:
     # Fields
 
     def number(self, raw, form):
-        """An unscaled number, or None when it is none."""
+        """An unscaled number; None if the field is not a number."""
         if not NUMBER_FORM[form].match(raw):
             self.reading.malformed_fields += 1
             return None
         return int(raw)
 
     def value(self, raw, part):
-        """A field's value, or None when it is to be left out."""
+        """A field's value; None if it is missing."""
         if part.missing is not None and not self.keep and raw == part.missing.encode():
             return None
         if part.kind not in NUMBERS:
@@ -201,7 +201,7 @@ class _Record:
         return int(number / part.divisor) if part.divisor < 1 else number / part.divisor
 
     def fields(self, at, parts):
-        """The sub-document that these fields make, from byte `at` on."""
+        """The sub-document of these fields, which begin at byte `at`."""
         raws = []
         for part in parts:
             raws.append(self.raw[at:at + part.width])
@@ -209,7 +209,7 @@ class _Record:
         return self.values(raws, parts)
 
     def values(self, raws, parts):
-        """The sub-document of fields that stand apart."""
+        """The sub-document of fields that are not adjacent."""
         document, absent = {}, None
         for raw, part in zip(raws, parts):
             value, parent = self.value(raw, part), part.path.rpartition(".")[0]
@@ -282,7 +282,7 @@ class _Record:
         return day + datetime.timedelta(hours=hour, minutes=minute)
 
     def variable(self, document):
-        """Everything behind byte 105."""
+        """The sections after byte 105."""
         found = {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [],
                  "originalObservation": [], "unparsed": []}
         self.sections(found)
@@ -312,8 +312,8 @@ class _Record:
             document["unparsed"] = "\n".join(found["unparsed"])
 
     def section(self, at, order, found):
-        """Reads the section at `at`, and returns where it ends. `order`: sections that may come;
-        those that may not come behind this one are taken away, unless it holds nothing."""
+        """Reads the section at `at`, and returns its end. `order`: the sections that may follow;
+        unless the section is empty, those that may not follow it are removed."""
         tag = self.raw[at:min(at + 3, self.end)]
         if tag not in order:
             raise _Lost(at)
@@ -327,7 +327,7 @@ class _Record:
                 raise _Lost(begin if lost.args[0] == begin + 3 else lost.args[0]) from None
             if tag in order:
                 del order[:order.index(tag) + 1]
-        if at == begin + 3:         # nothing but a tag, at the end
+        if at == begin + 3:         # only a tag, at the end
             raise _Lost(begin)
         return at
 
@@ -398,7 +398,7 @@ class _Record:
         return at + 11
 
     def walks(self, at, order):
-        """Whether a section begins here from which a walk ends exactly where the record does."""
+        """Whether a section begins here from which a walk ends exactly at the end of the record."""
         order = list(order)
         begin = SECTIONS.get(self.raw[at:at + 3])
         if not begin or not begin.match(self.raw[:self.end], at):
@@ -413,8 +413,8 @@ class _Record:
 
 
 def read(path, missing="omit", number=1, names=None):
-    """Reads a whole file of packed ASCII. `missing`: "omit", or "raw" to keep the published marks.
-    `number`: the source's, for `_id`. `names`: {path of a key: its new name}."""
+    """Reads a file of packed ASCII. `missing`: "omit", or "raw" to keep the published marks.
+    `number`: of the source, for `_id`. `names`: {path of a key: its new name}."""
     return read_bytes(content(path), missing, number, names)
 
 
@@ -450,9 +450,9 @@ PACKS = {"WND": 0, "CIG": 5, "VIS": 9, "TMP": 13, "DEW": 15, "SLP": 17, "end": 1
 
 
 def read_csv(path, missing="omit", number=1, names=None):
-    """Reads a whole table. The station's name comes last in a document; a place that is 0 / 0 is
-    none; cells that do not fit are kept as `NAME=cell; NAME=cell`; blanks stand for an unknown
-    qualityControlProcess, which packed records always have."""
+    """Reads a table. The station's name is the last field of a document; a position of 0 / 0 is
+    missing; cells in a wrong format are kept as `NAME=cell; NAME=cell`; an unknown
+    qualityControlProcess is stored as blanks, since packed records always have one."""
     groups, result, header = table(), Reading(), None
 
     def parse(offset, text):
@@ -467,7 +467,7 @@ def read_csv(path, missing="omit", number=1, names=None):
     data = content(path)
     first = data[:data.index(b"\n")].rstrip(b"\r")
     header = next(csv.reader([first.decode()]))
-    # The header and its repetitions become blank lines, so that offsets and numbers stay.
+    # The header and its repetitions become blank lines, so that offsets and line numbers stay.
     return _each_line(data.replace(first, b" " * len(first)), parse, result, names)
 
 
@@ -482,7 +482,7 @@ class _Row(_Record):
         self.misfits.append(text_of(f"{name}={text}".encode("latin-1")))
 
     def cell(self, row, name, parts):
-        """The sub-document of a cell; None when there is none, or one that does not fit."""
+        """The sub-document of a cell; None if the cell is empty or in a wrong format."""
         text = row.get(name, "")
         if not text:
             return None
@@ -504,7 +504,7 @@ class _Row(_Record):
         return None
 
     def number_of(self, row, name, limit):
-        """A plain decimal; None when there is none, or one that cannot be."""
+        """A decimal number; None if the cell is empty, no number, or beyond the limit."""
         text = row.get(name, "")
         if re.match(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", text, re.ASCII) and \
                 abs(float(text)) <= limit:
@@ -597,7 +597,7 @@ LITE = [("airTemperature.value", 10), ("dewPoint.value", 10), ("pressure.value",
 
 
 def read_lite(path, missing="omit", number=1, names=None):
-    """Reads a whole ISD-Lite file, whose name tells the station."""
+    """Reads an ISD-Lite file. Its name contains the station."""
     usaf, wban = pathlib.Path(path).name.split("-")[:2]
     result, st = Reading(), station(usaf, wban, None)
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second reading of MOT files, to hold the loader's against.
+"""An independent reader of MOT files, with which the loader's documents are compared.
 
-It was written from the published layouts alone, without a look at the C parser, and for being
-obviously right rather than fast: one record at a time, plain Python, no shared tables. Where the
-two disagree, one of them is wrong.
+It was written from the published layouts alone, without the C parser, and to be obviously right
+rather than fast: one record at a time, plain Python, no shared tables. Where the two differ, one of
+them is wrong.
 
-Where the layouts leave room, both take the same side: no number has more than ten digits; ids,
-class, type and result of a test are never missing; a surplus separator of a file of pipes or tabs
-belongs to the model, one of a file of commas is an error; text holds no NUL byte.
+Where the layouts are ambiguous, both follow the same rules: a number has at most ten digits; ids,
+class, type and result of a test are never missing; a surplus separator in a file with pipes or tabs
+belongs to the model, one in a file with commas is an error; text contains no NUL byte.
 
     reading = read("test_result_2015.txt.gz", names="short", number=1)
     reading.documents      -> [{"_id": ..., "t": ..., ...}, ...]   in file order
@@ -66,7 +66,7 @@ ITEM_2012 = [
     Column("vert_location_id", "vert_location_id", TEXT),
     Column("dangerous_mark", "g", MARK),
 ]
-# First columns of the lookup tables, and those of their columns that hold numbers.
+# Names of the first columns of the lookup tables, and of their columns with numbers.
 LOOKUP_FIRST = {"rfr_id", "test_item_id", "id", "type_code", "result_code"}
 LOOKUP_NUMBERS = {"rfr_id", "test_item_id", "id", "parent_id", "test_item_set_section_id"}
 RENAMED = {"mot_test_rfr_location_type_id": "location_id"}
@@ -102,7 +102,7 @@ class _Bad(Exception):
 class Reading:
     kind: str                     # "result", "item" or "lookup"
     delimiter: bytes
-    header: Optional[bytes]       # the header line as it stands in the file
+    header: Optional[bytes]       # the header line of the file
     columns: List[Column]
     original: bool                # dialect A: no header
     documents: List[Dict] = field(default_factory=list)
@@ -120,12 +120,12 @@ class Reading:
 
 
 def document_id(number, offset):
-    """The id of the record at `offset` of source `number`: 0 | 23 bits of source | 8 of stripe (the
-    block's low byte mirrored) | 12 of row | 20 of place in the 1 MiB block."""
-    block, place = divmod(offset, 1 << 20)
+    """The _id of the record at `offset` of source `number`: 0 | 23 bits source | 8 bits stripe (the
+    block's low byte, mirrored) | 12 bits row | 20 bits offset in the block of 1 MiB."""
+    block, within = divmod(offset, 1 << 20)
     row, low = divmod(block, 256)
     stripe = int(format(low, "08b")[::-1], 2)
-    return number << 40 | stripe << 32 | row << 20 | place
+    return number << 40 | stripe << 32 | row << 20 | within
 
 
 def content(path):
@@ -150,8 +150,8 @@ def split_lines(data):
 
 
 def split_fields(record, delimiter):
-    """The fields of a record. Only comma files quote: a quote opens a field, a backslash or a
-    second quote escapes one, and the field must close before the line ends."""
+    """The fields of a record. Only files with commas have quoted fields: a backslash or a second
+    quote escapes a quote, and the field must be closed before the line ends."""
     if delimiter != b",":
         return record.split(delimiter)
     fields, at, end = [], 0, len(record)
@@ -185,7 +185,7 @@ def split_fields(record, delimiter):
 
 
 def sniff(first):
-    """(delimiter, header names or None) of a file that begins with this line."""
+    """(delimiter, header names or None) of a file with this first line."""
     if re.match(rb"\d+[|\t]", first):
         return (b"|" if first.count(b"|") >= first.count(b"\t") else b"\t"), None
     delimiter = max(b"|", b",", b"\t", key=first.count)
@@ -263,15 +263,15 @@ def convert(column, value, encoding):
     except UnicodeDecodeError:
         if encoding != "latin-1":
             raise ValueError("not UTF-8") from None
-        # The five bytes that windows-1252 leaves open stand for themselves.
+        # The five bytes that windows-1252 does not define are read as Latin-1.
         return "".join(bytes([b]).decode("cp1252") if b not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
                        else chr(b) for b in value), True
 
 
 def read(path, names="short", number=1, encoding="utf-8", trim=False):
-    """Reads a whole file. `names`: "short" or "long" keys. `number`: the source's, for `_id`.
-    `encoding`: "utf-8", where other bytes are an error, or "latin-1", where they are read as
-    windows-1252. `trim`: cut blanks from both ends of every field, whatever the dialect."""
+    """Reads a file. `names`: "short" or "long" keys. `number`: of the source, for `_id`. `encoding`:
+    "utf-8", where other bytes are an error, or "latin-1", where they are read as windows-1252.
+    `trim`: removes blanks from both ends of every field, in every dialect."""
     return read_bytes(content(path), names, number, encoding, trim)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes records of runs as the programs write them (run.json, tune.json and so on), for the tests of
-`shardload report` and to look at pictures of runs that nobody has time for.
+"""Generates records of runs in the format of the programs (run.json, tune.json ...), for the tests of
+`shardload report` and to look at the pictures of runs that would take too long.
 
-    python3 record_maker.py FOLDER        one of each kind, and the odd ones
+    python3 record_maker.py FOLDER        writes one record of each kind, and unusual ones
 """
 import json
 import math
@@ -27,7 +27,8 @@ def tail(code=0):
 
 
 def series(seconds, shards, rate, points):
-    """`points` points of a load that slows down a little and breathes, uneven over its shards."""
+    """The series of a load in `points` points: its rate oscillates, falls slowly, and differs by
+    shard."""
     rows, done = [], [0] * shards
     spent = [0.0] * len(STAGES)
     for point in range(1, points + 1):
@@ -127,8 +128,8 @@ def drill_query(name, answer, documents, sampled):
 
 
 def reload(share=0.1, slower=1.0, objective=14_400.0, code=0, met="yes", answers=None, ended=None):
-    """A drill, `slower` times as long as the first one. `answers` of the four queries; `ended` where the
-    exit code does not say whether it came to its end."""
+    """The record of a drill whose phases take `slower` times the usual time. `answers`: of the four
+    queries. `ended`: whether the drill completed; None: derived from the exit code."""
     sampled, ended = share < 1, code in (0, 1, 5) if ended is None else ended
     inner = load(900 * slower, 2, code=code if not ended else 0)
     documents = inner["accounting"]["inserted"]
@@ -230,14 +231,15 @@ def shards():
             "machine": {"cores": 2, "processor": "AMD EPYC"}, "rows": rows, "warnings": [], "why": ""}
 
 
-# What no program of ours writes as a value.
+# Values that none of the programs writes.
 STRANGE = [0, -1, 1e18, 1e300, -1e300, 1e-300, 2**63 - 1, -2**63, {"$numberDouble": "NaN"},
            {"$numberDouble": "Infinity"}, "x", "\u00e9" * 50, "", None, True, [], {}, [[]], {"a": 1},
            {"$date": "1900-01-01T00:00:00Z"}, 4e12, 1e17, 256, "<b>" * 400]
 
 
 def damaged(value, chance, random, kept=("program", "command")):
-    """A copy with some values replaced by strange ones, some keys gone, some lists repeated."""
+    """A copy in which some values are replaced by strange ones, keys removed and lists repeated.
+    `chance`: probability of each damage. `kept`: keys at the top level that stay as they are."""
     if random.random() < chance and not kept:
         return random.choice(STRANGE)
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates and servers for the tests of secure connections: an authority of the tests' own, made
-with the openssl program, and real servers that ask for TLS and users."""
+"""Certificates and servers for the tests of secure connections: a certificate authority, created with
+the openssl program, and real servers that require TLS or users."""
 import os
 import pathlib
 import shutil
@@ -26,7 +26,7 @@ def openssl(*words):
 
 
 class Authority:
-    """Signs certificates. Files that hold a certificate and its key are called NAME.pem."""
+    """A certificate authority. A file NAME.pem holds a certificate and its key."""
 
     def __init__(self, folder, name):
         self.folder = pathlib.Path(folder)
@@ -43,7 +43,8 @@ class Authority:
                 "-keyout", self.folder / "ca.key", "-out", self.certificate)
 
     def issue(self, name, subject, alternative_names=None, expired=False, password=None):
-        """A key and a certificate for it, in one file; `password` encrypts the key."""
+        """Creates a key and its certificate in one file, and returns the path. `password` encrypts
+        the key."""
         key, request, signed = (self.folder / f"{name}.{end}" for end in ("key", "csr", "crt"))
         hidden = ["-passout", f"pass:{password}"] if password else ["-nodes"]
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", *hidden,
@@ -62,7 +63,7 @@ class Authority:
 
 
 class Server:
-    """One mongod, or a replica set, started by tools/localcluster with options of its own."""
+    """One mongod, or a replica set, started by tools/localcluster with these mongod options."""
 
     def __init__(self, folder, shape, options):
         self.folder = pathlib.Path(folder)
@@ -83,7 +84,8 @@ class Server:
 
 
 class Impostor:
-    """Listens with a certificate that no mongod would start with, and goes no further than TLS."""
+    """A TLS server with a certificate with which mongod would not start. After the handshake it
+    answers nothing."""
 
     def __init__(self, certificate):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -113,7 +115,7 @@ class Impostor:
 
 
 def folder_of_tests(case):
-    """A folder for a whole class of tests, removed after it."""
+    """A folder for all tests of a class, removed after the last one."""
     import tempfile
     folder = tempfile.mkdtemp(prefix="shardload-secure-")
     case.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
@@ -125,7 +127,7 @@ ROOT_PASSWORD = "for the tests alone"
 
 
 def first_user(uri, **tls):
-    """A server with users and none yet lets one be made from its own machine."""
+    """Creates the user root. A server with --auth and no users allows that from its own host."""
     with support.pymongo.MongoClient(uri, **tls) as client:
         client.admin.command("createUser", "root", pwd=ROOT_PASSWORD, roles=["root"])
 

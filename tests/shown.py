@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that would act on a terminal or forge lines, and the search for it in what programs leave."""
+"""Text that would control a terminal or forge lines of output, and checks that no output of the
+programs contains it unescaped."""
 import os
 import re
 
-# A window title, colours by ESC and by C1, an override, an isolate, marks, separators, DEL, CR.
+# A window title, colours by ESC and by C1, bidirectional override, isolate and marks, line and
+# paragraph separators, DEL, CR, backspace.
 ACTING = "\x1b]0;t\x07\x1b[31m\u009b7m\u202eabc\u2066d\u200f\u061c\u2028\u2029\x7f\r\x08"
 FORGED = "forged: all is well"
 HOSTILE = f"h{ACTING}\n{FORGED}"
@@ -11,8 +13,8 @@ HOSTILE = f"h{ACTING}\n{FORGED}"
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-def wrong_with(text, where, tabs=False):
-    """What must not be in a text that a person reads, or None."""
+def problem_in(text, where, tabs=False):
+    """Describes a control character or a forged line in the text of an output; None: it has none."""
     found = RAW.search(text)
     if found:
         return f"{where}: raw {found.group()!r} in {text[max(0, found.start() - 60):found.end()]!r}"
@@ -24,26 +26,28 @@ def wrong_with(text, where, tabs=False):
 
 
 class ShownCase:
-    """Of a support.Case: programs that may fail, but show nothing raw."""
+    """For a support.Case: runs programs that may fail, but must escape hostile text in all of their
+    output."""
 
-    shown = 0  # how often something hostile was met, made harmless
+    escaped = 0  # outputs in which hostile text was escaped
 
-    def look(self, text, where, tabs=False):
-        self.assertIsNone(wrong_with(text, where, tabs))
-        self.shown += any(mark in text for mark in ("\\x1b", "\\u001b", "\\xe2\\x80\\xae"))
+    def check_text(self, text, where, tabs=False):
+        self.assertIsNone(problem_in(text, where, tabs))
+        self.escaped += any(mark in text for mark in ("\\x1b", "\\u001b", "\\xe2\\x80\\xae"))
 
     def show(self, *words, program="shardload", codes=(0, 1, 2, 3, 4, 5), expect=True, **more):
-        """Runs it; `expect`: hostile text is there, made harmless."""
-        before = self.shown
+        """Runs a program and checks its output and the files that it has written. `expect`: some of
+        them must contain hostile text, escaped."""
+        before = self.escaped
         outcome = self.run_program(program, *words, **more)
         self.assertIn(outcome.code, codes, outcome.text)
-        self.look(outcome.out, "standard output")
-        self.look(outcome.err, "standard error")
+        self.check_text(outcome.out, "standard output")
+        self.check_text(outcome.err, "standard error")
         for folder, _, names in os.walk(self.scratch):
             for name in names:
                 if name in ("shardload.log", "rejects.tsv", "problems.tsv", "run.json", "page.html"):
                     with open(os.path.join(folder, name), encoding="utf-8", newline="\n") as file:
-                        self.look(file.read(), name, tabs=True)
+                        self.check_text(file.read(), name, tabs=True)
         if expect:
-            self.assertGreater(self.shown, before, f"nothing hostile was shown: {outcome.text}")
+            self.assertGreater(self.escaped, before, f"no escaped text in the output: {outcome.text}")
         return outcome

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Python tests share: finding programs, running them with a time limit, reading what they
-leave behind, and comparing documents to the byte.
+"""Base classes and helpers of the Python tests: they find the programs, run them with a time limit,
+read the files that they write, and compare documents byte by byte.
 
 Expected documents are encoded with the Python driver's own BSON library and compared as bytes, so
-that a wrong type, a wrong order of keys or a key that stands twice shows as well as a wrong value.
+that a wrong type, a wrong order of keys or a duplicate key fails as well as a wrong value.
 """
 import csv
 import gzip
@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -29,14 +30,14 @@ except ImportError:
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = pathlib.Path(os.environ.get("SHARDLOAD_SAMPLES") or TREE.parent / "shared" / "data")
-LIMIT = 120          # seconds that any one program may take before the test gives up on it
+LIMIT = 120          # seconds after which a test kills a program and fails
 HOST = "127.0.0.1"
-NOBODY = 65534
+NOBODY = 65534       # user and group without rights
 
 EXIT_OK, EXIT_REJECTS, EXIT_USAGE, EXIT_SOURCE, EXIT_CLUSTER = 0, 1, 2, 3, 4
 EXIT_VERIFICATION, EXIT_INTERRUPTED = 5, 130
 
-# The MOT files among the samples: published records and those made up to a published shape.
+# The MOT files among the samples: published records, and records written in a published dialect.
 MOT_TESTS = [
     "test_result_2005_2013_original_style.txt", "test_result_2005_2016_pipe_header.txt",
     "test_result_2018_2020_comma.csv", "test_result_2021_quoted.csv",
@@ -94,6 +95,22 @@ def cluster_uri(variable):
     return uri
 
 
+def port_of(uri):
+    """The port of the first host of a connection string."""
+    return int(uri.split("://")[1].partition("/")[0].split(",")[0].rpartition(":")[2])
+
+
+def mot_text(ids):
+    """An MOT file with one row for each of these test_ids."""
+    return HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in ids)
+
+
+def reply_codes(verdict):
+    """The server's error codes that src/load/reply.c lists with this verdict."""
+    text = (TREE / "src" / "load" / "reply.c").read_text("utf-8")
+    return [int(code) for code in re.findall(r"\{(\d+), SL_REPLY_" + verdict + r"\}", text)]
+
+
 def clean_environment(**more):
     """The environment without settings that would change what the program does."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SHARDLOAD_")}
@@ -102,19 +119,19 @@ def clean_environment(**more):
 
 
 def bson_documents(data):
-    """Cuts a BSON dump into its documents, as bytes."""
+    """The documents of a BSON dump, as bytes."""
     documents, at = [], 0
     while at < len(data):
         length = int.from_bytes(data[at:at + 4], "little")
         if length < 5 or at + length > len(data) or data[at + length - 1] != 0:
-            raise AssertionError(f"the dump is broken at byte {at}")
+            raise AssertionError(f"invalid BSON dump at byte {at}")
         documents.append(data[at:at + length])
         at += length
     return documents
 
 
 def encoded(document):
-    """A reader's document as the bytes that the loader must write."""
+    """A document of an independent reader as the BSON that the loader must write."""
     return bson.encode({**document, "_id": bson.int64.Int64(document["_id"])})
 
 
@@ -126,7 +143,7 @@ def readable(raw):
 
 
 def free_port():
-    """A port on which nobody listens."""
+    """A port on which no program listens."""
     import socket
     with socket.socket() as probe:
         probe.bind((HOST, 0))
@@ -134,7 +151,7 @@ def free_port():
 
 
 class Running:
-    """A program that was started and goes on. Killed when the test ends, if it has not."""
+    """A program in the background. It is killed when the test ends."""
 
     def __init__(self, case, words, folder, stdin=subprocess.DEVNULL, environment=None):
         self.folder = folder
@@ -167,7 +184,7 @@ class Running:
         return self._read(self.out) + self._read(self.err)
 
     def progress(self):
-        """The reports of `--progress json` so far. A line that is still being written is left out."""
+        """The reports of `--progress json` so far, without the line that is being written."""
         complete = self._read(self.err).rpartition("\n")[0]
         return [json.loads(line) for line in complete.splitlines() if line.startswith("{")]
 
@@ -186,7 +203,7 @@ class Running:
 
 
 class Case(unittest.TestCase):
-    """A test with a scratch folder of its own, in which every program is run."""
+    """A test with its own scratch folder, the current directory of every program that it runs."""
 
     maxDiff = None
 
@@ -202,8 +219,8 @@ class Case(unittest.TestCase):
 
     def run_program(self, name, *words, stdin=b"", environment=None, limit=LIMIT,
                     unprivileged=False):
-        """Runs a program to its end; a test that waits forever fails instead. `unprivileged`: as
-        somebody whom file permissions stop, even when the tests run as root."""
+        """Runs a program to its end; fails after `limit` seconds. `unprivileged`: as a user to whom
+        file permissions apply, even when the tests run as root."""
         begun = time.monotonic()
         more = {}
         if unprivileged and os.geteuid() == 0:
@@ -216,7 +233,7 @@ class Case(unittest.TestCase):
         except PermissionError:
             raise unittest.SkipTest(f"an ordinary user may not run {name}") from None
         except subprocess.TimeoutExpired as late:
-            raise AssertionError(f"{name} {words} did not end within {limit} s; it said: "
+            raise AssertionError(f"{name} {words} did not end within {limit} s; its output: "
                                  f"{late.stdout} {late.stderr}") from None
         return Outcome(done.returncode, done.stdout.decode("utf-8", "backslashreplace"),
                        done.stderr.decode("utf-8", "backslashreplace"), time.monotonic() - begun)
@@ -224,7 +241,7 @@ class Case(unittest.TestCase):
     def shardload(self, *words, code=EXIT_OK, **more):
         outcome = self.run_program("shardload", *words, **more)
         if code is not None:
-            self.assertEqual(outcome.code, code, f"shardload {words} said:\n{outcome.text}")
+            self.assertEqual(outcome.code, code, f"shardload {words} printed:\n{outcome.text}")
         return outcome
 
     def dump(self, *words, code=EXIT_OK, **more):
@@ -236,7 +253,7 @@ class Case(unittest.TestCase):
         return bson_documents(file.read_bytes()), work
 
     def generate(self, dialect, rows, *more):
-        """Makes MOT files. Returns (their paths in order, the answers)."""
+        """Generates MOT files. Returns (their paths in order, the expected answers)."""
         name = f"{dialect}-{next(self._counter)}"
         output = name + (".txt.gz" if "--gzip" in more else ".txt")
         answers = self.scratch / f"{name}.json"
@@ -261,22 +278,25 @@ class Case(unittest.TestCase):
     # Comparisons
 
     def assert_documents(self, raw, expected, message=""):
-        """`raw`: documents as bytes, in any order. `expected`: what the reader says."""
-        left = {key_of(document): document for document in raw}
-        self.assertEqual(len(left), len(raw), f"{message}: an _id comes twice")
-        right = {document["_id"]: encoded(document) for document in expected}
-        missing, surplus = sorted(right.keys() - left.keys()), sorted(left.keys() - right.keys())
+        """`raw`: the loaded documents as bytes, in any order. `expected`: the documents of an
+        independent reader."""
+        actual = {key_of(document): document for document in raw}
+        self.assertEqual(len(actual), len(raw), f"{message}: an _id occurs twice")
+        expected = {document["_id"]: encoded(document) for document in expected}
+        missing = sorted(expected.keys() - actual.keys())
+        surplus = sorted(actual.keys() - expected.keys())
         self.assertFalse(missing, f"{message}: {len(missing)} documents are missing, first "
-                         f"{readable(right[missing[0]]) if missing else ''}")
+                         f"{readable(expected[missing[0]]) if missing else ''}")
         self.assertFalse(surplus, f"{message}: {len(surplus)} documents too many, first "
-                         f"{readable(left[surplus[0]]) if surplus else ''}")
-        for key in sorted(right):
-            if left[key] != right[key]:
-                self.fail(f"{message}: document {key} differs\n  loaded   {readable(left[key])}"
-                          f"\n  expected {readable(right[key])}")
+                         f"{readable(actual[surplus[0]]) if surplus else ''}")
+        for key in sorted(expected):
+            if actual[key] != expected[key]:
+                self.fail(f"{message}: document {key} differs\n  loaded   {readable(actual[key])}"
+                          f"\n  expected {readable(expected[key])}")
 
     def assert_accounting(self, work, **expected):
-        """The run record's figures are those, and its own identity holds."""
+        """run.json has these totals, and records = inserted + already stored + rejected +
+        undelivered."""
         figures = run_record(work)["accounting"]
         self.assertEqual(
             figures["records"], figures["inserted"] + figures["alreadyThere"] +
@@ -288,16 +308,16 @@ class Case(unittest.TestCase):
 
     def assert_rejects(self, work, source, expected):
         """The reject file lists these (line, offset, column or None), in this order."""
-        listed = [row for row in reject_rows(work) if row["source"].endswith(source)]
+        rejects = [row for row in reject_rows(work) if row["source"].endswith(source)]
         self.assertEqual(
-            [(int(row["line"]), int(row["offset"]), row["column"] or None) for row in listed],
-            list(expected), listed[:5])
+            [(int(row["line"]), int(row["offset"]), row["column"] or None) for row in rejects],
+            list(expected), rejects[:5])
 
 
 def key_of(raw):
-    """The 64-bit `_id` that every document must begin with."""
+    """The 64-bit `_id`, which must be the first field."""
     if raw[4:9] != b"\x12_id\x00":
-        raise AssertionError(f"no 64-bit _id in front: {readable(raw)}")
+        raise AssertionError(f"the first field is no 64-bit _id: {readable(raw)}")
     return int.from_bytes(raw[9:17], "little", signed=True)
 
 
@@ -318,7 +338,7 @@ def every_text_in(folder):
 
 
 class ClusterCase(Case):
-    """A test against a cluster: `self.client`, and a database of its own that is dropped after."""
+    """A test with a client of a cluster and a database of its own, which is dropped at its end."""
 
     variable = "SHARDLOAD_TEST_URI"
 
@@ -337,29 +357,80 @@ class ClusterCase(Case):
         self.database = self.client[self.database_name]
         self.addCleanup(self.client.drop_database, self.database_name)
 
-    def target(self, collection="t"):
-        return ["--uri", self.uri, "-d", self.database_name, "-c", collection]
+    def target(self, collection="t", through=None):
+        """The options that name a collection of the test's database; `through`: a proxy in front of
+        the server, which is closed at the end of the test."""
+        uri = self.uri
+        if through:
+            self.addCleanup(through.close)
+            uri = self.proxy_uri(through)
+        return ["--uri", uri, "-d", self.database_name, "-c", collection]
 
-    def load(self, *words, collection="t", code=EXIT_OK, **more):
+    @staticmethod
+    def proxy_uri(server):
+        return f"mongodb://{HOST}:{server.port}/"
+
+    def load(self, *words, collection="t", through=None, code=EXIT_OK, **more):
         """Loads into the test's database. Returns (outcome, work directory)."""
         work = self.scratch / f"work-{next(self._counter)}"
-        outcome = self.shardload("load", *self.target(collection), "--work-dir", work,
+        outcome = self.shardload("load", *self.target(collection, through), "--work-dir", work,
                                  "--progress", "none", *words, code=code, **more)
         return outcome, work
 
     def stored(self, collection="t"):
-        """Every document as bytes, as the server has it."""
+        """The stored documents, as bytes."""
         options = bson.CodecOptions(document_class=bson.raw_bson.RawBSONDocument)
-        found = self.database.get_collection(collection, codec_options=options).find({})
-        return [document.raw for document in found]
+        documents = self.database.get_collection(collection, codec_options=options).find({})
+        return [document.raw for document in documents]
 
-    def wait_for(self, condition, what, limit=LIMIT):
-        """Waits until `condition()` is true, and fails when it never comes."""
+    def source_states(self):
+        """The state of each source in the registry of collection t: started, loaded ..."""
+        return [entry["state"] for entry in
+                self.database["t.sources"].find({"state": {"$exists": True}})]
+
+    def wait_for(self, condition, description, limit=LIMIT):
+        """Waits until `condition()` is true; fails after `limit` seconds."""
         end = time.monotonic() + limit
         while not condition():
             if time.monotonic() > end:
-                self.fail(f"waited {limit} s in vain for {what}")
+                self.fail(f"waited {limit} s in vain for {description}")
             time.sleep(0.02)
+
+    def is_sharded(self):
+        return self.client.admin.command("hello").get("msg") == "isdbgrid"
+
+    def clear_balancer(self):
+        """Starts the balancer, and removes the entries of loads that were killed, which would keep
+        it stopped after the next load."""
+        self.client.shardload.balancer.delete_many({})
+        if self.is_sharded():
+            self.client.admin.command("balancerStart")
+
+    def shard_key(self, collection="t"):
+        """The shard key; None if the collection is not sharded."""
+        entry = self.client.config.collections.find_one(
+            {"_id": f"{self.database_name}.{collection}"})
+        return entry and dict(entry["key"])
+
+    def chunks(self, collection="t"):
+        """The documents of config.chunks, in order; none if the collection is not sharded."""
+        entry = self.client.config.collections.find_one(
+            {"_id": f"{self.database_name}.{collection}"})
+        return list(self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min")) \
+            if entry else []
+
+    def shard_clients(self):
+        """Shard -> a client connected to its first member."""
+        hosts = {shard["_id"]: shard["host"].rpartition("/")[2].split(",")[0]
+                 for shard in self.client.config.shards.find()}
+        return {name: self.enterContext(pymongo.MongoClient(f"mongodb://{host}/",
+                                                            directConnection=True))
+                for name, host in sorted(hosts.items())}
+
+    def counts_by_shard(self):
+        """Shard -> its number of documents in the collection t, counted by the shard itself."""
+        return {name: client[self.database_name].t.count_documents({})
+                for name, client in self.shard_clients().items()}
 
     def balancer_mode(self):
         return self.client.admin.command("balancerStatus")["mode"]

@@ -16,19 +16,20 @@ import unittest
 
 
 def one_line(text):
-    """A description as TAP can carry it: on one line, and without the mark of a directive."""
+    """A description for a TAP line: without newlines, and with `#`, which begins a directive,
+    escaped."""
     return " ".join(str(text).split()).replace("#", "\\#")
 
 
 def name_of(test):
-    """The case's class and method, and what its first line of documentation says it shows."""
+    """The class and method of the case, and the first line of its docstring."""
     name = ".".join(test.id().split(".")[-2:]) if hasattr(test, "id") else str(test)
     description = test.shortDescription()
     return one_line(f"{name}: {description}" if description else name)
 
 
 class TapResult(unittest.TestResult):
-    """Prints a line for each result as soon as it is known, and the plan when all are."""
+    """Prints a TAP line for each result."""
 
     def __init__(self, output):
         super().__init__()
@@ -48,7 +49,7 @@ class TapResult(unittest.TestResult):
 
     def addSuccess(self, test):
         super().addSuccess(test)
-        # A case whose parts failed has its lines already, and ends as a success all the same.
+        # unittest also reports a case with failed subtests as a success.
         if test not in self.failed_subtests:
             self.line(True, test)
 
@@ -80,7 +81,7 @@ class TapResult(unittest.TestResult):
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
         self.line(False, test)
-        print("# it was expected to fail", file=self.output, flush=True)
+        print("# expected to fail, and succeeded", file=self.output, flush=True)
 
 
 def cases_of(suite):
@@ -92,14 +93,14 @@ def cases_of(suite):
 
 
 def main(module="__main__"):
-    """Runs the cases of `module`, and ends the program with the status that says how it went."""
+    """Runs the cases of `module`, and exits with 0 if all succeeded, with 1 otherwise."""
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[module])
-    wanted = sys.argv[1:]
-    if wanted:
+    filters = sys.argv[1:]
+    if filters:
         suite = unittest.TestSuite(
-            case for case in cases_of(suite) if any(word in case.id() for word in wanted)
+            case for case in cases_of(suite) if any(word in case.id() for word in filters)
         )
-    # Whatever a test prints goes elsewhere: standard output is for TAP alone.
+    # Standard output is for TAP only; what a test prints goes to standard error.
     output = sys.stdout
     sys.stdout = sys.stderr
     result = TapResult(output)

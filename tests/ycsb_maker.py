@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second opinion on made-up records: the same bytes, by nothing but docs/ycsb.md."""
+"""An independent generator of the format `ycsb`, written from docs/ycsb.md alone. It must produce the
+same bytes as the loader."""
 import functools
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from support import bson
 MASK = (1 << 64) - 1
 VALUES = 1 << 16
 SLOT = 1 << 48
-STEP = 256  # bytes that a record stands on
+STEP = 256  # bytes between the offsets of consecutive records
 
 
 class Options(NamedTuple):
@@ -62,21 +63,21 @@ def fields(options, record):
     """The fields of a record, in order, without its _id."""
     per_field = -(-options.field_length // 8)
     at = record * (options.field_count * per_field + options.integer_count)
-    made = {}
+    result = {}
     for field in range(options.field_count):
         words = [random_word(options.seed, at + i).to_bytes(8, "little") for i in range(per_field)]
-        made[f"f{field}"] = b"".join(words)[:options.field_length]
+        result[f"f{field}"] = b"".join(words)[:options.field_length]
         at += per_field
     for field in range(options.integer_count):
         word = random_word(options.seed, at)
         threshold, alias = table(options.skew)[word >> 48]
-        made[f"n{field}"] = word >> 48 if word & (SLOT - 1) < threshold else alias
+        result[f"n{field}"] = word >> 48 if word & (SLOT - 1) < threshold else alias
         at += 1
-    return made
+    return result
 
 
 def document(options, record, number=1, first=0):
-    """A record as the document that is loaded; `first` is the first record of its source."""
+    """The document of a record. `number`: of its source; `first`: the first record of its source."""
     key = document_id(number, (record - first) * STEP)
     return {"_id": bson.int64.Int64(key), **fields(options, record)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `shardload reload` share."""
+"""Base class of the tests of `shardload reload`."""
 import html
 import json
 import os
@@ -15,12 +15,12 @@ PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer
 
 class ReloadCase:
     def data(self, rows, seed):
-        """Returns (path, its answers' path)."""
+        """Generates an MOT file. Returns (path, the path of its expected answers)."""
         (path,), answers = self.generate("B", rows, "--seed", seed)
         return path, self.file(f"answers-{seed}.json", json.dumps(answers))
 
     def reload(self, *words, code=support.EXIT_OK):
-        """Returns (what it said, reload.json, the work directory)."""
+        """Returns (outcome, reload.json, work directory)."""
         work = self.scratch / f"reload-{next(self._counter)}"
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", work,
                                  "--progress", "none", *words, code=code)
@@ -30,13 +30,13 @@ class ReloadCase:
         self.assertEqual([phase["name"] for phase in record["phases"]], PHASES)
         return outcome, record, work
 
-    def assert_page(self, name, tone, words):
-        """The first sentence with an edge of a page: its colour, and what it says."""
+    def assert_page(self, name, tone, text):
+        """The verdict of an HTML page: its colour (CSS class), and the beginning of its text."""
         source = (self.scratch / name).read_text("utf-8")
         self.assertIn("</html>", source)
-        found = re.search(r'<p class="verdict ?(\w*)">([^<]*)<', source)
-        self.assertEqual(found[1], tone, found[2])
-        self.assertTrue(html.unescape(found[2]).startswith(words), found[2])
+        verdict = re.search(r'<p class="verdict ?(\w*)">([^<]*)<', source)
+        self.assertEqual(verdict[1], tone, verdict[2])
+        self.assertTrue(html.unescape(verdict[2]).startswith(text), verdict[2])
 
     def collections(self):
         return sorted(self.database.list_collection_names())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the local cluster's router share: a database of the test's own in the shared
-cluster, and a bare socket that says exactly what it is told to.
+"""Base classes of the tests of the local cluster's router: a database of the test's own in the shared
+cluster, and a socket that sends any bytes.
 """
 import os
 import socket
@@ -21,7 +21,7 @@ except ImportError:
 
 OP_MSG, OP_QUERY = 2013, 2004
 CHECKSUM, MORE_TO_COME, EXHAUST = 1, 2, 1 << 16
-PATIENCE = 30  # seconds until something that has to happen is held never to happen
+PATIENCE = 60  # seconds after which waiting for a condition fails
 
 
 def cluster_uri():
@@ -32,11 +32,11 @@ def cluster_uri():
     return uri
 
 
-def wait_until(condition, what):
+def wait_until(condition, description):
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"never happened: {what}")
+            raise AssertionError(f"waited {PATIENCE} s in vain for: {description}")
         time.sleep(0.02)
 
 
@@ -50,7 +50,7 @@ def crc32c(data):
 
 
 def message(command, sequences=(), flags=0, request=7, body_last=False):
-    """An OP_MSG of a command and of document sequences, given as (name, encoded documents)."""
+    """An OP_MSG with a command and document sequences, each as (name, encoded documents)."""
     parts = [b"\0" + bson.encode(command)]
     for name, documents in sequences:
         content = name.encode() + b"\0" + b"".join(documents)
@@ -59,14 +59,14 @@ def message(command, sequences=(), flags=0, request=7, body_last=False):
         parts.append(parts.pop(0))
     content = struct.pack("<I", flags) + b"".join(parts)
     length = 16 + len(content) + (4 if flags & CHECKSUM else 0)
-    whole = struct.pack("<iiii", length, request, 0, OP_MSG) + content
+    data = struct.pack("<iiii", length, request, 0, OP_MSG) + content
     if flags & CHECKSUM:
-        whole += struct.pack("<I", crc32c(whole))
-    return whole
+        data += struct.pack("<I", crc32c(data))
+    return data
 
 
 class Wire:
-    """A connection that says exactly what it is told to."""
+    """A connection that sends any bytes, and reads replies."""
 
     def __init__(self, address):
         self.socket = socket.create_connection(address, timeout=PATIENCE)
@@ -100,7 +100,7 @@ class Wire:
         return self.reply()
 
     def is_closed(self):
-        """Waits for the other side to close; a reply is no close."""
+        """Waits until the peer closes the connection or sends data. True: it has closed."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
@@ -108,7 +108,7 @@ class Wire:
 
 
 class ClusterCase(unittest.TestCase):
-    """A database of the test's own in the shared cluster."""
+    """A test with its own database in the shared cluster."""
 
     @classmethod
     def setUpClass(cls):
@@ -132,7 +132,8 @@ class ClusterCase(unittest.TestCase):
         return f"{self.name}.{collection}"
 
     def shard_by_range(self, collection, *bounds, key="_id"):
-        """Shards by range, with a chunk per pair of bounds, placed on the shards in turn."""
+        """Shards the collection by range, splits it at the bounds, and places the chunks on the
+        shards in turn."""
         namespace = self.namespace(collection)
         self.admin.command("shardCollection", namespace, key={key: 1})
         for bound in bounds:
@@ -144,7 +145,7 @@ class ClusterCase(unittest.TestCase):
                 to=self.shards[i % len(self.shards)])
 
     def counts(self, collection):
-        """How many documents each shard says it has."""
+        """Shard -> number of documents, by the shards' own counts."""
         stages = [{"$collStats": {"count": {}}}]
         return {row["shard"]: row["count"] for row in self.database[collection].aggregate(stages)}
 

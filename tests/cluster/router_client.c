@@ -29,12 +29,12 @@ static void check(bool good, const char *name, const bson_error_t *error) {
     }
 }
 
-static void see_a_sharded_cluster(const struct client *c) {
+static void detect_sharded_cluster(const struct client *c) {
     bson_error_t error = {0};
     mongoc_server_description_t *server =
         mongoc_client_select_server(c->client, true, NULL, &error);
     const char *type = server ? mongoc_server_description_type(server) : "none";
-    check(server && strcmp(type, "Mongos") == 0, "sees a mongos", &error);
+    check(server && strcmp(type, "Mongos") == 0, "detects a mongos", &error);
     mongoc_server_description_destroy(server);
 }
 
@@ -65,26 +65,26 @@ static void insert(const struct client *c) {
                                                  &reply, &error);
     check(good && bson_iter_init_find(&iter, &reply, "insertedCount") &&
               bson_iter_as_int64(&iter) == DOCUMENTS,
-          "inserts many documents, with retryable writes asked for", &error);
+          "inserts many documents, with retryable writes enabled", &error);
 
-    /* Once more: each is there already, and each is named by its place. */
+    /* The same documents again: each is a duplicate, reported by its position in the batch. */
     bson_destroy(&reply);
     good =
         !mongoc_collection_insert_many(c->collection, documents + 10, 3, options, &reply, &error);
     bson_iter_t errors;
-    int seen = 0;
-    bool places = true;
+    int duplicates = 0;
+    bool positions_valid = true;
     if (good && bson_iter_init_find(&iter, &reply, "writeErrors") &&
         bson_iter_recurse(&iter, &errors)) {
-        bson_iter_t place;
+        bson_iter_t field;
         while (bson_iter_next(&errors)) {
-            places = places && bson_iter_recurse(&errors, &place) &&
-                     bson_iter_find(&place, "index") && bson_iter_as_int64(&place) < 3;
-            seen++;
+            positions_valid = positions_valid && bson_iter_recurse(&errors, &field) &&
+                              bson_iter_find(&field, "index") && bson_iter_as_int64(&field) < 3;
+            duplicates++;
         }
     }
-    check(good && places && seen == 3 && error.code == 11000, "is told of duplicates one by one",
-          NULL);
+    check(good && positions_valid && duplicates == 3 && error.code == 11000,
+          "gets an error for each duplicate", NULL);
     for (int i = 0; documents && i < DOCUMENTS; i++) {
         bson_destroy((bson_t *)(uintptr_t)documents[i]);
     }
@@ -109,7 +109,7 @@ static void find(const struct client *c) {
         expected++;
     }
     check(!mongoc_cursor_error(cursor, &error) && expected == DOCUMENTS,
-          "reads them back in order, through many batches", &error);
+          "reads the documents in order, in many batches", &error);
     mongoc_cursor_destroy(cursor);
     bson_destroy(options);
     bson_destroy(&filter);
@@ -126,17 +126,17 @@ static void abandon_a_cursor(const struct client *c) {
     mongoc_cursor_destroy(cursor); /* sends killCursors */
     const int64_t n =
         mongoc_collection_count_documents(c->collection, &filter, NULL, NULL, NULL, &error);
-    check(read && n == DOCUMENTS, "gives a cursor up and goes on", &error);
+    check(read && n == DOCUMENTS, "counts documents after it has closed a cursor early", &error);
     bson_destroy(options);
     bson_destroy(&filter);
 }
 
-static void be_refused(const struct client *c) {
+static void run_unknown_command(const struct client *c) {
     bson_error_t error = {0};
     bson_t *command = BCON_NEW("noSuchCommand", BCON_INT32(1));
     const bool refused =
         !mongoc_client_command_simple(c->client, "admin", command, NULL, NULL, &error);
-    check(refused && error.code == 59, "is refused what the router does not know", &error);
+    check(refused && error.code == 59, "gets an error for an unknown command", &error);
     bson_destroy(command);
 }
 
@@ -157,12 +157,12 @@ int main(int argc, char **argv) {
     struct client c = {.client = mongoc_client_new_from_uri(uri), .database = argv[2]};
     c.collection = mongoc_client_get_collection(c.client, c.database, "c");
 
-    see_a_sharded_cluster(&c);
+    detect_sharded_cluster(&c);
     shard(&c);
     insert(&c);
     find(&c);
     abandon_a_cursor(&c);
-    be_refused(&c);
+    run_unknown_command(&c);
     printf("1..%d\n", count);
 
     mongoc_collection_destroy(c.collection);

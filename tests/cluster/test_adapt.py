@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads whose threads and batches change while they run. Whatever they change to, and when: the
-documents are all there. A load from a pipe goes on until the changes have been seen, so that nothing
-here depends on how fast the machine is."""
+"""Loads that change their numbers of threads and their batch size while they run store every document.
+A load from a pipe gets rows until the changes have been reported, so the tests do not depend on the
+speed of the machine."""
 import os
 import signal
 import sys
@@ -36,46 +36,41 @@ class AdaptCase(support.ClusterCase):
         return self.start("shardload", "load", *self.target(collection), "--work-dir", "work",
                           "--progress", "json", *words, "-", stdin=self.read_end)
 
-    def give(self, count):
+    def write_rows(self, count):
         rows = "".join(ROW.format(id=n) + "\n" for n in range(self.rows + 1, self.rows + count + 1))
         self.rows += count
         self.text.append(rows)
         self.feed.write(rows.encode())
         self.feed.flush()
 
-    def feed_until(self, running, condition, what):
-        """Gives rows until `condition()` holds."""
-        def go_on():
-            if running.running() and not condition():
-                self.give(800)
-            return not running.running() or condition()
-        self.wait_for(go_on, what)
+    def feed_until_threads_grew_and_shrank(self, running):
+        """Writes rows until the progress has reported more threads and then fewer."""
+        def has_shrunk():
+            threads = [0] + [report["threads"] for report in running.progress()]
+            return max(threads) > START and threads[-1] < max(threads)
+
+        def feed():
+            if running.running() and not has_shrunk():
+                self.write_rows(800)
+            return not running.running() or has_shrunk()
+        self.wait_for(feed, "the number of threads to grow and to shrink")
         self.assertTrue(running.running(), running.text())
 
-    @staticmethod
-    def threads(running):
-        """The numbers of threads that the progress has reported, after a 0."""
-        return [0] + [report["threads"] for report in running.progress()]
-
-    def changed_back(self, running):
-        threads = self.threads(running)
-        return max(threads) > START and threads[-1] < max(threads)
-
-    def assert_all_there(self):
-        path = self.file("given.txt", "".join(self.text))
+    def assert_complete(self):
+        path = self.file("text.txt", "".join(self.text))
         raw = self.stored()
         self.assert_documents(raw, mot_reader.read(
             path, number=support.key_of(raw[0]) >> 40).documents)
 
 
 class Adapting(AdaptCase):
-    def test_all_is_there_after_threads_came_and_went(self):
+    def test_every_document_is_stored_when_the_number_of_threads_changes(self):
         running = self.begin("--batch-size", 100)
-        self.feed_until(running, lambda: self.changed_back(running), "threads to come and go")
+        self.feed_until_threads_grew_and_shrank(running)
         self.feed.close()
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
-        self.assert_all_there()
+        self.assert_complete()
         self.assert_accounting(self.scratch / "work", inserted=self.rows)
         record = support.run_record(self.scratch / "work")["adaptation"]
         self.assertGreater(record["threadsMost"], START)
@@ -85,15 +80,15 @@ class Adapting(AdaptCase):
         self.assertEqual({step["batchSize"] for step in record["steps"]}, {100})
         self.assertRegex(outcome.err, r"settled on \d+ thread|too short to tell")
 
-    def test_ctrl_c_finds_all_of_them_and_the_load_can_be_completed(self):
+    def test_ctrl_c_stops_all_threads_and_the_load_can_be_resumed(self):
         running = self.begin("--batch-size", 100)
-        self.feed_until(running, lambda: self.changed_back(running), "threads to come and go")
+        self.feed_until_threads_grew_and_shrank(running)
         running.signal(signal.SIGINT)
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-        there = self.database.t.count_documents({})
-        self.assert_accounting(self.scratch / "work", inserted=there)
-        self.assertEqual(self.client.admin.command("balancerStatus")["mode"], "full")
+        stored = self.database.t.count_documents({})
+        self.assert_accounting(self.scratch / "work", inserted=stored)
+        self.assertEqual(self.balancer_mode(), "full")
 
         read_end, write_end = os.pipe()
         again = self.start("shardload", "load", *self.target(), "--work-dir", "work",
@@ -104,16 +99,16 @@ class Adapting(AdaptCase):
             feed.write("".join(self.text).encode())
         outcome = again.wait()
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
-        self.assert_all_there()
+        self.assert_complete()
 
-    def test_what_is_given_stays(self):
+    def test_given_threads_and_batch_size_do_not_change(self):
         (path,), _ = self.generate("B", 20000)
         outcome, work = self.load("-j", 3, "--batch-size", 700, path)
         self.assertNotIn("adaptation", support.run_record(work))
         self.assertNotRegex(outcome.err, "settled|too short to tell")
         self.assertIn("3 threads", outcome.err)
 
-    def test_auto_begins_with_what_the_configuration_file_says(self):
+    def test_auto_begins_with_the_values_of_the_configuration_file(self):
         (path,), _ = self.generate("B", 2000)
         tuned = self.file("fast.yaml", "threads: 3\nbatch-size: 700\n")
         _, work = self.load("--config", tuned, path)
@@ -124,7 +119,7 @@ class Adapting(AdaptCase):
         self.assertEqual((record["threads"], record["batchSize"]), (3, 700))
         self.assertIn("3 threads, batches of 700", outcome.err)
 
-    def test_a_short_load_says_so(self):
+    def test_a_load_too_short_to_adapt_is_reported_as_such(self):
         (path,), _ = self.generate("B", 2000)
         outcome, work = self.load(path)
         record = support.run_record(work)["adaptation"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of tools/bench that have servers, which they start themselves: small, to see that they
-compare what they say they compare. How fast anything is, is never tested.
+"""The rows of tools/bench that start servers, with little data: each row compares what its title says.
+Speeds are never tested.
 """
 import json
 import os
@@ -19,7 +19,7 @@ BENCH = support.TREE / "tools" / "bench"
 
 
 class Rows(support.Case):
-    """The rows with servers, which they start themselves."""
+    """Rows that start servers."""
 
     def setUp(self):
         super().setUp()
@@ -36,11 +36,11 @@ class Rows(support.Case):
             [sys.executable, BENCH, "--scale", "0.002", "--runs", "2", "--json", file, *rows],
             env=environment, capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(list(self.temporary.iterdir()), [], "it has left data behind")
-        self.assertEqual(servers_in(self.temporary), [], "it has left servers behind")
-        found = json.loads(file.read_text("utf-8"))
-        self.assertTrue(found["machine"]["server"])
-        return {row["row"]: row for row in found["rows"]}
+        self.assertEqual(list(self.temporary.iterdir()), [], "the bench has left files")
+        self.assertEqual(servers_in(self.temporary), [], "the bench has left servers")
+        report = json.loads(file.read_text("utf-8"))
+        self.assertTrue(report["machine"]["server"])
+        return {row["row"]: row for row in report["rows"]}
 
     def test_loader_and_yardstick_take_turns(self):
         rows = self.measure("load-mongod", "load-cluster")
@@ -74,24 +74,22 @@ class Rows(support.Case):
         self.assertTrue(any("auto begins with" in note for note in row["notes"]), row["notes"])
 
     def test_the_python_driver_loads_the_same_number_of_documents(self):
-        """Else the row would carry a note, and its times would not compare."""
+        """Otherwise the row would have a note, and its times could not be compared."""
         row = self.measure("python-driver")["python-driver"]
         self.assertEqual([note for note in row["notes"] if "has inserted" in note], [])
         self.assertEqual(row["state"], "measured")
 
-    def test_every_way_to_sum_up_is_held_against_the_pipeline(self):
-        """That all give the same answer, and over all documents, the row itself sees to: else it
-        would have failed."""
+    def test_every_method_of_aggregation_is_compared_with_the_pipeline(self):
+        """The row itself fails if the answers of the methods differ."""
         lines = self.lines("queries")
         pipeline = lines["mongod, pipeline, docs/ms"]["values"]
-        for way in ("mapReduce", "client, documents", "client, two fields"):
-            self.assertEqual(lines[f"{way} against pipeline"]["values"],
-                             [a / b for a, b in zip(lines[f"mongod, {way}, docs/ms"]["values"],
+        for method in ("mapReduce", "client, documents", "client, two fields"):
+            self.assertEqual(lines[f"{method} against pipeline"]["values"],
+                             [a / b for a, b in zip(lines[f"mongod, {method}, docs/ms"]["values"],
                                                     pipeline)])
         self.assertEqual(len(lines["two shards, pipeline, docs/ms"]["values"]), 2)
 
-    def test_compressors_reach_the_files(self):
-        """Without one the same documents take more room, whatever the machine does."""
+    def test_files_are_smaller_with_each_compressor(self):
         lines = self.lines("compressors")
         plain = lines["none, bytes of files per document"]["median"]
         for kind in ("snappy", "zlib", "zstd"):
@@ -104,27 +102,27 @@ class Rows(support.Case):
     def test_latencies_on_a_secondary_are_percentiles_of_reads(self):
         lines = self.lines("secondary-reads")
         for when in ("at rest", "while loading"):
-            of = [lines[f"{when}, {name}, ms"]["values"]
-                  for name in ("50 %", "95 %", "99 %", "slowest")]
-            for percentiles in zip(*of):
+            runs = [lines[f"{when}, {name}, ms"]["values"]
+                    for name in ("50 %", "95 %", "99 %", "slowest")]
+            for percentiles in zip(*runs):
                 self.assertGreater(percentiles[0], 0)
                 self.assertEqual(list(percentiles), sorted(percentiles))
         self.assertEqual(len(lines["loader, docs/s, while reading"]["values"]), 2)
 
-    def test_what_a_search_finds_is_looked_up_in_the_grid(self):
+    def test_the_setting_that_a_search_finds_is_rated_by_the_grid(self):
         row = self.measure("tune")["tune"]
         share, cost = row["lines"]
         self.assertEqual(len(share["values"]), 2)
         self.assertTrue(all(0 < value <= 1 for value in share["values"] + cost["values"]))
 
     def lines(self, row):
-        found = self.measure(row)[row]
-        self.assertEqual(found["state"], "measured")
-        return {line["title"]: line for line in found["lines"]}
+        result = self.measure(row)[row]
+        self.assertEqual(result["state"], "measured")
+        return {line["title"]: line for line in result["lines"]}
 
 
 class Quantile(unittest.TestCase):
-    def test_it_is_the_value_that_so_many_percent_do_not_exceed(self):
+    def test_it_is_the_value_that_the_percentage_does_not_exceed(self):
         hundred = list(range(1, 101))
         self.assertEqual([rows_published.quantile(hundred, percent) for percent in (50, 95, 99)],
                          [50, 95, 99])
@@ -134,7 +132,7 @@ class Quantile(unittest.TestCase):
 
 
 def servers_in(folder):
-    """Processes whose command line names that folder."""
+    """The command lines of all other processes that contain the folder."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tools/bench shards`: small, to see that its figures are of what it says, and agree with each
-other; that engine options reach the servers; and that it leaves nothing behind. How fast anything
-is, is never tested.
+"""`tools/bench shards` with little data: its figures are consistent, engine options reach the servers,
+and it leaves no files and no servers. Speeds are never tested.
 """
 import json
 import os
@@ -21,15 +20,15 @@ BENCH = support.TREE / "tools" / "bench"
 
 
 class Processors(unittest.TestCase):
-    """The shares of the machine's time, from counters that somebody else keeps."""
+    """The shares of processor time, from the kernel's counters."""
 
-    def watch(self, *seen):
-        made = machine.CpuWatch()
-        made.seen = list(seen)
-        return made
+    def watch(self, *samples):
+        watch = machine.CpuWatch()
+        watch.seen = list(samples)
+        return watch
 
-    def test_a_stretch_in_the_middle_is_told_from_the_rest(self):
-        """A second of user time, a second of waiting, a second of idleness."""
+    def test_the_shares_of_a_part_of_the_recording(self):
+        """The recording has a second of user time, a second of waiting and an idle second."""
         watch = self.watch((10.0, [0, 0, 0, 0, 0]), (11.0, [100, 0, 0, 0, 0]),
                            (12.0, [100, 0, 100, 0, 0]), (13.0, [100, 0, 100, 100, 0]))
         self.assertEqual(watch.shares(10.0, 11.0)["user"], 1.0)
@@ -37,10 +36,10 @@ class Processors(unittest.TestCase):
         self.assertEqual(watch.shares(10.5, 11.5), {"user": 0.5, "system": 0.0, "wait": 0.5,
                                                     "idle": 0.0})
         self.assertAlmostEqual(sum(watch.shares().values()), 1.0)
-        busy, there = watch.busy()
-        self.assertAlmostEqual(busy / there, 1 / 3)
+        busy, total = watch.busy()
+        self.assertAlmostEqual(busy / total, 1 / 3)
 
-    def test_stolen_time_is_told_where_there_is_some(self):
+    def test_stolen_time_is_reported_if_there_is_any(self):
         watch = self.watch((1.0, [0, 0, 0, 0, 0]), (2.0, [50, 0, 0, 0, 150]))
         self.assertEqual(watch.shares()["steal"], 0.75)
 
@@ -49,7 +48,7 @@ class Processors(unittest.TestCase):
         self.assertLess(abs(sum(states) - ticks), 0.01 * ticks + 100)
         self.assertLess(abs(states[machine.STATES.index("steal")] - stolen), 100)
 
-    def test_a_loop_is_seen_as_user_time(self):
+    def test_a_loop_counts_as_user_time(self):
         with machine.CpuWatch() as watch:
             sum(range(3_000_000))
         shares = watch.shares()
@@ -109,12 +108,12 @@ class Shards(support.Case):
     def end(self, process, code):
         out, err = process.communicate(timeout=240)
         self.assertEqual(process.returncode, code, out + err)
-        self.assertEqual(list(self.temporary.iterdir()), [], "it has left data behind")
-        self.assertEqual(servers_in(self.temporary), [], "it has left servers behind")
+        self.assertEqual(list(self.temporary.iterdir()), [], "the bench has left files")
+        self.assertEqual(servers_in(self.temporary), [], "the bench has left servers")
         return out, err
 
     def shards(self, *words, code=0):
-        """Returns what it printed, and its JSON."""
+        """Returns (standard output, standard error, the JSON report)."""
         file = self.scratch / "shards.json"
         out, err = self.end(self.start("--json", file, *words), code)
         return out, err, json.loads(file.read_text("utf-8"))
@@ -169,7 +168,7 @@ class Shards(support.Case):
         self.assertEqual(len([line for line in page.read_text("utf-8").splitlines()
                               if line.startswith(("| 1 |", "| 2 |"))]), 2 + 4)
 
-    def test_the_page_has_what_was_measured(self):
+    def test_the_html_page_has_the_queries_and_the_server(self):
         if self.run_program("shardload", "report", "--help").code != 0:
             self.skipTest("this build of shardload has no command report")
         page = self.scratch / "shards.html"
@@ -181,7 +180,7 @@ class Shards(support.Case):
         self.assertIn(found["machine"]["server"], text)
 
     def test_engine_options_reach_the_servers(self):
-        """Without compression the same documents take more room, whatever the machine does."""
+        """Without compression the same documents take more space."""
         _, _, found = self.shards("--shards", 0, "--engine", "none", "--engine",
                                   "mine=--wiredTigerCollectionBlockCompressor zstd", "--records",
                                   20000, "--runs", 1, "--repeat", 1)
@@ -191,7 +190,7 @@ class Shards(support.Case):
         self.assertGreater(plain["storageBytes"], 1.5 * packed["storageBytes"])
         self.assertEqual(plain["shards"], 0)
 
-    def test_all_wrong_options_are_told_at_once(self):
+    def test_all_wrong_options_are_reported_at_once(self):
         _, err = self.end(self.start("--shards", "1,x", "--cache", "1MB,much", "--engine", "foo",
                                      "--engine", "a=--x", "--engine", "a=--y", "--records", "0",
                                      "--query", "no", "--json", "/nowhere/x.json"), 2)
@@ -207,14 +206,14 @@ class Shards(support.Case):
         self.assertNotIn("round 1", err)
         self.assertEqual(found["rows"], [])
 
-    def test_servers_that_do_not_start_are_told_with_their_own_words(self):
+    def test_a_server_that_does_not_start_is_reported_with_its_own_message(self):
         _, err, found = self.shards("--shards", 0, "--records", 1000, "--engine",
                                     "odd=--no-such-option", code=1)
         self.assertIn("no-such-option", err)
         self.assertEqual((found["rows"], found["exitCode"]), ([], 1))
         self.assertIn("no-such-option", found["why"])
 
-    def test_an_interrupted_run_stops_its_servers_and_tells_what_it_has(self):
+    def test_an_interrupted_run_stops_its_servers_and_reports_its_figures(self):
         file = self.scratch / "shards.json"
         process = self.start("--shards", "0", "--records", 1000, "--runs", 1000, "--json", file)
         for line in process.stderr:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--route direct`: batches straight to the shards, documents where routers look for them, and a
-clear refusal wherever that cannot be promised."""
+"""`--route direct`: batches go straight to the shards, the router finds every document, and the loader
+refuses the route where it cannot guarantee that."""
 import os
 import sys
 
@@ -11,19 +11,18 @@ import support  # noqa: E402
 from support import bson, pymongo  # noqa: E402
 
 DIRECT = "--route", "direct"
-NOWHERE = b"127.0.0.9"        # on loopback, where no server of the tests listens
+NOWHERE = b"127.0.0.9"        # a loopback address at which no server of the tests listens
 
 
 class Direct(support.ClusterCase):
     def setUp(self):
         super().setUp()
-        host, port = self.uri.split("://")[1].split("/")[0].rsplit(":", 1)
-        self.proxy = proxy.Proxy(int(port))
+        self.proxy = proxy.Proxy(support.port_of(self.uri))
         self.addCleanup(self.proxy.close)
-        self.through = f"mongodb://{host}:{self.proxy.port}/"
+        self.through = self.proxy_uri(self.proxy)
 
-    def target(self, collection="t"):
-        return ["--uri", self.through, "-d", self.database_name, "-c", collection]
+    def target(self, collection="t", through=None):
+        return super().target(collection, through or self.proxy)
 
     def isd(self):
         names = ["010010-99999-1988", "722540-13904-2014", "722874-93134-2007.gz"]
@@ -37,7 +36,7 @@ class Direct(support.ClusterCase):
         return sorted(shard["_id"] for shard in client.config.shards.find())
 
     def assert_loaded(self, work, *sources):
-        """All of it, to the byte, as a router shows it."""
+        """`verify --content` through the router finds every document of the sources."""
         record = support.run_record(work)
         self.assertIs(record["accounting"]["holds"], True)
         self.assertIs(record["verification"]["ok"], True)
@@ -45,7 +44,7 @@ class Direct(support.ClusterCase):
                        "--content", "--progress", "none", *sources)
         return record["accounting"]
 
-    def test_by_id_nothing_passes_the_router(self):
+    def test_by_id_no_batch_passes_the_router(self):
         sources, answers = self.generate("B", 60000, "--seed", 5)
         _, work = self.load(*DIRECT, "-j", 3, "--batch-size", 500, *sources)
         figures = self.assert_loaded(work, *sources)
@@ -55,8 +54,8 @@ class Direct(support.ClusterCase):
         self.assertEqual(len(support.run_record(work)["shards"]), len(self.shards_of(self.client)))
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_through_the_router_all_batches_pass_it(self):
-        # That the count of the test above means something.
+    def test_without_the_option_all_batches_pass_the_router(self):
+        """So the proxy counts batches, and its 0 in the test above is significant."""
         sources, _ = self.generate("B", 2000, "--seed", 5)
         _, work = self.load("-j", 3, "--batch-size", 500, *sources)
         self.assertEqual(self.proxy.batches, support.run_record(work)["accounting"]["batches"])
@@ -68,15 +67,15 @@ class Direct(support.ClusterCase):
         self.assert_loaded(work, *sources)
         self.assertEqual(self.proxy.batches, 0)
 
-    def test_what_the_loader_cannot_place_goes_through_the_router(self):
-        # The hash of a whole document is not computed by the loader.
+    def test_documents_whose_owner_the_loader_cannot_compute_go_through_the_router(self):
+        # The loader does not compute the hash of a sub-document.
         sources = self.isd()
         _, work = self.load(*DIRECT, "--shard-key", '{"position": "hashed"}', *sources)
         figures = self.assert_loaded(work, *sources)
         self.assertEqual(self.proxy.batches, figures["batches"])
 
     def test_a_block_that_lies_on_two_shards(self):
-        """The chunks of a load end at stripes, unless somebody has split them elsewhere."""
+        """The loader ends chunks at stripes; a user may split them elsewhere."""
         sources, _ = self.generate("B", 30000, "--seed", 6)
         self.load(*DIRECT, *sources)
         namespace = f"{self.database_name}.t"
@@ -86,75 +85,74 @@ class Direct(support.ClusterCase):
         self.client.admin.command("balancerStop")
         self.addCleanup(self.client.admin.command, "balancerStart")
         self.client.admin.command("split", namespace, middle={"_id": middle})
-        entry = self.client.config.collections.find_one({"_id": namespace})
-        chunk = self.client.config.chunks.find_one({"uuid": entry["uuid"], "min._id": middle})
+        (chunk,) = [chunk for chunk in self.chunks() if chunk["min"]["_id"] == middle]
         other = next(name for name in self.shards_of(self.client) if name != chunk["shard"])
         self.client.admin.command("moveChunk", namespace, bounds=[chunk["min"], chunk["max"]],
                                   to=other)
-        # Some stay, so that the load leaves the chunks where they are.
+        # With some documents left, the load does not move the chunks back.
         self.database.t.delete_many({"_id": {"$nin": [ids[0], middle, ids[-1]]}})
         self.proxy.counts["batch"] = 0
         _, work = self.load(*DIRECT, "--again", "-j", 2, "--batch-size", 500, *sources)
         figures = self.assert_loaded(work, *sources)
         self.assertEqual((figures["inserted"], figures["alreadyThere"]), (29997, 3))
-        self.assertGreater(self.proxy.batches, 0, "nothing of the block in the middle was seen")
+        self.assertGreater(self.proxy.batches, 0, "no batch of the divided block passed the router")
         self.assertLess(self.proxy.batches, figures["batches"])
 
     # Refusals
 
     def one_row(self):
-        return self.file("t.txt", f"{support.HEADER}\n{support.ROW.format(id=1)}\n")
+        return self.file("t.txt", support.mot_text([1]))
 
     def refused(self, code, *words, uri=None):
-        """Before anything is made. Returns what was said."""
+        """Loads one row, which fails with `code`. Returns standard error."""
         outcome = self.shardload(
             "load", "--uri", uri or self.through, "-d", self.database_name, "-c", "t",
             "--work-dir", self.scratch / f"work-{next(self._counter)}", "--progress", "none",
             *DIRECT, *words, self.one_row(), code=code)
         return outcome.err
 
-    def assert_nothing_made(self):
+    def assert_nothing_created(self):
         self.assertEqual(self.database.list_collection_names(), [])
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_options_that_do_not_go_together(self):
-        said = self.refused(support.EXIT_USAGE, "--sink", "null", "--shard-key", "none")
-        self.assertIn("--route direct is for loads into a cluster", said)
-        self.assertIn("--route direct needs a sharded collection", said)
+    def test_options_that_exclude_the_route_are_refused(self):
+        errors = self.refused(support.EXIT_USAGE, "--sink", "null", "--shard-key", "none")
+        self.assertIn("--route direct is for loads into a cluster", errors)
+        self.assertIn("--route direct needs a sharded collection", errors)
 
-    def test_a_lone_server_has_no_shards(self):
-        said = self.refused(support.EXIT_USAGE,
-                            uri=support.cluster_uri("SHARDLOAD_TEST_STANDALONE_URI"))
-        self.assertRegex(said, "--route direct needs a sharded cluster, and .* is a standalone")
+    def test_a_server_without_shards_is_refused(self):
+        errors = self.refused(support.EXIT_USAGE,
+                              uri=support.cluster_uri("SHARDLOAD_TEST_STANDALONE_URI"))
+        self.assertRegex(errors, "--route direct needs a sharded cluster, and .* is a standalone")
 
-    def test_a_shard_that_cannot_be_reached_from_here(self):
+    def test_a_shard_that_the_loader_cannot_reach_is_named(self):
         shard = self.client.config.shards.find_one({}, sort=[("_id", -1)])
         host = shard["host"].encode()
-        self.proxy.change = lambda message: message.replace(host, host.replace(b"127.0.0.1",
-                                                                               NOWHERE))
-        said = self.refused(support.EXIT_CLUSTER,
-                            uri=self.through + "?serverSelectionTimeoutMS=1000")
-        self.assertIn(f"shard {shard['_id']} ({host.replace(b'127.0.0.1', NOWHERE).decode()}) "
-                      "cannot be used directly", said)
-        self.assertIn("make these reachable from this host, or use --route mongos", said)
-        self.assertNotIn("--uri right", said)
-        self.assert_nothing_made()
+        unreachable = host.replace(b"127.0.0.1", NOWHERE)
+        self.proxy.change_reply = lambda message: message.replace(host, unreachable)
+        errors = self.refused(support.EXIT_CLUSTER,
+                              uri=self.through + "?serverSelectionTimeoutMS=1000")
+        self.assertIn(f"shard {shard['_id']} ({unreachable.decode()}) cannot be used directly",
+                      errors)
+        self.assertIn("make these reachable from this host, or use --route mongos", errors)
+        self.assertNotIn("--uri right", errors)
+        self.assert_nothing_created()
 
-    def test_a_key_that_only_the_router_follows(self):
+    def test_chunk_bounds_that_only_the_router_can_compare_are_refused(self):
         namespace = f"{self.database_name}.t"
         self.client.admin.command("enableSharding", self.database_name)
         self.client.admin.command("shardCollection", namespace, key={"k": 1})
         self.client.admin.command("split", namespace, middle={"k": {"an": "object"}})
-        said = self.refused(support.EXIT_USAGE, "--shard-key", '{"k": 1}')
-        self.assertIn("only the router can tell where documents", said)
+        errors = self.refused(support.EXIT_USAGE, "--shard-key", '{"k": 1}')
+        self.assertIn("only the router can tell where documents", errors)
         self.assertEqual(self.database.t.count_documents({}), 0)
 
 
 class NotAllowed(support.Case):
-    """A server that lets nobody but routers in, as 8.0 does with users without a role for it: here by
-    a failpoint, which fails the finds of the loader's own connections to one shard."""
+    """A shard that refuses direct connections, as MongoDB 8.0 does for users without the role for
+    them; here a failpoint fails the loader's finds on one shard."""
 
-    def test_a_shard_that_refuses(self):
+    def test_a_shard_that_refuses_direct_connections_is_named_with_the_missing_role(self):
         support.need_driver()
         import secure_servers
         servers = secure_servers.Server(
@@ -168,7 +166,7 @@ class NotAllowed(support.Case):
                     "configureFailPoint": "failCommand", "mode": "alwaysOn",
                     "data": bson.SON([("failCommands", ["find"]), ("errorCode", 13),
                                       ("appName", "shardload")])})
-            source = self.file("t.txt", f"{support.HEADER}\n{support.ROW.format(id=1)}\n")
+            source = self.file("t.txt", support.mot_text([1]))
             outcome = self.shardload("load", "--uri", servers.uri, "-d", "d", "-c", "t",
                                      "--progress", "none", *DIRECT, source,
                                      code=support.EXIT_CLUSTER)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--drop` drops nothing before it is known that the load can go on, as far as that can be known; and
-a collection that somebody else has dropped, while its registry is left, is not taken for one that was
-never there."""
+"""`--drop` drops nothing before the loader has checked everything that could refuse the load. When
+another program has dropped the collection and left its registry, the loader reports it."""
 import os
 import struct
 import sys
@@ -10,31 +9,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy  # noqa: E402
 import support  # noqa: E402
-from support import bson, pymongo  # noqa: E402
+from support import pymongo  # noqa: E402
 
 BAD_KEYS = ['{"k": -1}', '{"k": 2}', '{"k": "text"}', '{"k": "2d"}', '{"k": "2dsphere"}',
             '{"k": "hashed", "v": "hashed"}', '{"k": 1, "v": -1}', '{"a..b": 1}', '{"a.$x": 1}']
 GOOD_KEYS = ['{"k": 1.0}', '{"k": 1, "v": "hashed", "_id": 1}', '{"k.x": 1}']
-
-
-class Refusing(proxy.Proxy):
-    """To one command the answer is no, whatever the server has done."""
-
-    def __init__(self, target, name):
-        self.name, self.asked = name, set()
-        super().__init__(target)
-        self.change = self.deny
-
-    def action_for(self, message):
-        if proxy.command_of(message)[0] == self.name:
-            self.asked.add(struct.unpack_from("<i", message, 4)[0])
-        return super().action_for(message)
-
-    def deny(self, message):
-        if struct.unpack_from("<i", message, 8)[0] not in self.asked:
-            return message
-        answer = bson.encode({"ok": 0.0, "code": 13, "errmsg": "not authorized for this"})
-        return struct.pack("<i", 21 + len(answer)) + message[4:21] + answer
 
 
 class DropCase:
@@ -48,33 +27,23 @@ class DropCase:
     def plan(self, *words, code):
         return self.shardload("plan", *self.target(), *words, code=code)
 
-    # Before anything is lost
+    # Loads that are refused before the drop
 
-    def through(self, server):
-        """As target(), but through this proxy."""
-        self.addCleanup(server.close)
-        return ["--uri", f"mongodb://{support.HOST}:{server.port}/", "-d", self.database_name,
-                "-c", "t", "--work-dir", self.scratch / f"work-{next(self._counter)}",
-                "--progress", "none"]
-
-    def port(self):
-        return int(self.uri.split("://")[1].split("/")[0].rsplit(":", 1)[1])
-
-    def test_batches_that_are_too_large_for_the_server(self):
+    def test_a_batch_size_too_large_for_the_server_drops_nothing(self):
         path = self.source()
         self.load(path)
-        between = proxy.Proxy(self.port())
+        server = proxy.Proxy(support.port_of(self.uri))
         key = b"\x10maxWriteBatchSize\0"
-        between.change = lambda message: message.replace(key + struct.pack("<i", 100000),
-                                                         key + struct.pack("<i", 1000))
-        outcome = self.shardload("load", *self.through(between), "--drop", "--batch-size", 2000,
-                                 path, code=support.EXIT_USAGE)
+        server.change_reply = lambda message: message.replace(key + struct.pack("<i", 100000),
+                                                              key + struct.pack("<i", 1000))
+        outcome, _ = self.load("--drop", "--batch-size", 2000, path, through=server,
+                               code=support.EXIT_USAGE)
         self.assertIn("--batch-size 2000 is more than the server takes (1000 documents)", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
 
-    # A collection that is gone, and its registry
+    # A collection that was dropped without its registry
 
-    def test_what_was_loaded_before_it_was_dropped(self):
+    def test_a_source_loaded_before_the_drop_is_refused_without_again(self):
         path = self.source()
         self.load(path)
         before = sorted(self.stored())
@@ -85,7 +54,7 @@ class DropCase:
             self.assertIn(gone, outcome.err)
             self.assertIn("--again loads them anew", outcome.err)
             self.assertIn("; --drop removes the registry as well", outcome.err)
-            self.assertEqual(self.collections(), ["t.sources"], "something was made")
+            self.assertEqual(self.collections(), ["t.sources"], "a collection was created")
         self.assertIn(gone, self.plan(path, code=support.EXIT_SOURCE).err)
         outcome, _ = self.load("--part", "1/2", path, code=support.EXIT_SOURCE)
         self.assertIn(gone, outcome.err)
@@ -99,7 +68,7 @@ class DropCase:
         self.assertIn("has been loaded into", outcome.err)
         self.assertNotIn("is gone", outcome.err)
 
-    def test_other_sources_into_what_was_dropped(self):
+    def test_another_source_is_loaded_after_the_drop_with_a_warning(self):
         self.load(self.source())
         self.database.t.drop()
         outcome, _ = self.load(self.source(200, 92))
@@ -107,7 +76,7 @@ class DropCase:
                                       "knows, no document is there but what this load brings; --drop")
         self.assertEqual(self.database.t.count_documents({}), 200)
 
-    def test_dropped_with_its_registry(self):
+    def test_no_warning_when_the_registry_is_dropped_as_well(self):
         path = self.source()
         self.load(path)
         self.database.t.drop()
@@ -119,7 +88,7 @@ class DropCase:
         self.assertNotIn("is gone", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
 
-    def test_a_view_is_not_taken_for_a_collection_that_is_gone(self):
+    def test_a_view_is_not_reported_as_a_dropped_collection(self):
         path = self.source()
         self.load(path)
         self.database.t.drop()
@@ -135,7 +104,7 @@ class Standalone(DropCase, support.ClusterCase):
 class Sharded(DropCase, support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
 
-    def test_what_is_no_shard_key(self):
+    def test_an_invalid_shard_key_drops_nothing(self):
         path = self.source()
         self.load(path)
         for key in BAD_KEYS:
@@ -144,7 +113,7 @@ class Sharded(DropCase, support.ClusterCase):
                 self.assertIn(f"--shard-key: {key} cannot be a shard key: ", outcome.err)
                 self.assertEqual(self.database.t.count_documents({}), 300)
 
-    def test_what_is_a_shard_key_is_for_the_server_to_say(self):
+    def test_the_loader_and_the_server_accept_the_same_shard_keys(self):
         self.client.admin.command("enableSharding", self.database_name)
         for number, key in enumerate(BAD_KEYS):
             with self.subTest(key), self.assertRaises(pymongo.errors.OperationFailure):
@@ -154,14 +123,13 @@ class Sharded(DropCase, support.ClusterCase):
         for key in GOOD_KEYS:
             with self.subTest(key):
                 self.load("--drop", "--shard-key", key, path)
-                entry = self.client.config.collections.find_one({"_id": f"{self.database_name}.t"})
-                self.assertEqual(dict(entry["key"]), support.json.loads(key))
+                self.assertEqual(self.shard_key(), support.json.loads(key))
 
-    def test_a_router_that_refuses_to_shard(self):
+    def test_a_router_that_refuses_enableSharding_drops_nothing(self):
         path = self.source()
         self.load(path)
-        outcome = self.shardload("load", *self.through(Refusing(self.port(), "enableSharding")),
-                                 "--drop", path, code=support.EXIT_CLUSTER)
+        server = proxy.Refusing(support.port_of(self.uri), "enableSharding")
+        outcome, _ = self.load("--drop", path, through=server, code=support.EXIT_CLUSTER)
         self.assertIn(f"cannot create database {self.database_name}", outcome.err)
         self.assertIn("not authorized for this", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a load changes of a collection that exists: only what the user asked for, and exactly what
-`plan` has shown before."""
+"""A load into an existing collection changes only what the user asked for, and exactly what `plan`
+has shown before."""
 import json
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
 
 ROWS = 300
 
@@ -15,29 +14,19 @@ ROWS = 300
 class Existing(support.ClusterCase):
     def setUp(self):
         super().setUp()
-        self.path = self.file("year.txt", HEADER + "\n" + "".join(
-            ROW.format(id=n) + "\n" for n in range(1, ROWS + 1)))
+        self.path = self.file("year.txt", support.mot_text(range(1, ROWS + 1)))
 
-    def make(self, documents=5):
-        """The collection as somebody else made it: not sharded."""
+    def create_unsharded(self, documents=5):
+        """Creates the collection as another program would, with documents of its own."""
         self.database.create_collection("t")
         if documents:
             self.database.t.insert_many([{"_id": f"mine-{n}", "v": n} for n in range(documents)])
 
-    def namespace(self):
-        return f"{self.database_name}.t"
-
-    def shard_key(self):
-        """None where the collection is not sharded."""
-        entry = self.client.config.collections.find_one({"_id": self.namespace()})
-        return entry and dict(entry["key"])
 
     def state(self):
-        """All that a load may change of the collection beside its documents."""
-        entry = self.client.config.collections.find_one({"_id": self.namespace()})
-        chunks = self.client.config.chunks.find({"uuid": entry["uuid"]}) if entry else ()
+        """The properties of the collection that a load may change, besides its documents."""
         return {"key": self.shard_key(),
-                "chunks": sorted((repr(c["min"]), repr(c["max"]), c["shard"]) for c in chunks),
+                "chunks": [(c["min"], c["max"], c["shard"]) for c in self.chunks()],
                 "indexes": sorted(self.database.t.index_information()),
                 "balancer": self.balancer_mode()}
 
@@ -45,11 +34,11 @@ class Existing(support.ClusterCase):
         before, report = self.state(), self.scratch / f"plan-{next(self._counter)}.json"
         outcome = self.shardload("plan", *self.target(), "--report", report, *words, self.path,
                                  code=code)
-        self.assertEqual(self.state(), before, "the plan has changed something")
+        self.assertEqual(self.state(), before, "plan has changed the collection")
         return json.loads(report.read_text("utf-8")), outcome
 
-    def refused_alike(self, *words):
-        """Plan and load refuse it with the same words, and nothing is changed."""
+    def assert_refused(self, *words):
+        """plan and load refuse the options with the same message, and change nothing."""
         before, count = self.state(), self.database.t.count_documents({})
         plan, outcome = self.plan(*words, code=support.EXIT_USAGE)
         loaded, _ = self.load(*words, self.path, code=support.EXIT_USAGE)
@@ -59,11 +48,11 @@ class Existing(support.ClusterCase):
         self.assertNotIn("t.sources", self.database.list_collection_names())
         return outcome
 
-    def test_it_is_loaded_as_it_is(self):
+    def test_an_unsharded_collection_is_loaded_and_not_sharded(self):
         for documents in (5, 0):
             with self.subTest(documents=documents):
                 self.client.drop_database(self.database_name)
-                self.make(documents)
+                self.create_unsharded(documents)
                 before = self.state()
                 plan, shown = self.plan()
                 self.assertEqual(plan["layout"]["sharding"], "left")
@@ -75,23 +64,23 @@ class Existing(support.ClusterCase):
                 self.assertEqual(self.database.t.count_documents({}), ROWS + documents)
                 self.assert_accounting(work, inserted=ROWS)
 
-    def test_a_key_that_is_given_is_refused(self):
-        self.make()
+    def test_a_shard_key_alone_is_refused(self):
+        self.create_unsharded()
         for key in ('{"_id": 1}', '{"v": "hashed"}'):
-            outcome = self.refused_alike("--shard-key", key)
+            outcome = self.assert_refused("--shard-key", key)
             self.assertIn("--shard-existing", outcome.err)
             self.assertIn("leave --shard-key out", outcome.err)
 
-    def test_only_shards_has_no_shards_there(self):
-        self.make()
+    def test_only_shards_is_refused(self):
+        self.create_unsharded()
         outcome, _ = self.load("--only-shards", "s0", self.path, code=support.EXIT_USAGE)
         self.assertIn("--shard-existing", outcome.err)
 
-    def test_it_is_sharded_when_that_is_asked_for(self):
+    def test_shard_existing_shards_the_collection(self):
         for words, key in (((), {"_id": 1}), (("--shard-key", '{"v": "hashed"}'), {"v": "hashed"})):
             with self.subTest(key=key):
                 self.client.drop_database(self.database_name)
-                self.make()
+                self.create_unsharded()
                 plan, shown = self.plan("--shard-existing", *words)
                 self.assertEqual(plan["layout"]["sharding"], "existing")
                 self.assertIn("SHARDS IT by", shown.out)
@@ -103,14 +92,14 @@ class Existing(support.ClusterCase):
                     steps = support.run_record(work)["placing"]["steps"]
                     self.assertEqual(steps, plan["layout"]["splits"] + plan["layout"]["moves"])
 
-    def test_none_leaves_it_alone(self):
-        self.make()
+    def test_shard_key_none_changes_nothing(self):
+        self.create_unsharded()
         before = self.state()
         for words in ((), ("--shard-existing",)):
             self.load("--again", "--shard-key", "none", *words, self.path)
             self.assertEqual(self.state(), before)
 
-    def test_what_is_sharded_stays_so(self):
+    def test_a_sharded_collection_keeps_its_key(self):
         self.load(self.path)
         self.assertEqual(self.shard_key(), {"_id": 1})
         for words in ((), ("--shard-key", '{"_id": 1}'), ("--shard-existing",)):
@@ -118,8 +107,8 @@ class Existing(support.ClusterCase):
             self.assertEqual(plan["layout"]["sharding"], "as it is")
             self.load("--again", *words, self.path)
 
-    def test_indexes_are_planned_and_built(self):
-        self.make()
+    def test_only_missing_indexes_are_built(self):
+        self.create_unsharded()
         self.database.t.create_index("v")
         words = "--index", '{"v": 1}', "--index", '{"m": 1, "v": -1}'
         _, shown = self.plan(*words)
@@ -129,9 +118,8 @@ class Existing(support.ClusterCase):
         self.assertEqual(added, {"m_1_v_-1"})
         self.assertIn('index { "m" : 1, "v" : -1 } is built', shown.out)
 
-    def test_a_creation_cut_short_is_completed(self):
-        """A loader died after it had created the collection, and before it had sharded it."""
-        self.make(documents=0)
+    def test_a_collection_that_a_killed_loader_had_not_yet_sharded_is_sharded(self):
+        self.create_unsharded(documents=0)
         self.database["t.sources"].insert_one({"_id": "creating"})
         plan, _ = self.plan()
         self.assertEqual(plan["layout"]["sharding"], "new")
@@ -139,8 +127,8 @@ class Existing(support.ClusterCase):
         self.assertEqual(self.shard_key(), {"_id": 1})
         self.assertIsNone(self.database["t.sources"].find_one({"_id": "creating"}))
 
-    def test_an_old_mark_does_not_shard_documents(self):
-        self.make()
+    def test_an_old_creation_mark_does_not_shard_a_collection_with_documents(self):
+        self.create_unsharded()
         self.database["t.sources"].insert_one({"_id": "creating"})
         self.load(self.path)
         self.assertIsNone(self.shard_key())
@@ -149,8 +137,8 @@ class Existing(support.ClusterCase):
 class Unsharded(support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
-    def test_without_shards_nothing_is_decided(self):
-        path = self.file("year.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
+    def test_a_shard_key_is_ignored_on_a_server_without_shards(self):
+        path = self.file("year.txt", support.mot_text([1]))
         self.database.t.insert_one({"_id": "mine"})
         self.load("--shard-key", '{"_id": 1}', path)
         self.assertEqual(self.database.t.count_documents({}), 2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that no server takes are rejects with a reason; the largest that one takes arrive whole,
-through the router and to every shard; nobody's load fails because of one line."""
+"""Records that are too large for a server are rejects with a reason, and the largest documents that a
+server accepts are stored, through the router and on every shard."""
 import os
 import pathlib
 import sys
@@ -40,7 +40,7 @@ class LargeRecords(LargeCase):
         self.check("-j", 2)
 
     def test_around_the_limit_by_a_hashed_key(self):
-        """Documents take another way through the loader: copied to the batch of their shard."""
+        """With this key documents are parsed into a buffer and copied to their shard's batch."""
         self.check("-j", 2, "--shard-key", '{"name": "hashed"}')
 
 
@@ -52,7 +52,7 @@ class LargeRecordsAlone(LargeCase):
 
 
 class RefusedByTheServer(support.ClusterCase):
-    def test_what_a_rule_of_the_collection_refuses_is_a_reject_with_its_code(self):
+    def test_a_document_that_fails_validation_is_a_reject_with_its_code(self):
         self.database.create_collection("t", validator={"name": {"$ne": "b\tb"}})
         path = self.file("rule.txt", "name,text\na,1\n\"b\tb\",\"2\x1b[31m\"\nc,3\n")
         outcome, work = self.load("--format", "delimited", "--shard-key", "none", path,
@@ -65,12 +65,12 @@ class RefusedByTheServer(support.ClusterCase):
 
 
 class PlantedJournal(support.ClusterCase):
-    def test_what_is_planted_in_its_place_is_refused(self):
+    def test_a_link_or_pipe_in_place_of_the_journal_is_refused(self):
         victim = self.file("victim", "precious")
         path = self.file("good.csv", "name,text\na,1\n")
         work = self.scratch / "w"
         work.mkdir()
-        for plant in (lambda place: place.symlink_to(victim), lambda place: os.link(victim, place),
+        for plant in (lambda path: path.symlink_to(victim), lambda path: os.link(victim, path),
                       os.mkfifo):
             plant(work / "journal")
             outcome = self.shardload("load", *self.target(), "--format", "delimited", "--work-dir",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads that do not come to their end: Ctrl-C, a kill, and what the user finds afterwards.
+"""Loads that are stopped by Ctrl-C or killed: the stored documents, the balancer and the next load.
 
-Nothing here depends on how fast a load is: small batches make it long, the signal is sent when the
-first documents have been seen, and a load from a pipe goes on for as long as the pipe is open."""
+The tests do not depend on the speed of a load: small batches make it long, the signal is sent when
+the first documents are stored, and a load from a pipe runs as long as the pipe is open."""
 import os
 import signal
 import socket
@@ -11,7 +11,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader  # noqa: E402
 import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
 
 ROWS = 60000
 SLOW = ["-j", 1, "--batch-size", 5]
@@ -20,13 +19,11 @@ SLOW = ["-j", 1, "--batch-size", 5]
 class InterruptCase(support.ClusterCase):
     def setUp(self):
         super().setUp()
-        self.client.admin.command("balancerStart")
-        # What killed loads of other tests have left would count for more than that.
-        self.client.shardload.balancer.delete_many({})
-        self.addCleanup(self.client.admin.command, "balancerStart")
+        self.clear_balancer()
+        self.addCleanup(self.clear_balancer)
 
-    def begun(self, *words, stdin=support.subprocess.DEVNULL):
-        """A load that has brought its first documents into the cluster."""
+    def begin(self, *words, stdin=support.subprocess.DEVNULL):
+        """Starts a load, and waits until its first documents are stored."""
         running = self.start("shardload", "load", *self.target(), "--work-dir", "work",
                              "--progress", "plain", *words, stdin=stdin)
         self.wait_for(lambda: not running.running() or
@@ -43,8 +40,8 @@ class InterruptCase(support.ClusterCase):
         number = support.key_of(raw[0]) >> 40
         self.assert_documents(raw, mot_reader.read(path, number=number).documents)
 
-    def open_ended(self, collection):
-        """A load into a collection that goes on until its input, which is returned, is closed."""
+    def load_from_open_pipe(self, collection):
+        """Starts a load that runs until its pipe is closed. Returns (Running, the pipe)."""
         read_end, write_end = os.pipe()
         feed = os.fdopen(write_end, "wb")
         self.addCleanup(feed.close)
@@ -52,8 +49,7 @@ class InterruptCase(support.ClusterCase):
                              collection, "--progress", "none", "-j", 1, "--batch-size", 10, "-",
                              stdin=read_end)
         os.close(read_end)
-        feed.write((HEADER + "\n" + "".join(
-            ROW.format(id=n) + "\n" for n in range(1, 30000))).encode())
+        feed.write(support.mot_text(range(1, 30000)).encode())
         feed.flush()
         self.wait_for(lambda: not running.running() or
                       self.database[collection].estimated_document_count() > 0,
@@ -63,22 +59,22 @@ class InterruptCase(support.ClusterCase):
 
 
 class Together(InterruptCase):
-    """Several loads share one cluster, and one balancer."""
+    """Several loads share one cluster and its balancer."""
 
-    def test_the_last_one_puts_the_balancer_back(self):
-        first, first_input = self.open_ended("a")
-        second, second_input = self.open_ended("b")
+    def test_the_last_load_restarts_the_balancer(self):
+        first, first_input = self.load_from_open_pipe("a")
+        second, second_input = self.load_from_open_pipe("b")
         self.assertEqual(self.balancer_mode(), "off")
         first_input.close()
         self.assertEqual(first.wait().code, support.EXIT_OK, first.text())
-        self.assertEqual(self.balancer_mode(), "off", "the second load is still under way")
+        self.assertEqual(self.balancer_mode(), "off", "the second load is still running")
         second_input.close()
         self.assertEqual(second.wait().code, support.EXIT_OK, second.text())
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_two_loads_into_one_collection(self):
         path = self.big_file(48)
-        running, feed = self.open_ended("t")
+        running, feed = self.load_from_open_pipe("t")
         self.load(path)
         feed.close()
         outcome = running.wait()
@@ -87,10 +83,10 @@ class Together(InterruptCase):
                          29999 + len(mot_reader.read(path).documents))
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_the_same_file_at_the_same_time(self):
-        # Both may send it, or one may refuse; what is there in the end is the file, once.
+    def test_a_file_loaded_twice_at_the_same_time_is_stored_once(self):
+        # Both loads may send it, or the second one may refuse.
         path = self.big_file(49)
-        running = self.begun(*SLOW, path)
+        running = self.begin(*SLOW, path)
         other, _ = self.load(path, code=None)
         self.assertIn(other.code, (support.EXIT_OK, support.EXIT_SOURCE), other.text)
         self.assertEqual(running.wait().code, support.EXIT_OK)
@@ -98,9 +94,9 @@ class Together(InterruptCase):
 
 
 class CtrlC(InterruptCase):
-    def test_once_ends_in_good_order(self):
+    def test_once_ends_the_load_with_its_record_and_the_balancer_restarted(self):
         path = self.big_file(41)
-        running = self.begun(*SLOW, path)
+        running = self.begin(*SLOW, path)
         self.assertEqual(self.balancer_mode(), "off")
         running.signal(signal.SIGINT)
         outcome = running.wait()
@@ -113,9 +109,9 @@ class CtrlC(InterruptCase):
         self.assertEqual(record["exitCode"], support.EXIT_INTERRUPTED)
         self.assertRegex(outcome.err, "(?i)interrupt|stopped")
 
-    def test_what_was_loaded_is_kept_and_the_rest_added(self):
+    def test_the_next_load_keeps_the_stored_documents_and_adds_the_missing_ones(self):
         path = self.big_file(42)
-        running = self.begun(*SLOW, path)
+        running = self.begin(*SLOW, path)
         running.signal(signal.SIGINT)
         running.wait()
         stored = self.database.t.count_documents({})
@@ -125,27 +121,26 @@ class CtrlC(InterruptCase):
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_twice_stops_at_once(self):
-        running = self.begun(*SLOW, self.big_file(43))
+        running = self.begin(*SLOW, self.big_file(43))
         running.signal(signal.SIGINT)
         running.signal(signal.SIGINT)
         self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_a_polite_kill_is_the_same(self):
-        running = self.begun(*SLOW, self.big_file(44))
+    def test_sigterm_is_the_same(self):
+        running = self.begin(*SLOW, self.big_file(44))
         running.signal(signal.SIGTERM)
         self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_while_it_waits_for_its_input(self):
+    def test_while_the_load_waits_for_its_input(self):
         read_end, write_end = os.pipe()
         feed = os.fdopen(write_end, "wb")
         self.addCleanup(feed.close)
         running = self.start("shardload", "load", *self.target(), "--work-dir", "work", "-",
                              stdin=read_end)
         os.close(read_end)
-        feed.write((HEADER + "\n" + "".join(
-            ROW.format(id=n) + "\n" for n in range(1, 40000))).encode())
+        feed.write(support.mot_text(range(1, 40000)).encode())
         feed.flush()
         self.wait_for(lambda: not running.running() or self.balancer_mode() == "off",
                       "the load to prepare the cluster")
@@ -154,8 +149,8 @@ class CtrlC(InterruptCase):
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_a_pipe_is_completed_when_it_brings_the_same_again(self):
-        text = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
+    def test_a_load_from_a_pipe_is_resumed_with_the_same_text_only(self):
+        text = support.mot_text(range(1, 60000)).encode()
         work = self.scratch / "pipe"
         command = ["shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
                    "-j", 1, "--batch-size", 500, "-"]
@@ -171,8 +166,8 @@ class CtrlC(InterruptCase):
             outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
         self.assertIn("--resume", outcome.err)
-        there = self.database.t.estimated_document_count()
-        self.assertTrue(0 < there < 59999, there)
+        stored = self.database.t.estimated_document_count()
+        self.assertTrue(0 < stored < 59999, stored)
 
         other = text.replace(b"|FORD|", b"|FRDO|", 1)
         self.assertTrue(other != text)
@@ -183,31 +178,31 @@ class CtrlC(InterruptCase):
         path = self.file("same.txt", text.decode())
         self.assert_complete(path)
 
-    def test_while_it_looks_for_the_server(self):
-        with socket.socket() as mute:
-            mute.bind((support.HOST, 0))
-            mute.listen(16)
+    def test_while_the_load_connects_to_the_server(self):
+        with socket.socket() as silent:
+            silent.bind((support.HOST, 0))
+            silent.listen(16)
             running = self.start(
-                "shardload", "load", "--uri", f"mongodb://127.0.0.1:{mute.getsockname()[1]}/",
+                "shardload", "load", "--uri", f"mongodb://127.0.0.1:{silent.getsockname()[1]}/",
                 "-d", "x", "-c", "y", "--work-dir", "work",
-                self.file("year.txt", HEADER + "\n" + ROW.format(id=1) + "\n"))
-            connection, _ = mute.accept()
+                self.file("year.txt", support.mot_text([1])))
+            connection, _ = silent.accept()
             with connection:
                 running.signal(signal.SIGINT)
                 self.assertEqual(running.wait(30).code, support.EXIT_INTERRUPTED)
 
     def test_a_balancer_that_was_off_stays_off(self):
         self.client.admin.command("balancerStop")
-        running = self.begun(*SLOW, self.big_file(45))
+        running = self.begin(*SLOW, self.big_file(45))
         running.signal(signal.SIGINT)
         self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
         self.assertEqual(self.balancer_mode(), "off")
 
 
 class Killed(InterruptCase):
-    def test_the_next_run_completes_the_load_and_puts_the_balancer_back(self):
+    def test_the_next_run_completes_the_load_and_restarts_the_balancer(self):
         path = self.big_file(46)
-        running = self.begun(*SLOW, path)
+        running = self.begin(*SLOW, path)
         running.signal(signal.SIGKILL)
         running.wait()
         stored = self.database.t.count_documents({})
@@ -223,7 +218,7 @@ class Killed(InterruptCase):
     def test_a_balancer_that_was_off_is_not_started_by_the_next_run(self):
         self.client.admin.command("balancerStop")
         path = self.big_file(47)
-        running = self.begun(*SLOW, path)
+        running = self.begin(*SLOW, path)
         running.signal(signal.SIGKILL)
         running.wait()
         self.load(path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ISD into a sharded cluster, by each of the shard keys that people give it: what the Python driver
-finds there, on which shard it lies, and what the queries that were published for such data say."""
+"""ISD files in a sharded cluster with the usual shard keys: the stored documents, their shards, and
+the answers of published queries for such data."""
 import datetime
 import os
 import sys
@@ -8,7 +8,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import isd_reader  # noqa: E402
 import support  # noqa: E402
-from support import bson, pymongo  # noqa: E402
 
 KEYS = ['{"_id": 1}', '{"st": "hashed"}', '{"st": 1, "ts": 1}']
 SEVERAL_STATIONS = ["1901.gz", "quoted-records-a.txt", "011490-99999-1986.gz",
@@ -26,42 +25,27 @@ class Weather(support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
 
     def sources(self, collection="t"):
-        """{name of a source: its number}, from the numbers that the documents have."""
+        """The numbers of the sources, from the _ids of the documents."""
         return sorted({support.key_of(raw) >> 40 for raw in self.stored(collection)})
 
     def read_all(self, names, numbers):
         return [document for name, number in zip(names, numbers)
                 for document in isd_reader.read(sample(name), number=number).documents]
 
-    # Where documents lie
+    # The shards of the documents
 
-    def shards(self):
-        """{name of a shard: a client of its own}."""
-        found = {}
-        for shard in self.client.config.shards.find():
-            hosts = shard["host"].rpartition("/")[2]
-            found[shard["_id"]] = pymongo.MongoClient(f"mongodb://{hosts.split(',')[0]}/",
-                                                      directConnection=True)
-            self.addCleanup(found[shard["_id"]].close)
-        return found
 
-    def chunks(self, collection):
-        """The server's own map: [(lower bound, upper bound, shard)], and the key."""
-        name = f"{self.database_name}.{collection}"
-        entry = self.client.config.collections.find_one({"_id": name})
-        chosen = {"uuid": entry["uuid"]} if "uuid" in entry else {"ns": name}
-        return list(self.client.config.chunks.find(chosen)), entry["key"]
-
-    def each_lies_where_the_map_says(self, collection="t"):
-        """Every chunk is asked for on every shard: all its documents are on the one that owns it,
-        none on another. Returns how many each shard has."""
-        chunks, key = self.chunks(collection)
+    def assert_on_their_shards(self, collection="t"):
+        """The documents of each chunk are on the shard that owns it, and on no other shard. Returns
+        shard -> number of documents."""
+        chunks, key = self.chunks(collection), self.shard_key(collection)
         index = list(key.items())
-        counts = {name: 0 for name in self.shards()}
-        whole = 0
-        for name, client in self.shards().items():
+        clients = self.shard_clients()
+        counts = dict.fromkeys(clients, 0)
+        stored = 0
+        for name, client in clients.items():
             held = client[self.database_name][collection]
-            total = held.count_documents({})
+            count = held.count_documents({})
             for chunk in chunks:
                 found = held.count_documents({}, hint=index) if not chunk["min"] else len(list(
                     held.find({}, dict.fromkeys(key, 1)).hint(index)
@@ -70,12 +54,12 @@ class Weather(support.ClusterCase):
                     counts[name] += found
                 else:
                     self.assertEqual(found, 0, f"{chunk} has {found} documents on {name}")
-            self.assertEqual(total, counts[name], f"{name} holds documents of no chunk of its own")
-            whole += total
-        self.assertEqual(whole, self.database[collection].count_documents({}))
+            self.assertEqual(count, counts[name], f"{name} holds documents of no chunk of its own")
+            stored += count
+        self.assertEqual(stored, self.database[collection].count_documents({}))
         return counts
 
-    def test_every_key_brings_every_document_to_its_shard(self):
+    def test_with_every_key_each_document_is_on_its_shard(self):
         expected = None
         for number, key in enumerate(KEYS):
             with self.subTest(key):
@@ -88,19 +72,18 @@ class Weather(support.ClusterCase):
                 self.assert_documents(self.stored(collection), expected, key)
                 self.assert_accounting(work, records=len(expected), inserted=len(expected),
                                        rejectedByServer=0)
-                _, map_key = self.chunks(collection)
-                self.assertEqual(dict(map_key), support.json.loads(key))
-                counts = self.each_lies_where_the_map_says(collection)
+                self.assertEqual(self.shard_key(collection), support.json.loads(key))
+                counts = self.assert_on_their_shards(collection)
                 self.assertEqual(sum(counts.values()), len(expected))
                 self.assertIs(support.run_record(work)["verification"]["ok"], True)
 
     def test_stations_spread_by_their_hash(self):
-        # The hash is the same everywhere: these 200 names are known to spread.
+        # The hash of a value is always the same: these 200 names are known to spread.
         line = sample("066600-99999-2010-first50").read_bytes().splitlines()[0]
         path = self.file("stations.txt", b"".join(
             line[:4] + b"%06d" % (10000 + 37 * n) + line[10:] + b"\n" for n in range(200)))
         self.load("--format", "isd", "--shard-key", '{"st": "hashed"}', path)
-        counts = self.each_lies_where_the_map_says()
+        counts = self.assert_on_their_shards()
         self.assertEqual(sum(counts.values()), 200)
         self.assertGreater(min(counts.values()), 60)
 
@@ -108,24 +91,24 @@ class Weather(support.ClusterCase):
         self.load("--shard-key", '{"st": "hashed"}', "--batch-size", 100, sample("1901.gz"))
         station = {"st": "u029070"}
         held = [client[self.database_name].t.count_documents(station)
-                for client in self.shards().values()]
+                for client in self.shard_clients().values()]
         self.assertEqual(sorted(held), [0, 1095])
         self.assertEqual(self.database.t.count_documents(station), 1095)
 
-    # What is asked of them
+    # Queries
 
     def test_the_index_by_time_and_station(self):
         self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}',
                   sample("1901.gz"))
         keys = [list(index["key"].items()) for index in self.database.t.list_indexes()]
         self.assertIn([("ts", 1), ("st", 1)], keys)
-        for client in self.shards().values():
+        for client in self.shard_clients().values():
             held = client[self.database_name].t
             if held.count_documents({}) > 0:
                 self.assertIn("ts_1_st_1", held.index_information())
 
-    def test_published_queries_run_as_they_are(self):
-        """Queries in the words of the public weather sample's documentation."""
+    def test_published_queries_have_the_right_answers(self):
+        """Queries from the documentation of MongoDB's public weather sample."""
         name = "722874-93134-2007.gz"
         self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}',
                   "--index", '{"position": "2dsphere"}', sample(name), sample("1901.gz"))
@@ -133,9 +116,9 @@ class Weather(support.ClusterCase):
         data = self.database.t
 
         moment = datetime.datetime(2007, 7, 4, 20, 47)
-        there = [document for document in documents
-                 if document["st"] == "u722874" and document["ts"] == moment]
-        self.assertEqual(data.count_documents({"st": "u722874", "ts": moment}), len(there))
+        matching = [document for document in documents
+                    if document["st"] == "u722874" and document["ts"] == moment]
+        self.assertEqual(data.count_documents({"st": "u722874", "ts": moment}), len(matching))
 
         warm = {"airTemperature.value": {"$gt": 30}, "airTemperature.quality": "1"}
         self.assertEqual(data.count_documents(warm), sum(
@@ -197,7 +180,7 @@ class Weather(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({"st": "u007026"}), 6843)
         self.assertEqual(self.database.t.count_documents({"position": {"$geoWithin": {
             "$centerSphere": [[8.567, 47.383], 0.01]}}}), 50)
-        self.each_lies_where_the_map_says()
+        self.assert_on_their_shards()
 
     def test_the_same_station_year_twice_is_refused(self):
         path = sample("011490-99999-1986.gz")

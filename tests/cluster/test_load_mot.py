@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MOT files into real servers of every shape, and what the Python driver then finds there."""
+"""MOT files are loaded into a standalone server, a replica set and a cluster, and read with the Python
+driver."""
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader  # noqa: E402
 import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
 
 
 class AnyServer:
-    """What must hold wherever the documents go."""
+    """Tests for each kind of deployment."""
 
     def source_number(self, raw):
         numbers = {support.key_of(document) >> 40 for document in raw}
@@ -24,17 +24,17 @@ class AnyServer:
         return reading
 
     def creation_strings(self, collection="t"):
-        """How the storage engine was told to make the collection, for each shard."""
+        """WiredTiger's creation string of the collection, for each shard."""
         stats = self.database.command("collStats", collection)
         parts = stats["shards"].values() if "shards" in stats else [stats]
         return [part["wiredTiger"]["creationString"] for part in parts]
 
     def rows(self, *ids):
-        return HEADER + "\n" + "".join(ROW.format(id=id) + "\n" for id in ids)
+        return support.mot_text(ids)
 
-    # What is loaded
+    # Documents
 
-    def test_every_sample_comes_back_as_the_reader_has_it(self):
+    def test_every_sample_is_stored_as_the_independent_reader_reads_it(self):
         for sample in support.MOT_TESTS + support.MOT_ITEMS:
             with self.subTest(sample):
                 path, name = support.mot_sample(sample), sample.split(".")[0]
@@ -91,7 +91,7 @@ class AnyServer:
         self.assertRegex(outcome.err, r"20\d\d-\d\d-\d\d")
         self.assertEqual(sorted(self.stored()), before)
 
-    def test_the_same_file_again_on_purpose_doubles_nothing(self):
+    def test_again_stores_no_document_of_the_same_file_twice(self):
         path = self.file("year.txt", self.rows(1, 2, 3))
         self.load(path)
         before = sorted(self.stored())
@@ -105,17 +105,17 @@ class AnyServer:
         self.assertNotIn("twice", outcome.err)
         size = os.path.getsize(path)
         outcome, _ = self.load(self.file("year.txt", self.rows(4, 5, 6, 7)))
-        # But it may be the same one, grown: then the user wants to know.
+        # It may be the same file, grown: the user is warned.
         self.assertRegex(outcome.err, rf"year.txt.* {size} bytes.*twice")
         self.assertEqual(self.database.t.count_documents({}), 7)
 
-    def test_drop_starts_anew(self):
+    def test_drop_replaces_the_collection(self):
         path = self.file("year.txt", self.rows(1, 2, 3))
         self.load(self.file("other.txt", self.rows(7)), path)
         self.load("--drop", path)
         self.assertEqual(sorted(document["t"] for document in self.database.t.find()), [1, 2, 3])
 
-    def test_two_collections_know_nothing_of_each_other(self):
+    def test_a_file_may_be_loaded_into_two_collections(self):
         path = self.file("year.txt", self.rows(1, 2, 3))
         self.load(path, collection="a")
         self.load(path, collection="b")
@@ -132,7 +132,7 @@ class AnyServer:
         self.assertIn({"t": 1}, keys)
         self.assertIn({"k": 1, "o": -1}, keys)
 
-    def test_the_compressor_is_the_one_asked_for(self):
+    def test_the_collection_has_the_requested_compressor(self):
         path = self.file("year.txt", self.rows(1, 2, 3))
         for compressor in ("none", "zstd", "zlib"):
             with self.subTest(compressor):
@@ -148,7 +148,7 @@ class AnyServer:
         self.assertEqual(listed["options"]["clusteredIndex"]["key"], {"_id": 1})
         self.assert_holds(path)
 
-    # What the server refuses
+    # Refused documents
 
     def test_documents_that_the_server_refuses_are_rejects_with_its_reason(self):
         self.database.create_collection("t", validator={"m": {"$lt": 49000}})
@@ -165,7 +165,7 @@ class AnyServer:
         for row in listed:
             self.assertIn("121", row["reason"])
 
-    def test_too_many_refusals_end_the_load_long_before_its_end(self):
+    def test_too_many_refused_documents_end_the_load_early(self):
         self.database.create_collection("t", validator={"m": {"$lt": 0}})
         path = self.file("year.txt", self.rows(*range(1, 60000)))
         _, work = self.load("--shard-key", "none", "-j", 1, "--max-rejects", 10, path,
@@ -173,8 +173,8 @@ class AnyServer:
         figures = support.run_record(work)["accounting"]
         self.assertTrue(10 < figures["rejectedByServer"] < 40000, figures)
 
-    def test_a_duplicate_of_something_else_is_a_reject_and_not_already_there(self):
-        # Only a clash of _id means that the document has arrived before.
+    def test_a_duplicate_in_another_unique_index_is_a_reject(self):
+        # Only a duplicate _id means that the document is already stored.
         self.database.t.create_index("t", unique=True)
         self.database.t.insert_one({"_id": "mine", "t": 2})
         path = self.file("year.txt", self.rows(1, 2, 3))
@@ -200,11 +200,11 @@ class AnyServer:
         for row, difference in zip(rows, ["m is 7, not 49828", "o is missing; note is too many"]):
             self.assertIn("11000", row["reason"])
             self.assertIn("another document has this _id: " + difference, row["reason"])
-        # What stood there has not been touched, and counts as standing there.
+        # The stored document is unchanged, and the counts match.
         self.assertEqual(self.database.t.find_one({"_id": ids[2]})["m"], 7)
         self.assertIs(support.run_record(work)["verification"]["ok"], True)
 
-    def test_other_names_or_types_are_other_documents(self):
+    def test_documents_stored_with_other_names_or_types_are_rejects(self):
         path = self.file("year.txt", self.rows(*range(1, 3001)))
         self.load(path)
         outcome, work = self.load("--again", "--names", "long", path, code=support.EXIT_SOURCE)
@@ -216,8 +216,8 @@ class AnyServer:
         self.assert_accounting(work, alreadyThere=0, rejectedByServer=3000)
         self.assertIn("m is 49828 as int64, not as int32", support.reject_rows(work)[0]["reason"])
 
-    def test_an_id_of_another_numeric_type_is_another_document(self):
-        # To the server 5.0 and 5 are one _id.
+    def test_an_id_stored_as_another_numeric_type_is_a_reject(self):
+        # To the server 5.0 and 5 are the same _id.
         path = self.file("year.txt", self.rows(1, 2, 3))
         self.load(path)
         taken = self.database.t.find_one({"t": 2})["_id"]
@@ -233,15 +233,15 @@ class AnyServer:
         self.assertIn("view", outcome.err)
 
     def test_a_write_concern_that_cannot_be_met_is_an_error(self):
-        # Nothing may count as loaded that is not as safe as was asked for, not even because a
-        # second attempt finds the documents there.
+        # Documents without the requested safety are not counted as loaded, not even when a second
+        # attempt finds them stored.
         outcome, work = self.load("--write-concern", 7, self.file("year.txt", self.rows(1, 2, 3)),
                                   code=support.EXIT_CLUSTER)
         self.assertNotIn("E11000", outcome.text)
         figures = support.run_record(work)["accounting"]
         self.assertEqual((figures["inserted"], figures["alreadyThere"]), (0, 0))
 
-    def test_loss_behind_the_loaders_back_is_found(self):
+    def test_documents_removed_during_the_load_are_noticed(self):
         read_end, write_end = os.pipe()
         running = self.start("shardload", "load", *self.target(), "--work-dir", "w", "-j", 1,
                              "--batch-size", 50, "--progress", "none", "-", stdin=read_end)
@@ -273,7 +273,7 @@ class AnyServer:
             self.assertEqual(sum(entry[side] for entry in record["verification"]["ranges"]),
                              inserted)
 
-    def test_progress_as_json_lines_ends_with_the_whole(self):
+    def test_the_last_json_progress_line_has_the_total(self):
         (path,), _ = self.generate("B", 3000, "--seed", 24)
         outcome = self.shardload("load", *self.target(), "--work-dir", "w", "--progress", "json",
                                  path)
@@ -290,7 +290,7 @@ class AnyServer:
 class Standalone(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
-    def test_a_password_that_works_is_shown_nowhere(self):
+    def test_a_password_is_in_no_output_and_no_file(self):
         secret = "s3cret-w0rd"
         self.database.command("createUser", "loader", pwd=secret, roles=["readWrite", "dbAdmin"])
         self.addCleanup(self.database.command, "dropUser", "loader")
@@ -305,7 +305,7 @@ class Standalone(AnyServer, support.ClusterCase):
         for file, content in support.every_text_in(self.scratch):
             self.assertNotIn(secret.encode(), content, file)
 
-    def test_the_wrong_password_is_refused_in_words(self):
+    def test_a_wrong_password_is_reported_as_such(self):
         address = self.uri.split("://", 1)[1].rstrip("/").split("/")[0]
         outcome = self.shardload(
             "load", "--uri", f"mongodb://nobody:s3cret-w0rd@{address}/", "-d", self.database_name,
@@ -331,12 +331,8 @@ class Sharded(AnyServer, support.ClusterCase):
         return {entry["shard"]: entry["count"] for entry in self.database[collection].aggregate(
             [{"$collStats": {"count": {}}}])}
 
-    def shard_key(self, collection="t"):
-        entry = self.client.config.collections.find_one(
-            {"_id": f"{self.database_name}.{collection}"})
-        return entry and dict(entry["key"])
 
-    def test_both_shards_get_near_half(self):
+    def test_each_shard_gets_about_half_of_the_documents(self):
         (path,), answers = self.generate("B", 240000, "--seed", 25)
         _, work = self.load("-j", 2, path)
         counts = self.counts()
@@ -349,7 +345,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.assertEqual(listed, counts)
         self.assertEqual(self.shard_key(), {"_id": 1})
 
-    def test_a_second_file_is_spread_too(self):
+    def test_a_second_file_is_spread_over_the_shards(self):
         (first,), _ = self.generate("B", 120000, "--seed", 26)
         (second,), _ = self.generate("B", 120000, "--seed", 27)
         self.load(first)
@@ -373,7 +369,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.assert_holds(path)
         self.assertEqual(self.shard_key(), {"k": 1, "_id": 1})
 
-    def test_not_sharded_when_so_asked(self):
+    def test_shard_key_none_does_not_shard(self):
         path = self.file("year.txt", self.rows(1, 2))
         self.load("--shard-key", "none", path)
         self.assertIsNone(self.shard_key())
@@ -394,7 +390,7 @@ class Sharded(AnyServer, support.ClusterCase):
             [{"$indexStats": {}}, {"$match": {"name": "t_1"}}])]
         self.assertEqual(len(shards), 2)
 
-    def test_the_balancer_is_as_it_was(self):
+    def test_the_balancer_is_restored_after_a_load(self):
         self.addCleanup(self.client.admin.command, "balancerStart")
         for before, command in (("full", "balancerStart"), ("off", "balancerStop")):
             with self.subTest(before):
@@ -405,15 +401,15 @@ class Sharded(AnyServer, support.ClusterCase):
                 self.assertEqual(support.run_record(work)["balancer"]["after"],
                                  support.run_record(work)["balancer"]["before"])
 
-    def test_the_balancer_is_as_it_was_after_a_failed_load(self):
+    def test_the_balancer_is_restored_after_a_failed_load(self):
         self.client.admin.command("balancerStart")
         bad = self.rows(1, 2).replace("49828", "many")
         outcome, _ = self.load("--max-rejects", 0, self.file("bad.txt", bad), code=None)
         self.assertGreater(outcome.code, support.EXIT_REJECTS)
         self.assertEqual(self.balancer_mode(), "full")
 
-    def test_mongo_tools_find_the_collection_through_the_router(self):
-        # The documents are where the chunk map says: a query by key is sent to one shard and finds.
+    def test_queries_by_id_through_the_router_find_the_documents(self):
+        # The router sends such a query only to the shard that owns the _id.
         (path,), _ = self.generate("B", 30000, "--seed", 31)
         self.load(path)
         reading = mot_reader.read(path, number=self.source_number(self.stored()))

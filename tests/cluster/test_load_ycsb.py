@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up records into a sharded cluster: every one is there as documented, each shard has its
-share, the same ones are not loaded twice, loaders with seeds of their own work side by side, and
-the queries that come with them answer what the records say."""
+"""Generated records in a sharded cluster: every record is stored as documented, each shard has its
+share, the same records are not loaded twice, loaders with different seeds run side by side, and the
+answers of the suite `ycsb` are right."""
 import collections
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
 import ycsb_maker  # noqa: E402
-from support import bson, pymongo  # noqa: E402
+from support import bson  # noqa: E402
 from ycsb_maker import Options  # noqa: E402
 
 SMALL = Options(field_count=2, field_length=10, integer_count=2)
@@ -22,7 +22,7 @@ def words(options=SMALL, records=RECORDS):
 
 
 def expected_answers(documents):
-    """What the queries of queries/ycsb.yaml must answer."""
+    """The answers of the queries in queries/ycsb.yaml."""
     first = 1 << 40
     groups = collections.defaultdict(list)
     for one in documents:
@@ -43,24 +43,17 @@ def expected_answers(documents):
     }
 
 
-class MadeUp(support.ClusterCase):
+class Generated(support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
 
-    def counts_by_shard(self):
-        counts = {}
-        for shard in self.client.config.shards.find():
-            host = shard["host"].rpartition("/")[2].split(",")[0]
-            with pymongo.MongoClient(f"mongodb://{host}/", directConnection=True) as client:
-                counts[shard["_id"]] = client[self.database_name].t.count_documents({})
-        return counts
 
-    def test_every_record_arrives_and_each_shard_has_its_share(self):
+    def test_every_record_is_stored_and_each_shard_has_its_share(self):
         _, work = self.load(*words())
         expected = {one["_id"]: support.encoded(one) for one in
                     (ycsb_maker.document(SMALL, i) for i in range(RECORDS))}
-        got = {support.key_of(raw): raw for raw in self.stored()}
-        self.assertEqual(len(got), RECORDS)
-        self.assertTrue(got == expected, "the documents differ from those documented")
+        stored = {support.key_of(raw): raw for raw in self.stored()}
+        self.assertEqual(len(stored), RECORDS)
+        self.assertTrue(stored == expected, "the documents differ from those documented")
         self.assertEqual(list(self.counts_by_shard().values()), [RECORDS // 2] * 2)
         self.assert_accounting(work, records=RECORDS, inserted=RECORDS, rejectedByServer=0)
         self.assertIs(support.run_record(work)["verification"]["ok"], True)
@@ -75,7 +68,7 @@ class MadeUp(support.ClusterCase):
         self.load(*words(SMALL._replace(seed=2)))
         self.assertEqual(self.database.t.count_documents({}), 2 * RECORDS)
 
-    def test_what_is_missing_comes_back(self):
+    def test_again_stores_a_missing_record(self):
         self.load(*words())
         lost = self.database.t.find_one({"n0": 0}, sort=[("_id", 1)])
         self.database.t.delete_one({"_id": lost["_id"]})
@@ -83,7 +76,7 @@ class MadeUp(support.ClusterCase):
         self.assert_accounting(work, inserted=1, alreadyThere=RECORDS - 1)
         self.assertEqual(self.database.t.find_one({"_id": lost["_id"]}), lost)
 
-    def test_loaders_with_seeds_of_their_own_work_side_by_side(self):
+    def test_loaders_with_different_seeds_run_side_by_side(self):
         loaders = [self.start("shardload", "load", *self.target(), "--progress", "none",
                               "--work-dir", f"seed-{seed}", *words(SMALL._replace(seed=seed)))
                    for seed in (1, 2, 3)]
@@ -92,12 +85,12 @@ class MadeUp(support.ClusterCase):
             self.assertEqual(outcome.code, 0, outcome.text)
         expected = {bytes(document["f0"]) for seed in (1, 2, 3) for document in
                     (ycsb_maker.fields(SMALL._replace(seed=seed), i) for i in range(RECORDS))}
-        got = {bytes(document["f0"]) for document in self.database.t.find({}, {"f0": 1})}
-        self.assertTrue(got == expected)
+        stored = {bytes(document["f0"]) for document in self.database.t.find({}, {"f0": 1})}
+        self.assertTrue(stored == expected)
         self.assertEqual(self.database.t.count_documents({}), 3 * RECORDS)
         self.assertEqual(list(self.counts_by_shard().values()), [3 * RECORDS // 2] * 2)
 
-    def test_the_queries_that_come_with_them(self):
+    def test_the_answers_of_the_suite_ycsb(self):
         self.load("--index", '{"n0": 1}', *words())
         answers = expected_answers([ycsb_maker.document(SMALL, i) for i in range(RECORDS)])
         self.assertEqual(answers["key-range"], [{"documents": 4096}])

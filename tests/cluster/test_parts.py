@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--part K/N`: one load, shared by several loaders that do not speak to each other. Together they
-bring exactly the sources, and no block twice."""
+"""`--part K/N`: several loaders that do not communicate share one load. Together they store exactly
+the sources, and each block is loaded by one of them."""
 import gzip
 import os
 import signal
@@ -26,7 +26,7 @@ class Parts(support.ClusterCase):
         return [source for source in self.database["t.sources"].find() if "name" in source]
 
     def figures(self, *works):
-        """Of some loads together."""
+        """The sums of the totals of these loads."""
         sums = {}
         for work in works:
             accounting = support.run_record(work)["accounting"]
@@ -45,12 +45,12 @@ class Parts(support.ClusterCase):
             at += 12 + length
         return blocks
 
-    def assert_whole(self, *sources, documents):
+    def assert_complete(self, *sources, documents):
         self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources)
         self.assertEqual(self.database.t.count_documents({}), documents)
-        found = self.registered()
-        self.assertEqual({source["state"] for source in found}, {"loaded"})
-        self.assertEqual(sum(source["documents"] for source in found), documents)
+        registered = self.registered()
+        self.assertEqual({source["state"] for source in registered}, {"loaded"})
+        self.assertEqual(sum(source["documents"] for source in registered), documents)
         self.assertEqual(self.balancer_mode(), "full")
 
     def assert_two_at_once(self, *words, documents=150000):
@@ -61,23 +61,24 @@ class Parts(support.ClusterCase):
             self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
         sums = self.figures(*[work for work, _ in running])
         self.assertEqual((sums["records"], sums["inserted"]), (documents, documents))
-        # Each has its share, and of each range.
+        # Each loader has loaded a share of each range.
         for work, _ in running:
             record = support.run_record(work)
             self.assertGreater(record["accounting"]["inserted"], documents / 5)
             for one in record["verification"]["ranges"]:
                 self.assertGreater(one["expected"], 0)
-        # N loaders do not keep N times the journal.
+        # Each block is in one journal.
         blocks = [block for work, _ in running for block in self.journal(work)]
         self.assertEqual(sorted(blocks), [(0, number) for number in range(len(blocks))])
-        said = "".join(outcome.err for outcome in outcomes)
-        self.assertEqual(said.count("all 2 parts are loaded: 150,000 documents together"), 1, said)
-        self.assert_whole(*sources, documents=documents)
+        errors = "".join(outcome.err for outcome in outcomes)
+        self.assertEqual(errors.count("all 2 parts are loaded: 150,000 documents together"), 1,
+                         errors)
+        self.assert_complete(*sources, documents=documents)
 
-    def test_two_at_once_make_the_collection(self):
+    def test_two_at_once_into_a_new_collection(self):
         self.assert_two_at_once()
 
-    def test_two_at_once_straight_to_the_shards(self):
+    def test_two_at_once_by_the_direct_route(self):
         self.assert_two_at_once("--route", "direct")
 
     def test_two_at_once_by_a_hashed_key(self):
@@ -88,7 +89,7 @@ class Parts(support.ClusterCase):
             outcome = process.wait()
             self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
         self.assertEqual(self.figures(*[work for work, _ in running])["inserted"], 60000)
-        self.assert_whole(*sources, documents=60000)
+        self.assert_complete(*sources, documents=60000)
 
     def test_many_small_files_of_all_kinds_in_three_parts(self):
         folder = self.scratch / "years"
@@ -111,21 +112,20 @@ class Parts(support.ClusterCase):
             self.assertIn("all 3 parts are loaded" if number == 1 else
                           f"part {number} of 3 is loaded; 12 of 12 sources wait", outcome.err)
         self.assertEqual(self.figures(*works)["inserted"], documents)
-        self.assert_whole(folder, documents=documents)
+        self.assert_complete(folder, documents=documents)
 
-    def test_the_order_of_sources_and_a_stray_file_change_nothing(self):
+    def test_the_order_of_sources_and_an_additional_file_do_not_matter(self):
         sources, _ = self.generate("B", 40000, "--seed", 3)
         more, _ = self.generate("A", 30000, "--seed", 4)
-        stray = self.scratch / "0-notes.csv"
-        stray.write_text("\n".join([support.HEADER, support.ROW.format(id=1), ""]), "utf-8")
+        additional = self.file("0-notes.csv", support.mot_text([1]))
         _, work_1 = self.part(1, 2, *sources, *more)
-        _, work_2 = self.part(2, 2, stray, *more, *sources)
+        _, work_2 = self.part(2, 2, additional, *more, *sources)
         sums = self.figures(work_1, work_2)
         self.assertEqual(sums["alreadyThere"], 0)
         self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources, *more)
         states = {source["name"]: source["state"] for source in self.registered()}
         self.assertEqual([states[str(path)] for path in [*sources, *more]], ["loaded", "loaded"])
-        self.assertEqual(states[str(stray)], "started")
+        self.assertEqual(states[str(additional)], "started")
 
     def test_a_source_is_not_loaded_before_it_is_counted(self):
         sources, _ = self.generate("B", 60000, "--seed", 9)
@@ -134,17 +134,17 @@ class Parts(support.ClusterCase):
         self.database.t.delete_many({"_id": {"$in": gone}})
         _, work = self.part(2, 2, *sources, code=support.EXIT_VERIFICATION)
         self.assertEqual([source["state"] for source in self.registered()], ["started"])
-        # The part that is missing documents is loaded again: then nothing is missing.
+
         self.part(1, 2, "--again", *sources)
         self.assertEqual([source["state"] for source in self.registered()], ["loaded"])
-        self.assert_whole(*sources, documents=60000)
+        self.assert_complete(*sources, documents=60000)
 
-    def test_made_up_records(self):
+    def test_generated_records(self):
         words = ["--format", "ycsb", "--records", 20000, "--field-count", 1]
         works = [self.part(number, 4, *words)[1] for number in (1, 2, 3, 4)]
         sums = self.figures(*works)
         self.assertEqual((sums["inserted"], sums["alreadyThere"]), (20000, 0))
-        self.assert_whole(*words, documents=20000)
+        self.assert_complete(*words, documents=20000)
 
     def test_a_part_is_loaded_once(self):
         sources, _ = self.generate("B", 30000, "--seed", 9)
@@ -155,31 +155,31 @@ class Parts(support.ClusterCase):
         _, again = self.part(1, 2, "--again", *sources)
         self.assertEqual(self.figures(again)["alreadyThere"], loaded)
         self.assertEqual(self.figures(again)["inserted"], 0)
-        # Another division is another matter, and is completed by all of its own parts only.
+        # Parts of another division do not complete this one.
         _, third = self.part(1, 3, *sources)
         _, second = self.part(2, 2, *sources)
         self.assertGreater(self.figures(second)["inserted"], 0)
-        self.assert_whole(*sources, documents=30000)
+        self.assert_complete(*sources, documents=30000)
         outcome, _ = self.part(2, 2, *sources, code=support.EXIT_SOURCE)
         self.assertIn("been loaded into", outcome.err)
         self.assertGreater(self.figures(third)["records"], 0)
 
-    def test_what_is_missing_is_missed_by_the_last_part(self):
+    def test_the_last_part_notices_a_missing_document_of_another_part(self):
         sources, _ = self.generate("B", 30000, "--seed", 9)
         self.part(1, 2, *sources)
         lost = self.database.t.find_one({})["_id"]
         self.database.t.delete_one({"_id": lost})
-        # In the range of that document the second part finds more than its own: only the sum tells.
+        # The document's range holds more documents than the second part's own: only the sum shows it.
         outcome, _ = self.part(2, 2, *sources, code=support.EXIT_VERIFICATION)
         self.assertRegex(outcome.err, "2 parts have loaded 30000 documents, and 29999 are")
 
     def test_a_part_that_was_killed_is_resumed_as_the_same_part(self):
         sources, _ = self.generate("B", 60000, "--seed", 9)
         self.part(1, 2, *sources)
-        there = self.database.t.count_documents({})
+        before = self.database.t.count_documents({})
         work, running = self.begin(2, 2, "-j", 1, *sources)
         self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > there + 500, "documents")
+                      self.database.t.estimated_document_count() > before + 500, "documents")
         running.signal(signal.SIGKILL)
         running.wait()
         self.assertEqual({source["state"] for source in self.registered()}, {"started"})
@@ -189,20 +189,20 @@ class Parts(support.ClusterCase):
             outcome = self.shardload(*words, *other, code=support.EXIT_USAGE)
             self.assertIn("--part was \"2/2\"", outcome.err)
         self.shardload(*words, "--part", "2/2")
-        self.assert_whole(*sources, documents=60000)
+        self.assert_complete(*sources, documents=60000)
 
-    def test_rejects_are_told_once_and_without_guessing_lines(self):
+    def test_each_reject_is_listed_once_and_with_its_line_only_where_it_is_known(self):
         sources, answers = self.generate("B", 40000, "--seed", 4, "--bad", 40)
-        whole = self.scratch / "whole"
-        self.shardload("load", "--sink", "null", "--work-dir", whole, "--progress", "none",
+        undivided = self.scratch / "undivided"
+        self.shardload("load", "--sink", "null", "--work-dir", undivided, "--progress", "none",
                        *sources, code=support.EXIT_REJECTS)
-        lines = {row["offset"]: row["line"] for row in support.reject_rows(whole)}
+        lines = {row["offset"]: row["line"] for row in support.reject_rows(undivided)}
         works = [self.part(number, 3, *sources, code=None)[1] for number in (1, 2, 3)]
         rows = [row for work in works for row in support.reject_rows(work)]
         self.assertEqual(sorted(row["offset"] for row in rows), sorted(lines))
-        told = [row for row in rows if row["line"]]
-        self.assertTrue(told and len(told) < len(rows), "both kinds should be seen")
-        for row in told:
+        with_line = [row for row in rows if row["line"]]
+        self.assertTrue(with_line and len(with_line) < len(rows), "only one kind of reject")
+        for row in with_line:
             self.assertEqual(row["line"], lines[row["offset"]])
         self.assertEqual(self.figures(*works)["rejectedByParser"], len(lines), answers["files"])
 
@@ -213,7 +213,7 @@ class Parts(support.ClusterCase):
             self.client.drop_database(self.database_name)
             first, second = (("1/2", "2/2") if words == ["--part"] else ("s0", "s1"))
             self.load(*words, first, *sources)
-            there = self.database.t.count_documents({})
+            before = self.database.t.count_documents({})
             for option, value in (("names", "long"), ("encoding", "latin-1"), ("missing", "raw"),
                                   ("trim", None), ("format", "mot")):
                 outcome, _ = self.load(*words, second, f"--{option}", *([value] if value else []),
@@ -221,10 +221,10 @@ class Parts(support.ClusterCase):
                 self.assertIn(f"started its part with --{option} ", outcome.err)
             outcome, _ = self.load(*words, second, "--format", "delimited", "--schema", schema,
                                    *sources, code=support.EXIT_USAGE)
-            self.assertEqual(self.database.t.count_documents({}), there)
+            self.assertEqual(self.database.t.count_documents({}), before)
             self.load(*words, second, *sources)
-            self.assert_whole(*sources, documents=9000)
-            # All of it again, with other options, is a matter of its own.
+            self.assert_complete(*sources, documents=9000)
+            # A second load with --again may have other options.
             self.load(*words, first, "--again", "--names", "long", *sources, code=None)
             outcome, _ = self.load(*words, second, "--again", *sources, code=support.EXIT_USAGE)
             self.assertIn('--names "long"', outcome.err)
@@ -240,8 +240,7 @@ class Parts(support.ClusterCase):
         self.assertIn(long, (0, self.database.t.count_documents({})))
 
     def test_numbers_of_sources_run_out(self):
-        small = [self.file(f"{n}.txt", f"{support.HEADER}\n{support.ROW.format(id=n)}\n")
-                 for n in (1, 2, 3)]
+        small = [self.file(f"{n}.txt", support.mot_text([n])) for n in (1, 2, 3)]
         last = 8388606
         self.database["t.sources"].insert_one({"_id": "counter", "last": last - 2})
         outcome, _ = self.load("--again", *small, code=support.EXIT_CLUSTER)
@@ -249,7 +248,7 @@ class Parts(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 0)
         outcome = self.shardload("plan", *self.target(), *small, code=support.EXIT_CLUSTER)
         self.assertIn("no source numbers left", outcome.err)
-        # The last ones are as good as any.
+        # The last two numbers can be used.
         _, work = self.load(*small[:2])
         self.assert_accounting(work, inserted=2)
         self.assertEqual([source["number"] for source in support.run_record(work)["sources"]],
@@ -259,7 +258,7 @@ class Parts(support.ClusterCase):
     # Refusals
 
     def test_refusals(self):
-        source = self.file("t.txt", f"{support.HEADER}\n{support.ROW.format(id=1)}\n")
+        source = self.file("t.txt", support.mot_text([1]))
         for text in ("0/2", "3/2", "1", "1/", "1/2/3", "a/b", "1/0", "-1/2"):
             outcome, _ = self.load(f"--part={text}", source, code=support.EXIT_USAGE)
             self.assertIn(f"\"{text}\" is not a part; write it like 2/4", outcome.err)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges are placed while somebody else changes the same chunks: that is not an error, as long as
-the ranges end up where they should be; and it is one when the server refuses the same step again."""
+"""Another program changes the same chunks while a load places its ranges: the load goes on if the
+ranges end up on the right shards, and fails if the server keeps refusing a step."""
 import os
-import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -13,25 +12,23 @@ from support import bson  # noqa: E402
 
 
 class Racing(proxy.Proxy):
-    """Another loader, which is always a moment faster: before a command of that name goes on,
-    `first` is called with it. Counts how many the server has refused."""
+    """Calls `first` with each command of one name before it is forwarded, as if another loader had
+    been faster, and counts the commands that the server refuses."""
 
     def __init__(self, target, name, first):
-        self.name, self.first = name, first
-        self.asked, self.refused = set(), 0
+        self.name, self.first, self.refused = name, first, 0
         super().__init__(target)
-        self.change = self.look
 
     def action_for(self, message):
-        if proxy.command_of(message)[0] == self.name:
-            self.asked.add(struct.unpack_from("<i", message, 4)[0])
-            self.first(bson.decode(message[21:]))
-        return super().action_for(message)
+        action = super().action_for(message)
+        if proxy.command_of(message)[0] != self.name:
+            return action
+        self.first(proxy.body_of(message))
+        return proxy.change_reply(self.count_refusal)
 
-    def look(self, message):
-        if struct.unpack_from("<i", message, 8)[0] in self.asked:
-            self.refused += bson.decode(message[21:])["ok"] != 1
-        return message
+    def count_refusal(self, reply):
+        self.refused += reply["ok"] != 1
+        return reply
 
 
 class Placing(support.ClusterCase):
@@ -39,18 +36,13 @@ class Placing(support.ClusterCase):
         super().setUp()
         self.paths, _ = self.generate("B", 3000, "--files", 3, "--seed", 97)
 
-    def load_racing(self, name, first, code=support.EXIT_OK):
-        port = int(self.uri.split("://")[1].split("/")[0].rpartition(":")[2])
-        server = Racing(port, name, first)
-        self.addCleanup(server.close)
-        work = self.scratch / "work"
-        outcome = self.shardload(
-            "load", "--uri", f"mongodb://{support.HOST}:{server.port}/", "-d", self.database_name,
-            "-c", "t", "--work-dir", work, "--progress", "none", *self.paths, code=code)
-        return server, outcome, work
+    def load_racing(self, name, first):
+        server = Racing(support.port_of(self.uri), name, first)
+        _, work = self.load(*self.paths, through=server)
+        return server, work
 
     def assert_placed(self, work):
-        """Every range is on the shard that the layout gives it, and holds its documents."""
+        """All documents are stored, and each shard has some of them."""
         self.assert_accounting(work, inserted=3000)
         self.assertEqual(self.database.t.count_documents({}), 3000)
         shards = {shard["shard"]: shard["documents"]
@@ -59,7 +51,7 @@ class Placing(support.ClusterCase):
         self.assertTrue(all(shards.values()), shards)
 
     def test_every_split_has_been_made_by_another_loader(self):
-        server, _, work = self.load_racing(
+        server, work = self.load_racing(
             "split", lambda split: self.client.admin.command("split", split["split"],
                                                              middle=split["middle"]))
         self.assertGreater(server.refused, 2, "there was no race")
@@ -77,21 +69,16 @@ class Placing(support.ClusterCase):
             done.update({(low, middle), (middle, high)})
             self.client.admin.command("split", move["moveChunk"], middle={
                 "_id": bson.int64.Int64(middle)})
-        server, _, work = self.load_racing("moveChunk", split)
+        server, work = self.load_racing("moveChunk", split)
         self.assertGreater(server.refused, 2, "there was no race")
         self.assert_placed(work)
 
-    def test_a_step_that_is_refused_for_good_is_an_error(self):
-        port = int(self.uri.split("://")[1].split("/")[0].rpartition(":")[2])
-        server = Racing(port, "spli?", lambda split: None)
+    def test_a_split_that_is_always_refused_ends_the_load(self):
+        server = Racing(support.port_of(self.uri), "spli?", lambda split: None)
         server.change_request = proxy.unknown_command("split")
-        self.addCleanup(server.close)
-        outcome = self.shardload(
-            "load", "--uri", f"mongodb://{support.HOST}:{server.port}/", "-d", self.database_name,
-            "-c", "t", "--work-dir", "work", "--progress", "none", *self.paths,
-            code=support.EXIT_CLUSTER)
+        outcome, _ = self.load(*self.paths, through=server, code=support.EXIT_CLUSTER)
         self.assertIn("cannot prepare the ranges", outcome.err)
-        self.assertIn("spli?", outcome.err)     # in the server's words
+        self.assertIn("spli?", outcome.err)     # from the server's message
         self.assertTrue(1 < server.refused < 4, server.refused)
         self.assertEqual(self.balancer_mode(), "full")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload plan` against real servers: it changes nothing on them, and a load that follows does what
-was planned: the same numbers, ranges, splits and moves."""
+"""`shardload plan` changes nothing on the servers, and a load that follows has the planned source
+numbers, ranges, splits and moves."""
 import json
 import os
 import sys
@@ -8,23 +8,23 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
 
-# What the servers themselves write without being asked.
-RESTLESS = {"lockpings", "mongos", "actionlog", "transactions", "system.sessions", "locks",
+# Collections that the servers change by themselves.
+VOLATILE = {"lockpings", "mongos", "actionlog", "transactions", "system.sessions", "locks",
             "placementHistory", "rangeDeletions", "image_collection"}
 
 
 class AnyServer:
-    """What must hold wherever the documents go."""
+    """Tests for each kind of deployment."""
 
     def everything(self):
-        """All that is on the servers, as far as a client may see it."""
+        """The documents and indexes of all collections, and the state of the balancer."""
         found = {}
         for name in self.client.list_database_names():
             if name in ("local", "admin"):
                 continue
             database = self.client[name]
             for collection in database.list_collection_names():
-                if name == "config" and (collection in RESTLESS or collection.startswith("cache.")):
+                if name == "config" and (collection in VOLATILE or collection.startswith("cache.")):
                     continue
                 documents = database[collection].find()
                 found[name, collection] = (
@@ -38,13 +38,13 @@ class AnyServer:
         before = self.everything()
         outcome = self.shardload("plan", *self.target(collection), "--report", report, *words,
                                  code=code)
-        self.assertEqual(self.everything(), before, "the plan has changed something")
+        self.assertEqual(self.everything(), before, "plan has changed the servers")
         return json.loads(report.read_text("utf-8")), outcome
 
     def numbers(self, work):
         return [source["number"] for source in support.run_record(work)["sources"]]
 
-    def test_a_plan_of_a_new_collection_changes_nothing_and_is_what_a_load_does(self):
+    def test_a_load_into_a_new_collection_follows_its_plan(self):
         paths, _ = self.generate("B", 60000, "--files", 3, "--seed", 61)
         plan, _ = self.plan(*paths)
         self.assertFalse(plan["layout"]["collectionExists"])
@@ -56,7 +56,7 @@ class AnyServer:
         self.assertEqual(estimate["bsonBytes"], accounting["bsonBytes"])
         self.assertEqual(estimate["textBytes"], accounting["textBytes"])
 
-    def test_a_plan_of_more_into_what_is_there(self):
+    def test_a_load_into_an_existing_collection_follows_its_plan(self):
         first, _ = self.generate("B", 30000, "--files", 2, "--seed", 62)
         more, _ = self.generate("B", 40000, "--files", 2, "--seed", 63)
         self.load(*first)
@@ -75,7 +75,7 @@ class AnyServer:
         _, work = self.load("--drop", path)
         self.assert_as_planned(plan, work)
 
-    def test_what_a_load_would_refuse(self):
+    def test_plan_refuses_what_a_load_would_refuse(self):
         (path,), _ = self.generate("B", 2000, "--seed", 65)
         _, work = self.load(path)
         plan, outcome = self.plan(path, code=support.EXIT_SOURCE)
@@ -89,14 +89,14 @@ class AnyServer:
         self.shardload("load", *self.target(), "--again", "--clustered", path,
                        code=support.EXIT_CLUSTER)
 
-    def test_times_by_the_record_of_a_load(self):
+    def test_times_are_predicted_from_the_record_of_a_load(self):
         (path,), _ = self.generate("B", 40000, "--seed", 66)
         _, work = self.load("--index", '{"v": 1}', path)
         plan, _ = self.plan("--from", work / "run.json", "--index", '{"v": 1}', "--drop", path)
         phases = {phase["name"]: phase for phase in plan["predicted"]["phases"]}
         record = {phase["name"]: phase["seconds"] for phase in support.run_record(work)["phases"]}
         self.assertEqual(set(phases), {"prepare", "load", "indexes", "verify"})
-        for name in ("load", "indexes", "verify"): # the same again: as long as it took
+        for name in ("load", "indexes", "verify"): # the same load: the same times
             self.assertAlmostEqual(phases[name]["seconds"], record[name], delta=0.01 * record[name])
             self.assertLessEqual(phases[name]["low"], record[name] * 1.01)
             self.assertGreaterEqual(phases[name]["high"], record[name] * 0.99)
@@ -105,11 +105,6 @@ class AnyServer:
 class Sharded(AnyServer, support.ClusterCase):
     sharded = True
 
-    def chunks(self, collection="t"):
-        namespace = f"{self.database_name}.{collection}"
-        entry = self.client.config.collections.find_one({"_id": namespace})
-        return sorted(self.client.config.chunks.find({"uuid": entry["uuid"]}),
-                      key=lambda chunk: repr(type(chunk["min"]["_id"])) + repr(chunk["min"]))
 
     def owner(self, chunks, identity):
         for chunk in chunks:
@@ -120,7 +115,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.fail(f"no chunk holds {identity}")
 
     def assert_as_planned(self, plan, work):
-        """Numbers, ranges and steps are those that the load has really made."""
+        """The load has the planned source numbers, ranges, splits and moves."""
         self.assertEqual([source["number"] for source in plan["sources"]], self.numbers(work))
         chunks = self.chunks()
         per_shard = {}

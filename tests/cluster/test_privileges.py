@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least privileges: the roles of docs/security.md suffice for what they are said to be for, and
-where one of their privileges is missing, the user reads which one and what for."""
+"""The roles in docs/security.md have the privileges that the commands need, and no others; when one
+privilege is missing, the message names it and its purpose."""
 import copy
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import secure_servers  # noqa: E402
 import support  # noqa: E402
-from support import EXIT_CLUSTER, EXIT_OK, HEADER, ROW, TREE, pymongo  # noqa: E402
+from support import EXIT_CLUSTER, EXIT_OK, TREE  # noqa: E402
 
 DATABASE, COLLECTION = "mot", "tests"
 PASSWORD = "Xyzzy7"
@@ -37,11 +37,11 @@ class Privileges(support.Case):
 
     def setUp(self):
         super().setUp()
-        self.source = self.file("t.txt", f"{HEADER}\n{ROW.format(id=1)}\n")
+        self.source = self.file("t.txt", support.mot_text([1]))
         self.start_anew()
 
     def start_anew(self, *collections):
-        """No users but root, no roles, and of the database these empty collections."""
+        """Removes all users but root, all roles and the database; creates these collections."""
         self.root.drop_database(DATABASE)
         for user in self.root.admin.command("usersInfo")["users"]:
             if user["user"] != "root":
@@ -51,7 +51,7 @@ class Privileges(support.Case):
             self.root[DATABASE].create_collection(collection)
 
     def allow(self, *roles):
-        """Makes these roles, and a user that has the last one of them."""
+        """Creates these roles and a user with the last of them. Returns the user's options."""
         for role in roles:
             self.root.admin.command(role)
         name = "user of " + roles[-1]["createRole"]
@@ -74,7 +74,7 @@ class Privileges(support.Case):
                 yield less, action, where
 
     def assert_named(self, outcome, action, where):
-        """One line says which privilege is missing. (Of collStats a load says so on the side.)"""
+        """One line names the missing privilege. (A load without collStats only warns.)"""
         (line,) = [line for line in outcome.err.splitlines() if "lacks the privilege" in line and
                    (action == "collStats" or "collStats" not in line)]
         self.assertRegex(line, rf"lacks the privilege [a-zA-Z, ]*\b{action}\b.* on (database )?"
@@ -90,7 +90,7 @@ class Privileges(support.Case):
         self.assertEqual(self.root[DATABASE][COLLECTION].count_documents({}), 1)
         self.assert_named(outcome, "collStats", "mot.tests")
 
-    def test_every_privilege_of_loading_is_missed_by_name(self):
+    def test_each_missing_privilege_of_loading_is_named(self):
         for less, action, where in self.each_one_missing(documented_roles()["shardloadLoad"]):
             with self.subTest(action=action, where=where):
                 self.start_anew(COLLECTION)
@@ -106,7 +106,7 @@ class Privileges(support.Case):
         who = self.allow({**role, "createRole": "reader"})
         self.shardload("verify", *who, "--content", self.source)
 
-    def test_making_and_dropping_need_the_documented_role(self):
+    def test_creating_and_dropping_need_the_documented_role(self):
         roles = documented_roles()
         who = self.allow(roles["shardloadLoad"], roles["shardloadPrepare"])
         for _ in range(2):
@@ -115,7 +115,7 @@ class Privileges(support.Case):
             self.assertNotIn("privilege", outcome.err)
         self.assertIn("v_1", self.root[DATABASE][COLLECTION].index_information())
 
-    def test_every_privilege_of_making_and_dropping_is_missed_by_name(self):
+    def test_each_missing_privilege_of_creating_and_dropping_is_named(self):
         roles = documented_roles()
         words = {"dropCollection": ["--drop"], "createIndex": ["--index", '{"v": 1}'],
                  "collStats": ["--compressor", "zlib"]}
@@ -148,7 +148,7 @@ class Privileges(support.Case):
                 self.assertEqual(outcome.code, EXIT_OK if action == "collStats" else EXIT_CLUSTER)
                 self.assert_named(outcome, action, where)
 
-    def test_nobody_is_told_to_say_who_he_is(self):
+    def test_without_a_user_the_message_asks_for_one(self):
         outcome = self.shardload(*self.load_args(
             ["--uri", self.server.uri, "-d", DATABASE, "-c", COLLECTION]), code=EXIT_CLUSTER)
         self.assertIn("the server requires authentication; give --username", outcome.err)

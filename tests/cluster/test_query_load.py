@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries under load, swept and compared, against real servers: does every operation that was due
-appear in the figures, does a server that stalls appear in the latencies, do all ways of computing a
-statistic agree, and does a comparison tell a difference from none?"""
+"""shardquery under load, with sweeps and comparisons, against real servers: the figures contain every
+operation that was due, a server that stalls shows in the latencies, all methods of a statistic give
+the same answer, and a comparison reports a difference only where there is one."""
 import csv
 import json
 import os
@@ -12,7 +12,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."),
                 os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults")]
@@ -50,17 +49,21 @@ class QueryCase(support.ClusterCase):
         return outcome
 
     def measure(self, *words, suite=SUITE, code=support.EXIT_OK):
-        """The entries of the report of a run."""
+        """Runs the suite, and returns the entries of its report."""
         report = self.scratch / "report.json"
         path = self.file("own.yaml", suite) if suite else "own.yaml"
         self.query("run", *self.target("t"), "--report", report, *words, path, code=code)
         entries = json.loads(report.read_text("utf-8"))["queries"]
         for entry in entries:
             if "mode" in entry:
-                self.assert_adds_up(entry)
+                self.assert_consistent(entry)
         return entries
 
-    def assert_adds_up(self, entry):
+    def read_json(self, name):
+        return json.loads((self.scratch / name).read_text("utf-8"))
+
+    def assert_consistent(self, entry):
+        """attempted = succeeded + failed + skipped, in total and for each operation."""
         for figures in (entry, *entry["operations"]):
             self.assertEqual(figures["attempted"], figures["succeeded"] + figures["failed"]
                              + figures["skipped"], figures)
@@ -72,7 +75,7 @@ class QueryCase(support.ClusterCase):
 
 
 class AnyServer:
-    def test_clients_and_their_mix(self):
+    def test_each_number_of_clients_runs_the_mix_of_operations(self):
         entries = self.measure("--clients", "1,4", "--operations", 400, "--warm-up-time", "0s")
         self.assertEqual([entry["clients"] for entry in entries], [1, 4])
         for entry in entries:
@@ -80,33 +83,33 @@ class AnyServer:
             read, write = entry["operations"]
             self.assertEqual((read["name"], write["name"]), ("read", "write"))
             self.assertEqual(read["documentsReturned"], read["succeeded"])
-            self.assertTrue(60 <= write["attempted"] <= 140, write)   # a quarter, give or take
+            self.assertTrue(60 <= write["attempted"] <= 140, write)   # drawn; 100 on average
         added = sum(document["n"] for document in self.database.t.find())
         self.assertEqual(added, sum(entry["operations"][1]["succeeded"] for entry in entries))
 
-    def test_percentiles_only_of_enough_operations(self):
+    def test_percentiles_are_reported_only_for_enough_operations(self):
         few, = self.measure("--query", "read", "--clients", 2, "--operations", 150,
                             "--warm-up-time", "0s")
         self.assertEqual({"p50", "p90"}, {name for name in few["latencyMs"] if name[0] == "p"})
         self.assertLessEqual(few["latencyMs"]["p50"], few["latencyMs"]["max"] * 1.004)
 
-    def test_operations_are_due_at_a_rate(self):
+    def test_with_a_rate_every_due_operation_is_counted(self):
         entry, = self.measure("--rate", 300, "--duration", "1s", "--warm-up-time", "0s")
         self.assertEqual((entry["mode"], entry["attempted"]), ("open loop", 300))
         self.assertEqual(entry["lagMs"]["count"], entry["succeeded"] + entry["failed"])
 
-    def test_failures_are_counted_and_told(self):
+    def test_failed_operations_are_counted_with_their_message(self):
         suite = SUITE.replace('{"$inc": {"n": 1}}', '{"$inc": {"_id": 1}}')
         outcome = self.query("run", *self.target("t"), "--clients", 1, "--operations", 200,
                              "--report", "r.json", self.file("own.yaml", suite))
-        entry, = json.loads((self.scratch / "r.json").read_text("utf-8"))["queries"]
-        self.assert_adds_up(entry)
+        entry, = self.read_json("r.json")["queries"]
+        self.assert_consistent(entry)
         self.assertGreater(entry["failed"], 0)
         self.assertEqual(entry["failures"][0]["count"], entry["failed"])
         self.assertIn("_id", entry["failures"][0]["message"])
         self.assertIn("operations failed: ", outcome.out)
 
-    def test_ways_of_a_statistic_agree(self):
+    def test_all_methods_of_a_statistic_give_the_same_answer(self):
         report = self.scratch / "report.json"
         self.query("run", *self.target("t"), "--limit", "1,10,1000", "--repeat", 2,
                    "--report", report, "statistics")
@@ -124,7 +127,7 @@ class AnyServer:
                 self.assertEqual((answer["min"], answer["max"], answer["sum"], answer["count"]),
                                  (min(rpm), max(rpm), sum(rpm), len(rpm)))
 
-    def test_ways_of_a_statistic_agree_where_the_field_is_no_number(self):
+    def test_all_methods_of_a_statistic_ignore_a_field_that_is_no_number(self):
         self.database.t.update_many({}, {"$set": {"rpm": "fast"}})
         report = self.scratch / "report.json"
         self.query("run", *self.target("t"), "--limit", "10,1000", "--repeat", 1,
@@ -133,7 +136,7 @@ class AnyServer:
         self.assertEqual({entry["answer"] for entry in entries} - {"not supported here"}, {"ok"})
         self.assertEqual({len(entry["results"]) for entry in entries}, {0})
 
-    def test_ways_that_disagree_are_reported(self):
+    def test_methods_with_different_answers_are_reported(self):
         suite = """
 name: own
 defaults: {agree: true}
@@ -177,12 +180,12 @@ queries:
         self.assertEqual([(entry["limit"], entry["clients"], entry["documentsReturned"])
                           for entry in entries], [(1, 1, 20), (1, 2, 20), (5, 1, 100), (5, 2, 100)])
 
-    def test_a_question_without_a_file(self):
+    def test_a_pipeline_given_on_the_command_line(self):
         outcome = self.query("run", *self.target("t"), "--pipeline",
                              "[{\"$match\": {\"n\": 0}}, {\"$count\": \"it's\"}]")
         self.assertIn("1000", outcome.out.replace(",", ""))
 
-    def test_figures_as_csv_and_as_a_page(self):
+    def test_figures_are_written_as_csv_and_as_html(self):
         self.measure("--clients", "1,2", "--operations", 100, "--csv", "f.csv", "--html", "f.html")
         with open(self.scratch / "f.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -190,14 +193,14 @@ queries:
                          [("1", "100"), ("2", "100")])
         page = (self.scratch / "f.html").read_text("utf-8")
         self.assertIn("Operations under load", page)
-        shown = self.run_program("shardload", "report", "report.json")
-        self.assertEqual(shown.code, 0, shown.text)
-        self.assertIn("Latency by percentile", shown.out)
+        outcome = self.run_program("shardload", "report", "report.json")
+        self.assertEqual(outcome.code, 0, outcome.text)
+        self.assertIn("Latency by percentile", outcome.out)
         self.measure("--query", "read", "--repeat", 7)
-        shown = self.run_program("shardload", "report", "report.json")
-        self.assertRegex(shown.out, r"\n  read +\S+ +7 ")
+        outcome = self.run_program("shardload", "report", "report.json")
+        self.assertRegex(outcome.out, r"\n  read +\S+ +7 ")
 
-    def test_before_during_and_after_a_command(self):
+    def test_during_measures_before_during_and_after_the_command(self):
         entries = self.measure("--query", "read", "--clients", "1,2", "--duration", "1s",
                                "--warm-up-time", "0s", "--during", "sleep 4; echo done")
         self.assertEqual([(entry["phase"], entry["clients"]) for entry in entries],
@@ -206,7 +209,7 @@ queries:
         self.measure("--query", "read", "--clients", 1, "--duration", "1s", "--warm-up-time", "0s",
                      "--during", "exit 7", code=support.EXIT_USAGE)
 
-    def test_interrupted_it_reports_what_there_is(self):
+    def test_an_interrupted_run_writes_an_incomplete_report(self):
         running = self.start("shardquery", "run", *self.target("t"), "--clients", 1, "--duration",
                              "600s", "--warm-up-time", "0s", "--report", self.scratch / "r.json",
                              self.file("own.yaml", SUITE))
@@ -215,10 +218,10 @@ queries:
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
         self.assertIn("mix ", outcome.out)
-        written = json.loads((self.scratch / "r.json").read_text("utf-8"))
-        self.assertIs(written["complete"], False)
-        self.assertLess(written["startedAt"]["$date"], written["date"]["$date"])
-        self.assertGreater(written["queries"][0]["succeeded"], 0)
+        report = self.read_json("r.json")
+        self.assertIs(report["complete"], False)
+        self.assertLess(report["startedAt"]["$date"], report["date"]["$date"])
+        self.assertGreater(report["queries"][0]["succeeded"], 0)
 
 
 class OnOneServer(AnyServer, QueryCase):
@@ -231,24 +234,28 @@ class OnOneServer(AnyServer, QueryCase):
         self.assertEqual(outcome.code, 0, outcome.text)
         self.assertIn("read ", outcome.out)
 
-    def way(self, *words):
+    def side(self, *words):
+        """The value of --a or --b: options of one side, quoted for the shell."""
         return " ".join(f"'{word}'" for word in (*self.target("t"), *words))
 
-    def test_measured_in_turn_a_large_difference_is_found(self):
-        self.file("slow.yaml", "name: own\nqueries:\n  - name: q\n    pipeline: '[{\"$match\": "
-                  "{\"$expr\": {\"$lt\": [\"$_id\", 1]}}}]'\n")
+    def test_compare_ab_finds_a_large_difference(self):
+        # 50 ms, many times the other query's time, even on a machine that is busy.
+        pause = {"body": "function() { sleep(50); return true; }", "args": [], "lang": "js"}
+        stages = [{"$match": {"_id": 1, "$expr": {"$function": pause}}}]
+        self.file("slow.yaml", "name: own\nqueries:\n  - name: q\n    pipeline: "
+                  f"'{json.dumps(stages)}'\n")
         self.file("fast.yaml", "name: own\nqueries:\n  - name: q\n    operation: findOne\n    "
                   "filter: '{\"_id\": 1}'\n")
         words = ["compare", "--ab", "--runs", 8, "--report", "c.json"]
-        outcome = self.query(*words, "--a", self.way("fast.yaml"), "--b", self.way("slow.yaml"),
+        outcome = self.query(*words, "--a", self.side("fast.yaml"), "--b", self.side("slow.yaml"),
                              code=support.EXIT_REJECTS)
-        row, = json.loads((self.scratch / "c.json").read_text("utf-8"))["rows"]
+        row, = self.read_json("c.json")["rows"]
         self.assertEqual(row["verdict"], "slower", outcome.text)
         self.assertGreater(row["low"], 1)
         self.assertAlmostEqual(row["new"] / row["old"], row["ratio"], 9)
         self.query("compare", "--ab", "--a", "own.yaml", code=support.EXIT_USAGE)
 
-    def test_a_slower_side_is_an_exit_status(self):
+    def test_compare_exits_with_1_when_the_new_side_is_slower(self):
         for number in range(4):
             for side, timings in (("old", [1, 1.1, 1.2]), ("new", [2, 2.1, 2.2])):
                 folder = self.scratch / side
@@ -266,8 +273,8 @@ class OnOneServer(AnyServer, QueryCase):
         self.assertIn("too few runs to tell", single.out)
 
     def test_every_field_of_the_reports_is_documented(self):
-        """Except inside of queries, options and answers, whose fields are the user's."""
-        foreign = {"body", "pipeline", "options", "results"}
+        """The fields within queries, options and answers are the user's own."""
+        users_own = {"body", "pipeline", "options", "results"}
         page = (support.TREE / "docs/query-report.md").read_text("utf-8")
 
         def names(value):
@@ -276,20 +283,19 @@ class OnOneServer(AnyServer, QueryCase):
             if not isinstance(value, dict):
                 return set()
             return set(value).union(*(names(inner) for key, inner in value.items()
-                                      if key not in foreign))
+                                      if key not in users_own))
         suite = SUITE + "    expect: '[]'\n"
         suite = suite.replace("mix: {read: 3, write: 1}\n    expect", "    expect")
         self.measure("--explain", suite=suite, code=support.EXIT_VERIFICATION)
-        found = names(json.loads((self.scratch / "report.json").read_text("utf-8")))
+        found = names(self.read_json("report.json"))
         self.measure("--rate", 100, "--duration", "1s", "--warm-up-time", "0s", "--during", "sleep 2",
                      "--read-preference", "nearest")
-        found |= names(json.loads((self.scratch / "report.json").read_text("utf-8")))
+        found |= names(self.read_json("report.json"))
         self.query("compare", "--report", "c.json", "report.json", "report.json")
-        found |= names(json.loads((self.scratch / "c.json").read_text("utf-8")))
+        found |= names(self.read_json("c.json"))
         self.assertGreater(len(found), 70)
-        shown = {name for name in found if not name.startswith("$")}
-        self.assertEqual({name for name in shown
-                          if not re.search(rf"[`.]{name}[`.]", page)}, set())
+        self.assertEqual({name for name in found if not name.startswith("$") and
+                          not re.search(rf"[`.]{name}[`.]", page)}, set())
 
     def test_each_read_preference_is_compared_and_unknown_counts_are_not(self):
         self.file("old.json", json.dumps({"queries": [
@@ -299,22 +305,22 @@ class OnOneServer(AnyServer, QueryCase):
             {"suite": "s", "name": "q", "readPreference": mode, "medianMs": time}
             for mode, time in (("primary", 3), ("secondary", 8))]}))
         outcome = self.query("compare", "--report", "c.json", "old.json", "new.json")
-        rows = json.loads((self.scratch / "c.json").read_text("utf-8"))["rows"]
+        rows = self.read_json("c.json")["rows"]
         self.assertEqual([(row["query"], round(row["ratio"], 6)) for row in rows],
                          [("s/q, primary", 3), ("s/q, secondary", 4)])
         self.assertNotIn("-1", outcome.out)
-        # One preference on each side: the same query.
+        # With one preference on each side, both are rows of the same query.
         for name, mode in (("a.json", "primary"), ("b.json", "secondary")):
             self.file(name, json.dumps({"queries": [
                 {"suite": "s", "name": "q", "readPreference": mode, "medianMs": 1}]}))
         self.assertIn("s/q  ", self.query("compare", "a.json", "b.json").out)
 
-    def test_measured_in_turn_nothing_is_made_of_nothing(self):
+    def test_compare_ab_of_the_same_options_reports_no_difference(self):
         self.file("own.yaml", SUITE)
         outcome = self.query("compare", "--ab", "--runs", 6, "--report", "c.json",
-                             "--a", self.way("--repeat", "2"), "--b", self.way("--repeat", "2"),
+                             "--a", self.side("--repeat", "2"), "--b", self.side("--repeat", "2"),
                              "--threshold", "100%", "own.yaml")
-        rows = json.loads((self.scratch / "c.json").read_text("utf-8"))["rows"]
+        rows = self.read_json("c.json")["rows"]
         self.assertEqual([(row["oldRuns"], row["newRuns"]) for row in rows], [(6, 6)] * 2)
         self.assertIn("permutation test over pairs of runs", outcome.out)
         self.assertEqual(sum(document["n"] for document in self.database.t.find()), 6 * 2 * 3)
@@ -322,7 +328,7 @@ class OnOneServer(AnyServer, QueryCase):
 
 class OnShards(AnyServer, QueryCase):
     variable = "SHARDLOAD_TEST_URI"
-    javascript = explains = False      # of the small router; a real one has both
+    javascript = explains = False      # the tests' own router has neither; mongos has both
 
     def fill(self):
         self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"_id": "hashed"})
@@ -330,7 +336,7 @@ class OnShards(AnyServer, QueryCase):
 
 
 class AServerThatStalls(support.Case):
-    """A server that is stopped for two seconds, with operations due all the time."""
+    """A server that is stopped for two seconds while operations are due at a constant rate."""
 
     wait_for = support.ClusterCase.wait_for
 
@@ -344,8 +350,9 @@ class AServerThatStalls(support.Case):
         with pymongo.MongoClient(cls.servers.uri) as client:
             client.d.t.insert_many({"_id": i, "n": 0} for i in range(1000))
 
-    def stalled(self, *words):
-        """The entry of a run of four seconds in whose second second the server stops for two."""
+    def measure_stall(self, *words):
+        """Runs for four seconds, and stops the server for two of them once operations have begun.
+        Returns the entry of the report."""
         path = self.file("own.yaml", SUITE)
         running = self.start("shardquery", "run", "--uri", self.servers.uri, "-d", "d", "-c", "t",
                              "--rate", 200, "--duration", "4s", "--warm-up-time", "0s", "--report",
@@ -354,25 +361,25 @@ class AServerThatStalls(support.Case):
             before = client.admin.command("serverStatus")["opcounters"]["query"]
             self.wait_for(lambda: client.admin.command("serverStatus")["opcounters"]["query"]
                           > before + 50, "operations")
-        name = json.loads((self.servers.folder / "cluster.json").read_text())["processes"][0]["name"]
+        (name,) = self.servers.names()
         self.servers.signal(name, signal.SIGSTOP)
         threading.Timer(2, self.servers.signal, (name, signal.SIGCONT)).start()
         outcome = running.wait()
         self.assertEqual(outcome.code, 0, outcome.text)
         return json.loads((self.scratch / "r.json").read_text("utf-8"))["queries"][0]
 
-    def test_the_stall_is_in_the_tail_and_not_in_the_count(self):
-        entry = self.stalled("--max-lag", "60s")
+    def test_the_stall_shows_in_the_latencies_and_no_operation_is_left_out(self):
+        entry = self.measure_stall("--max-lag", "60s")
         self.assertEqual(entry["attempted"], 800)
         self.assertEqual(entry["succeeded"], 800)
         self.assertGreater(entry["latencyMs"]["max"], 1900)
-        # Two seconds of 200 operations were due while it stood still: half of them for more than
-        # a second, which is more than a tenth of all.
+        # 400 operations were due during the stall. Half of them, a quarter of all, waited for more
+        # than a second.
         self.assertGreater(entry["latencyMs"]["p90"], 900)
         self.assertGreater(entry["lagMs"]["max"], 500)
 
     def test_operations_that_are_too_late_are_skipped_and_counted(self):
-        entry = self.stalled("--max-lag", "1s")
+        entry = self.measure_stall("--max-lag", "1s")
         self.assertEqual(entry["attempted"], 800)
         self.assertGreater(entry["skipped"], 0)
         self.assertEqual(entry["attempted"],

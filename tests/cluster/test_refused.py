@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents that a real server refuses: each code that the loader takes for a document's own is
-provoked here, next to a good document that must be stored; and what becomes of such records."""
+"""Documents that a real server refuses. Each error code that the loader treats as an error of one
+document is provoked on a server, and the good documents of the same batch are stored; through the
+loader such records become rejects."""
 import pathlib
-import re
 import signal
 import sys
 
@@ -10,11 +10,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support  # noqa: E402
 from support import bson, pymongo  # noqa: E402
 
-
-def codes_of(verdict):
-    """The codes with this verdict in the loader's table."""
-    text = (support.TREE / "src" / "load" / "reply.c").read_text("utf-8")
-    return {int(code) for code in re.findall(r"\{(\d+), SL_REPLY_" + verdict + r"\}", text)}
 
 
 def nested(depth):
@@ -25,7 +20,7 @@ def nested(depth):
 
 
 class Codes:
-    """Each row: the collection, an index (keys, options) or None, a document, and its codes."""
+    """Each row: the collection, an index (keys, options) or None, a document, and its error code."""
 
     rows = [
         ("validated", None, {"a": 9}, 121),
@@ -44,7 +39,7 @@ class Codes:
     ]
 
     def provoke(self, name, document, code):
-        """Good documents around the bad one are stored; the bad one is refused with the code."""
+        """Inserts the document between two good ones: only the document is refused, with `code`."""
         collection = self.database[name]
         before = collection.count_documents({})
         good = [{"_id": bson.int64.Int64(before + i), "a2": 1} for i in (1000, 1001)]
@@ -54,7 +49,7 @@ class Codes:
         self.assertEqual(errors, [(1, code)], name)
         self.assertEqual(collection.count_documents({}), before + 2, name)
 
-    def test_each_code_is_that_of_one_document(self):
+    def test_each_code_of_the_loaders_table_is_an_error_of_one_document(self):
         self.database.create_collection("validated", validator={"a": {"$not": {"$gt": 5}}})
         self.database.unique.insert_one({"_id": 0, "a": 1})
         provoked = set()
@@ -65,14 +60,14 @@ class Codes:
                 self.database[name].create_index("a", unique=True, sparse=True)
             self.provoke(name, dict(document), code)
             provoked.add(code)
-        self.assertEqual(provoked | self.by_shard_key(), codes_of("COMPLETE"))
+        self.assertEqual(provoked | self.by_shard_key(), set(support.reply_codes("COMPLETE")))
 
 
 class LoneServer(Codes, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def by_shard_key(self):
-        return {61}           # where there are shards
+        return {61}           # provoked in Cluster
 
 
 class ReplicaSet(LoneServer):
@@ -89,17 +84,17 @@ class Cluster(Codes, support.ClusterCase):
 
 
 class Rejects(support.ClusterCase):
-    """The same through the loader: a record each, with the server's code and words."""
+    """A refused record is a reject with the server's code and message."""
 
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
-    def check(self, bad, code, words, *more):
+    def check(self, bad, code, message, *more):
         path = self.file("mixed.csv", f"a,b,language\n1,1,english\n{bad}\n3,3,english\n")
         _, work = self.load("--format", "delimited", path, *more, code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1, retries=0)
         (row,) = support.reject_rows(work)
         self.assertIn(f"(code {code})", row["reason"])
-        self.assertIn(words, row["reason"])
+        self.assertIn(message, row["reason"])
 
     def test_a_validator(self):
         self.database.create_collection("t", validator={"a": {"$ne": "9"}})
@@ -121,8 +116,8 @@ class Rejects(support.ClusterCase):
         self.check("2,2,klingon", 17262, "language override unsupported")
 
 
-class Answers:
-    """Validators that explain so much that the answer is larger than a server can build."""
+class LargeReplies:
+    """Validators whose explanations make the reply to a batch larger than a server can build."""
 
     def load_against(self, description, rows, size):
         self.database.create_collection("t", validator={"$jsonSchema": {
@@ -137,40 +132,40 @@ class Answers:
         self.assertEqual((figures["records"], figures["rejectedByServer"],
                           figures["inserted"] + figures["alreadyThere"]),
                          (rows, rows // 2, rows // 2), figures)
-        self.assertGreater(figures["retries"], 0, "the answer was not too large")
+        self.assertGreater(figures["retries"], 0, "the reply was not too large")
         for row in support.reject_rows(work):
             self.assertIn("(code 121)", row["reason"])
         return outcome
 
-    def test_the_server_reports_it(self):
+    def test_the_load_completes_when_the_server_reports_the_size(self):
         outcome = self.load_against(400_000, 400, 400)
         self.assertIn("(code 13548)", outcome.err)
 
-    def test_the_server_closes_the_connection(self):
+    def test_the_load_completes_when_the_server_closes_the_connection(self):
         outcome = self.load_against(70_000, 1000, 1000)
         self.assertNotIn("(code 13548)", outcome.err)
 
-    def test_only_one_document_at_a_time_can_be_answered_for(self):
+    def test_the_load_completes_when_only_batches_of_one_document_get_a_reply(self):
         self.load_against(10_000_000, 12, 12)
 
 
-class AnswersOfALoneServer(Answers, support.ClusterCase):
+class LargeRepliesOfALoneServer(LargeReplies, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
 
-class AnswersOfACluster(Answers, support.ClusterCase):
+class LargeRepliesOfACluster(LargeReplies, support.ClusterCase):
     pass
 
 
 class Ids:
-    """To a server 5, 5.0 and Decimal128 5 are one _id."""
+    """To a server 5, 5.0 and Decimal128 5 are the same _id."""
 
     def check(self, *words, before=False):
-        """`before`: they are there before the first load, and else in the way of the second one."""
+        """Loads a file of which three _ids are stored as other numeric types. `before`: they are
+        stored before the first load; otherwise they replace documents of the first load."""
         kinds = (float, lambda value: bson.decimal128.Decimal128(str(value)),
                  lambda value: bson.decimal128.Decimal128(f"{value}.00"))
-        path = self.file("year.txt", "\n".join(
-            [support.HEADER] + [support.ROW.format(id=i) for i in range(1, 8)]) + "\n")
+        path = self.file("year.txt", support.mot_text(range(1, 8)))
         if not before:
             self.load(*words, path)
         first = 1 << 40       # the first source of a collection has the number 1
@@ -191,10 +186,10 @@ class Ids:
                                  code=support.EXIT_VERIFICATION)
         self.assertRegex(outcome.text, rf"together +7 +7 +0 +0 +{len(kinds)}\n")
 
-    def test_another_numeric_type_in_the_way(self):
+    def test_an_id_of_another_numeric_type_rejects_the_record_of_a_second_load(self):
         self.check()
 
-    def test_another_numeric_type_in_the_way_of_the_first_load(self):
+    def test_an_id_of_another_numeric_type_rejects_the_record_of_the_first_load(self):
         if self.variable == "SHARDLOAD_TEST_URI":
             self.client.admin.command("enableSharding", self.database_name)
             self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"_id": 1})
@@ -206,17 +201,18 @@ class IdsOnALoneServer(Ids, support.ClusterCase):
 
 
 class IdsOnACluster(Ids, support.ClusterCase):
-    def test_another_numeric_type_in_the_way_of_a_hashed_key(self):
-        """Several documents of one _id may be stored on several shards."""
+    def test_an_id_of_another_numeric_type_rejects_the_record_with_a_hashed_key(self):
+        """With a hashed shard key, shards may store documents with equal _ids."""
         self.check("--shard-key", '{"_id": "hashed"}')
 
 
 class AllRejected(support.ClusterCase):
-    """A load of nothing but rejects is a failure, and says what to look at."""
+    """A load whose records were all rejected fails, and names the likely cause."""
 
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def test_by_the_server(self):
+        """The message quotes the server's reason and names the validator."""
         self.database.create_collection("t", validator={"a": {"$lt": 0}})
         path = self.file("some.csv", "a,b\n1,1\n2,2\n3,3\n")
         outcome, work = self.load("--format", "delimited", path, code=support.EXIT_SOURCE)
@@ -227,6 +223,7 @@ class AllRejected(support.ClusterCase):
         self.assert_accounting(work, records=3, inserted=0, rejectedByServer=3)
 
     def test_by_the_parser(self):
+        """The message names --schema."""
         path = self.file("some.txt", support.HEADER + "\nx|y\nz\n")
         outcome, work = self.load("--format", "mot", path, code=support.EXIT_SOURCE)
         self.assertIn("all 2 records were rejected", outcome.err)
@@ -235,16 +232,16 @@ class AllRejected(support.ClusterCase):
         _, work = self.load("--format", "mot", "--sink", "null", path, code=support.EXIT_SOURCE)
         self.assert_accounting(work, records=2, inserted=0, rejectedByParser=2)
 
-    def test_one_good_record_is_enough(self):
+    def test_a_load_with_one_good_record_does_not_fail(self):
         path = self.file("some.txt", support.HEADER + "\nx|y\nz\n" + support.ROW.format(id=1) + "\n")
         self.load("--format", "mot", path, code=support.EXIT_REJECTS)
 
-    def test_no_record_at_all_is_no_failure(self):
+    def test_a_load_without_records_does_not_fail(self):
         self.load("--format", "mot", self.file("some.txt", support.HEADER + "\n"))
 
 
 class EarlyEnds(support.ClusterCase):
-    """The account holds after an early end, and shows what ended the load."""
+    """After an early end the totals are right, and the summary shows what ended the load."""
 
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
@@ -254,7 +251,7 @@ class EarlyEnds(support.ClusterCase):
             rows[i] = "short"
         return self.file("year.txt", "\n".join([support.HEADER, *rows]) + "\n")
 
-    def test_max_rejects(self):
+    def test_by_max_rejects(self):
         for limit in ("10", "0.5%"):
             with self.subTest(limit):
                 source = self.source()
@@ -270,7 +267,7 @@ class EarlyEnds(support.ClusterCase):
                 self.assertNotIn("endedByMaxRejects", support.run_record(work)["accounting"])
                 self.assertEqual(self.database.t.count_documents({}), 59400)
 
-    def test_interrupted(self):
+    def test_by_ctrl_c(self):
         source, work = self.source(), self.scratch / "work"
         running = self.start("shardload", "load", *self.target(), "--work-dir", work, "-j", 2,
                              "--progress", "none", "--rate-limit", 4000, source)
@@ -286,8 +283,8 @@ class EarlyEnds(support.ClusterCase):
         self.assertRegex(outcome.text, r"records not reached, about +[1-9]")
         self.assertEqual(self.database.t.count_documents({}), figures["inserted"])
 
-    def test_how_much_was_not_reached(self):
-        """Of generated records exactly; of a file by the bytes that were not read."""
+    def test_the_summary_shows_the_number_of_records_not_reached(self):
+        """Exact for generated records; for a file, estimated by the bytes that were not read."""
         self.database.create_collection("t", validator={"no such field": 1})
         words = "--format", "ycsb", "--records", 400000, "-j", 1, "--max-rejects", 10
         outcome, work = self.load(*words, code=support.EXIT_SOURCE)
@@ -297,8 +294,8 @@ class EarlyEnds(support.ClusterCase):
         self.assertIn("records not reached", outcome.text)
         outcome, work = self.load("--max-rejects", 10, "-j", 1, self.source(),
                                   code=support.EXIT_SOURCE)
-        left = support.run_record(work)["accounting"]["notReached"]
-        self.assertTrue(0 < left["storedBytes"] and 0 < left["records"] < 60000, left)
+        missed = support.run_record(work)["accounting"]["notReached"]
+        self.assertTrue(0 < missed["storedBytes"] and 0 < missed["records"] < 60000, missed)
         self.assertIn("records not reached, about", outcome.text)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload reload`: the drill of the whole and of a sample, what they leave behind, and what they
-say. How near predictions come to the truth is for tools/bench; here they are only held against
-themselves."""
+"""`shardload reload`: drills with all of the data and with a sample, their reports, and the collections
+they leave. The accuracy of predictions is measured by tools/bench; here only their consistency is
+tested."""
 import json
 import os
 import re
@@ -16,9 +16,9 @@ from reload_case import PHASES  # noqa: E402
 
 
 class AnyServer(reload_case.ReloadCase):
-    # The whole
+    # All of the data
 
-    def test_the_whole(self):
+    def test_a_drill_with_all_of_the_data(self):
         path, answers = self.data(30000, 61)
         report = self.scratch / "copy.json"
         outcome, record, work = self.reload(
@@ -36,15 +36,15 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(len(record["queries"]), 4)
         self.assertEqual(record["load"], support.run_record(work))
         self.assertEqual(json.loads(report.read_text()), record)
-        # The phases are the way to the first correct query, and leave nothing much out.
-        way = sum(phase["seconds"] for phase in record["phases"])
-        self.assertLessEqual(way, record["firstCorrectQuerySeconds"] + 0.01)
+        # The first correct query comes after all phases.
+        total = sum(phase["seconds"] for phase in record["phases"])
+        self.assertLessEqual(total, record["firstCorrectQuerySeconds"] + 0.01)
         self.assertNotIn("predicted", record)
         self.assertIn("first correct query: after", outcome.err)
         self.assertIn("is met", outcome.err)
         self.assertIn("v_1", self.database.t.index_information())
 
-    def test_it_begins_with_nothing(self):
+    def test_an_existing_collection_is_refused_without_drop(self):
         path, answers = self.data(2000, 62)
         self.database.t.insert_one({"_id": "here before"})
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w", path,
@@ -54,8 +54,7 @@ class AnyServer(reload_case.ReloadCase):
         self.reload("--drop", "--answers", answers, path)
         self.assertEqual(self.database.t.count_documents({}), 2000)
 
-    def test_after_the_loss_of_the_collection_alone(self):
-        """The registry is left, by which all is loaded: what to do about it is said at once."""
+    def test_a_registry_without_its_collection_is_refused_with_advice(self):
         path, answers = self.data(2000, 83)
         self.load(path)
         self.database.t.drop()
@@ -73,19 +72,19 @@ class AnyServer(reload_case.ReloadCase):
         self.reload("--drop", "--answers", answers, path)
         self.assertEqual(self.database.t.count_documents({}), 2000)
 
-    def test_the_objective_is_missed(self):
+    def test_a_missed_objective_is_reported(self):
         path, answers = self.data(6000, 63)
         outcome, record, _ = self.reload("--answers", answers, "--objective", "1s", "--rate-limit",
                                          2000, path, code=support.EXIT_VERIFICATION)
         self.assertEqual(record["objectiveMet"], "no")
         self.assertGreater(record["firstCorrectQuerySeconds"], 1)
         self.assertIn("NOT met", outcome.err)
-        # 6,000 documents at 2,000 a second, the first batch of 200 at once: nothing is faster.
+        # 6,000 documents at 2,000 a second, of which the first batch of 200 is not delayed.
         load = next(p["seconds"] for p in record["phases"] if p["name"] == "load")
         self.assertGreaterEqual(load, 5700 / 2000)
         self.assertGreater(record["load"]["workerSeconds"]["the rate limit"], 1)
 
-    def test_a_wrong_answer(self):
+    def test_a_wrong_answer_is_reported_and_does_not_miss_the_objective(self):
         path, file = self.data(3000, 64)
         answers = json.loads(file.read_text())
         del answers["answers"]["worst-models"]
@@ -98,13 +97,13 @@ class AnyServer(reload_case.ReloadCase):
         found = {query["name"]: query["answer"] for query in record["queries"]}
         self.assertEqual(found, {"green-ness": "WRONG", "pass-rate-by-age": "ok", "makes": "ok",
                                  "worst-models": "not checked"})
-        # The first correct one is the second.
+        # The second query is the first correct one.
         self.assertGreaterEqual(record["firstCorrectQuerySeconds"] * 1000,
                                 sum(q["timingsMs"][0] for q in record["queries"][:2]))
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertRegex(outcome.err, r"green-ness: .*count")
 
-    def test_no_answer_is_right(self):
+    def test_without_a_right_answer_the_objective_is_missed(self):
         path, file = self.data(2000, 65)
         file.write_text(json.dumps({"answers": {name: [{"_id": "nobody"}] for name in (
             "green-ness", "pass-rate-by-age", "makes", "worst-models")}}))
@@ -114,7 +113,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(record["objectiveMet"], "no")
         self.assertIn("no query gave the expected answer", outcome.err)
 
-    def test_without_answers(self):
+    def test_without_expected_answers_the_time_of_the_first_query_counts(self):
         path, _ = self.data(2000, 66)
         outcome, record, _ = self.reload("--objective", "10h", path)
         self.assertIs(record["answersChecked"], False)
@@ -123,7 +122,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertIn("not checked", outcome.err)
 
-    def test_interrupted_it_can_be_completed(self):
+    def test_an_interrupted_drill_can_be_completed_with_load_resume(self):
         path, _ = self.data(60000, 67)
         running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
                              "work", "--progress", "none", "--rate-limit", 10000, "--objective",
@@ -166,7 +165,7 @@ class AnyServer(reload_case.ReloadCase):
         self.database.t.insert_one({"_id": "here before"})
         outcome, record, work = self.reload("--sample", "30%", "--answers", answers, "--index",
                                             '{"v": 1}', "--objective", "1000h", path)
-        self.assertEqual(self.collections(), ["t"], "the target is left alone, and nothing else")
+        self.assertEqual(self.collections(), ["t"], "a collection besides the target is left")
         self.assertEqual(self.database.t.count_documents({}), 1)
         self.assertEqual(record["sample"], 0.3)
         self.assertIs(record["load"]["sources"][0]["cut"], True)
@@ -187,7 +186,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertTrue(any("may not represent all data" in note
                             for note in record["predicted"]["notes"]))
 
-    def test_a_sample_of_made_up_records(self):
+    def test_a_sample_of_generated_records(self):
         outcome = self.shardload(
             "reload", *self.target(), "--suite", "ycsb", "--work-dir", "w", "--progress", "none",
             "--sample", "0.2", "--format", "ycsb", "--records", 60000, "--field-length", 10)
@@ -203,7 +202,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertLess(load["low"], load["high"])
 
     def test_few_blocks_of_compressed_text(self):
-        """Two blocks or three leave room for any ratio: what is compressed is not guessed by one."""
+        """With two or three blocks the share of the stored bytes is not used as the sample's share."""
         (path,), _ = self.generate("B", 150000, "--gzip", "--seed", 82)
         _, record, _ = self.reload("--sample", "15%", path)
         source = record["load"]["sources"][0]
@@ -224,7 +223,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertTrue(any("--rate-limit" in note for note in record["predicted"]["notes"]))
         self.assertEqual(self.collections(), [])
 
-    def test_a_sample_without_documents_says_nothing_of_the_objective(self):
+    def test_a_sample_without_documents_gives_no_verdict_on_the_objective(self):
         path = self.file("none.txt", support.HEADER + "\n")
         outcome, record, _ = self.reload("--sample", "50%", "--objective", "10h", "--html",
                                          "drill.html", path, code=support.EXIT_SOURCE)
@@ -236,7 +235,7 @@ class AnyServer(reload_case.ReloadCase):
                                               "understood: the drill with 50.0 % of the data did not")
         self.assertEqual(self.collections(), [])
 
-    def test_a_query_that_fails(self):
+    def test_a_query_that_fails_is_reported(self):
         path, _ = self.data(2000, 84)
         suite = self.file("suite.yaml", "name: mine\nqueries:\n"
                           "  - name: good\n    pipeline: |\n      [{\"$count\": \"n\"}]\n"
@@ -251,8 +250,8 @@ class AnyServer(reload_case.ReloadCase):
         self.assert_page("drill.html", "bad",
                          "1 of 2 queries FAILED. The objective of 10 h 00 min is met: ")
 
-    def test_no_sample_is_the_whole(self):
-        """A target that is there is never touched by a sample, not even by one of nearly all."""
+    def test_a_sample_of_100_percent_is_refused(self):
+        """A sample never changes the target, not even one of nearly all data."""
         path, _ = self.data(3000, 80)
         self.database.t.insert_one({"_id": "here before"})
         for share in ("100%", "1", "99.99999999999999999999%"):
@@ -265,16 +264,16 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(self.database.t.count_documents({}), 1)
         self.assertEqual(record["accounting"]["inserted"], 3000)
 
-    def test_a_sample_does_not_adapt(self):
-        """Its sizes are compared, and so are loaded with the same settings."""
+    def test_a_sample_is_loaded_without_adaptation(self):
+        """The steps of a sample are compared, and so must have the same settings."""
         path, _ = self.data(60000, 81)
         _, record, _ = self.reload("--sample", "50%", path)
         self.assertNotIn("adaptation", record["load"])
         _, record, _ = self.reload(path)
         self.assertIn("adaptation", record["load"])
 
-    def drilling(self, path, *words):
-        """A sampled drill that has brought its first documents into a throw-away collection."""
+    def begin_drill(self, path, *words):
+        """Starts a drill with a sample, and waits until its first documents are stored."""
         running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
                              "work", "--progress", "none", "--sample", "90%", "--rate-limit", 5000,
                              *words, path)
@@ -288,16 +287,16 @@ class AnyServer(reload_case.ReloadCase):
         path, _ = self.data(200000, 74)
         for signals in (1, 2):
             with self.subTest(signals=signals):
-                running = self.drilling(path)
+                running = self.begin_drill(path)
                 for _ in range(signals):
                     running.signal(signal.SIGINT)
                 outcome = running.wait()
                 self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
                 self.assertEqual(self.collections(), [], outcome.text)
 
-    def test_what_a_killed_drill_left_is_removed_by_the_next(self):
+    def test_collections_of_a_killed_drill_are_removed_by_the_next(self):
         path, _ = self.data(200000, 75)
-        running = self.drilling(path)
+        running = self.begin_drill(path)
         running.signal(signal.SIGKILL)
         running.wait()
         left = [name for name in self.drills() if not name.endswith(".sources")]
@@ -310,9 +309,9 @@ class AnyServer(reload_case.ReloadCase):
         self.assertRegex(outcome.err, rf"{re.escape(foreign)} was created by process 1 o[fn] another-host")
         self.assertEqual(self.drills(), [foreign, "t.drill.mine"])
 
-    def test_another_drill_that_runs_is_left_alone(self):
+    def test_collections_of_a_running_drill_are_not_removed(self):
         path, _ = self.data(200000, 76)
-        running = self.drilling(path)
+        running = self.begin_drill(path)
         outcome, _, _ = self.reload("--sample", "10%", path)
         self.assertNotIn("dropping", outcome.err)
         self.assertTrue(running.running(), running.text())
@@ -323,26 +322,26 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
         self.assertEqual(self.collections(), [])
 
-    def test_a_pipe_is_read_once_only(self):
+    def test_a_pipe_is_refused(self):
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w",
                                  "--sample", "5%", "-", code=support.EXIT_USAGE)
         self.assertIn("pipe", outcome.err)
         self.assertEqual(self.collections(), [])
 
-    # What is wrong is told at once, and before anything is made
+    # Errors reported before anything is created
 
-    def test_answers_that_belong_to_no_query(self):
+    def test_answers_without_a_query_are_refused(self):
         path, _ = self.data(100, 87)
         cases = [({"makse": []}, "the suite mot has no query makse"),
                  ({"makes": {"count": 1}}, "the answer of makes is not an array of documents"),
                  ({"makes": [], "green-nes": []}, "the suite mot has no query green-nes"),
                  ({}, "it contains no answer")]
-        for answers, words in cases:
-            with self.subTest(words):
+        for answers, message in cases:
+            with self.subTest(message):
                 file = self.file("odd.json", json.dumps({"answers": answers}))
                 outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--answers", file,
                                          "--work-dir", "w", path, code=support.EXIT_USAGE)
-                self.assertIn(f"--answers: {words}", outcome.err)
+                self.assertIn(f"--answers: {message}", outcome.err)
                 self.assertFalse((self.scratch / "w").exists())
         self.assertEqual(self.collections(), [])
 
@@ -386,13 +385,12 @@ class Standalone(AnyServer, support.ClusterCase):
 class Sharded(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
 
-    def test_the_balancer_is_put_back(self):
+    def test_the_balancer_is_restarted(self):
         path, _ = self.data(200000, 79)
-        self.client.admin.command("balancerStart")
-        self.addCleanup(self.client.admin.command, "balancerStart")
-        self.client.shardload.balancer.delete_many({})
+        self.clear_balancer()
+        self.addCleanup(self.clear_balancer)
         for signals in (0, 1, 2):
-            running = self.drilling(path) if signals else None
+            running = self.begin_drill(path) if signals else None
             for _ in range(signals):
                 running.signal(signal.SIGINT)
             if running:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload reload --compare`: this drill against the last one."""
+"""`shardload reload --compare`: a drill is compared with an earlier one."""
 import json
 import os
 import sys
@@ -11,7 +11,7 @@ import support  # noqa: E402
 
 
 class AnyServer(reload_case.ReloadCase):
-    def test_against_the_last_drill(self):
+    def test_times_and_differences_to_the_earlier_drill_are_shown(self):
         path, answers = self.data(20000, 77)
         _, record, work = self.reload("--answers", answers, path)
         last = work / "reload.json"
@@ -36,10 +36,10 @@ class AnyServer(reload_case.ReloadCase):
                      "faster, per document", "10,000 documents, now 20,000"):
             self.assertIn(text, outcome.err)
         self.assertNotIn("another sample", outcome.err)
-        # Ten phases of an hour, of which four grow with the documents, would be fourteen hours.
+        # Four of the ten phases of an hour grow with the documents: 14 hours are comparable.
         self.assertRegex(outcome.err, r"\n  total +10 h 00 min +\S.* 0\.00\d +faster, per document")
 
-    def test_against_a_drill_that_did_not_end_or_failed(self):
+    def test_an_earlier_drill_that_was_interrupted_or_failed_is_refused(self):
         path, answers = self.data(3000, 85)
         _, record, work = self.reload("--answers", answers, path)
         last = work / "reload.json"
@@ -50,7 +50,7 @@ class AnyServer(reload_case.ReloadCase):
                                      last, "--work-dir", "w", path, code=support.EXIT_SOURCE)
             self.assertIn("the earlier drill did not complete (exit code "
                           f"{changed['exitCode']})", outcome.err)
-            self.assertEqual(self.database.t.count_documents({}), 3000, "nothing was dropped")
+            self.assertEqual(self.database.t.count_documents({}), 3000, "the collection was dropped")
         last.write_text(json.dumps({**record, "exitCode": 4}))
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
         self.assertIn("not comparable: a query of the earlier drill failed", outcome.err)
@@ -60,7 +60,7 @@ class AnyServer(reload_case.ReloadCase):
                                     code=support.EXIT_SOURCE)
         self.assertNotIn("compared with the earlier drill", outcome.err)
 
-    def test_samples_are_compared_by_what_they_predict(self):
+    def test_samples_are_compared_by_their_predictions(self):
         path, _ = self.data(60000, 86)
         _, record, work = self.reload("--sample", "50%", path)
         last = work / "reload.json"

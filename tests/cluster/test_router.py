@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local cluster's router, seen by the Python driver and by the C driver.
+"""The local cluster's router, tested with the Python driver and the C driver.
 
-A router that loses a document, sends it to the wrong shard or mixes up two replies would make every
-other test of the project lie.
+A router that loses a document, sends it to the wrong shard or mixes up two replies would make all
+other tests with a cluster worthless.
 """
 import json
 import os
@@ -26,7 +26,7 @@ except ImportError:
 
 
 class ThroughDriver(ClusterCase):
-    def test_a_driver_sees_a_sharded_cluster(self):
+    def test_a_driver_detects_a_sharded_cluster(self):
         hello = self.admin.command("hello")
         self.assertEqual(hello["msg"], "isdbgrid")
         self.assertEqual(self.client.topology_description.topology_type_name, "Sharded")
@@ -35,7 +35,7 @@ class ThroughDriver(ClusterCase):
         self.assertGreaterEqual(hello["maxWireVersion"], 13)
         self.assertGreater(hello["maxMessageSizeBytes"], 47_000_000)
 
-    def test_documents_come_back_through_many_batches(self):
+    def test_a_cursor_of_many_batches_returns_every_document(self):
         self.shard_by_range("c", 500)
         documents = [{"_id": i, "text": "x" * (i % 50)} for i in range(1000)]
         self.database.c.insert_many(documents, ordered=False)
@@ -50,7 +50,7 @@ class ThroughDriver(ClusterCase):
                     self.database.b.find(batch_size=5).sort("_id", -1))
         self.assertEqual([(a["_id"], b["_id"]) for a, b in pairs], [(i, -i) for i in range(300)])
 
-    def test_duplicates_are_reported_by_their_place_in_the_batch(self):
+    def test_duplicates_are_reported_by_their_position_in_the_batch(self):
         self.shard_by_range("c", 10)
         self.database.c.insert_many([{"_id": i} for i in (3, 12)])
         with self.assertRaises(pymongo.errors.BulkWriteError) as caught:
@@ -105,7 +105,7 @@ class ThroughDriver(ClusterCase):
         self.assertEqual(self.database.command("count", "c", query={}, limit=-4)["n"], 4)
         self.assertEqual(self.database.command("count", "nothing")["n"], 0)
 
-    def test_distinct_looks_into_arrays_and_subdocuments(self):
+    def test_distinct_reads_values_in_arrays_and_subdocuments(self):
         self.shard_by_range("c", 2)
         self.database.c.insert_many([
             {"_id": 1, "a": [1, 2], "b": {"c": 5}}, {"_id": 2, "a": 2, "b": [{"c": 6}, {"c": 7}]},
@@ -120,8 +120,8 @@ class ThroughDriver(ClusterCase):
         self.assertEqual(self.database.b.distinct("[a"), [5])
         self.assertEqual(self.database.b.distinct("}"), [6])
 
-    def test_numbers_from_a_counter_are_given_once(self):
-        """A registry hands out numbers by findAndModify on an unsharded collection."""
+    def test_concurrent_findAndModify_on_a_counter_returns_each_number_once(self):
+        """The registry of sources allocates numbers like this."""
         numbers, failures = [], []
 
         def draw():
@@ -142,7 +142,7 @@ class ThroughDriver(ClusterCase):
         self.assertEqual(failures, [])
         self.assertEqual(sorted(numbers), list(range(1, 101)))
 
-    def test_find_and_modify_may_be_the_first_thing_in_a_database(self):
+    def test_find_and_modify_may_be_the_first_command_in_a_database(self):
         entry = self.database.r.find_one_and_update(
             {"_id": "x"}, {"$inc": {"n": 1}}, upsert=True, return_document=True)
         self.assertEqual(entry, {"_id": "x", "n": 1})
@@ -161,7 +161,7 @@ class ThroughDriver(ClusterCase):
         self.assertEqual(removed, list(range(20)))
         self.assertEqual(self.database.h.count_documents({}), 0)
 
-    def test_indexes_are_made_where_the_data_is(self):
+    def test_indexes_are_built_on_every_shard_with_documents(self):
         self.shard_by_range("c", 50)
         self.database.c.insert_many([{"_id": i, "k": i} for i in range(100)])
         self.assertEqual(self.database.c.create_index("k"), "k_1")
@@ -190,7 +190,7 @@ class ThroughDriver(ClusterCase):
             self.assertIn("block_compressor=zstd", stats["wiredTiger"]["creationString"])
             self.assertEqual(stats["count"], 50)
 
-    def test_collections_and_databases_come_and_go(self):
+    def test_collections_and_databases_are_listed_renamed_and_dropped(self):
         self.database.a.insert_one({"_id": 1})
         self.shard_by_range("b", 5)
         self.assertEqual(sorted(self.database.list_collection_names()), ["a", "b"])
@@ -217,27 +217,28 @@ class ThroughDriver(ClusterCase):
         self.assertEqual({e["code"] for e in errors}, {121})
         self.database.validate_collection("c")
 
-    def test_output_stages_write(self):
+    def test_a_pipeline_with_out_writes_its_collection(self):
         self.shard_by_range("c", 50)
         self.database.c.insert_many([{"_id": i} for i in range(100)])
         self.database.c.aggregate([{"$match": {"_id": {"$gte": 40}}}, {"$out": "o"}])
         self.assertEqual(self.database.o.count_documents({}), 60)
 
-    def test_unacknowledged_writes_arrive_and_keep_the_connection_in_step(self):
+    def test_unacknowledged_writes_are_executed_and_do_not_shift_later_replies(self):
         client = pymongo.MongoClient(self.uri, maxPoolSize=1)
         self.addCleanup(client.close)
-        loose = client[self.name].get_collection("c", write_concern=pymongo.WriteConcern(w=0))
+        unacknowledged = client[self.name].get_collection(
+            "c", write_concern=pymongo.WriteConcern(w=0))
         for i in range(50):
-            loose.insert_one({"_id": i})
+            unacknowledged.insert_one({"_id": i})
             self.assertEqual(client.admin.command("ping"), {"ok": 1.0})
         self.assertEqual(client[self.name].c.count_documents({}), 50)
 
-    def test_majority_and_read_concern_pass(self):
-        strict = self.database.get_collection(
+    def test_write_concern_and_read_concern_majority_are_accepted(self):
+        collection = self.database.get_collection(
             "c", write_concern=pymongo.WriteConcern("majority"),
             read_concern=pymongo.read_concern.ReadConcern("majority"))
-        strict.insert_one({"_id": 1})
-        self.assertEqual(strict.find_one(), {"_id": 1})
+        collection.insert_one({"_id": 1})
+        self.assertEqual(collection.find_one(), {"_id": 1})
 
     def test_unknown_commands_are_refused_as_a_server_does(self):
         error = self.assert_code(59, self.admin.command, "noSuchCommand")
@@ -245,7 +246,7 @@ class ThroughDriver(ClusterCase):
         self.assert_code(59, self.admin.command, "replSetGetStatus")
         self.assert_code(59, self.admin.command, "shutdown")
 
-    def test_a_session_is_refused_by_the_driver_not_faked_by_the_router(self):
+    def test_a_driver_knows_that_the_router_has_no_sessions(self):
         client = pymongo.MongoClient(self.uri, retryWrites=True)
         self.addCleanup(client.close)
         client[self.name].c.insert_one({"_id": 1})
@@ -267,7 +268,7 @@ class ThroughDriver(ClusterCase):
 
 
 class Sharding(ClusterCase):
-    def test_split_and_move_by_every_way_of_naming_a_chunk(self):
+    def test_split_and_move_with_each_option_that_names_a_chunk(self):
         namespace = self.namespace("c")
         low, high = {"_id": bson.MinKey()}, {"_id": bson.MaxKey()}
         first, second = self.shards[:2]
@@ -297,7 +298,7 @@ class Sharding(ClusterCase):
         counts = self.counts("h")
         self.assertEqual(sum(counts.values()), 2000)
         self.assertTrue(all(count > 400 for count in counts.values()), counts)
-        # The chunk that a value of a document belongs to, moved to the shard where it is not.
+        # Move the chunk of the value 42 to the other shard.
         (home,) = self.database.h.find({"st": 42}).explain()["shards"]
         (other,) = [shard for shard in self.shards[:2] if shard != home]
         self.admin.command("moveChunk", namespace, find={"st": 42}, to=other)
@@ -315,8 +316,8 @@ class Sharding(ClusterCase):
         with self.assertRaises(pymongo.errors.DuplicateKeyError):
             self.database.c.insert_one({"a": 3, "b": 3})
 
-    def test_an_old_view_of_the_chunks_is_renewed(self):
-        """Every connection routes through a shard of its own, and none may act on old knowledge."""
+    def test_each_connection_follows_a_moved_chunk(self):
+        """Each connection has its own copy of the chunk map, which becomes outdated."""
         namespace = self.namespace("c")
         self.shard_by_range("c", 50)
         wires = [Wire(self.address) for _ in range(4)]
@@ -377,14 +378,14 @@ class Sharding(ClusterCase):
         self.assert_code(2, run, "split", namespace)
 
 
-# The codes that say that a write may be sent again; none at all, for a connection that broke.
+# Codes of errors after which a write may be retried; None: a connection error.
 TRY_AGAIN = (None, 6, 91, 133, 189, 10107, 11600, 11602)
 
 
 class Failover(unittest.TestCase):
-    """Shards that are replica sets: the router finds the primary, and finds it again."""
+    """A shard that is a replica set: the router finds its primary."""
 
-    def test_a_new_primary_is_found(self):
+    def test_the_router_finds_the_new_primary_after_an_election(self):
         support.need_driver()
         support.program("shardload-router")
         tool = support.TREE / "tools" / "localcluster"
@@ -402,8 +403,8 @@ class Failover(unittest.TestCase):
     def kill_the_primary(self, uri, folder):
         client = pymongo.MongoClient(uri, retryWrites=True)
         self.addCleanup(client.close)
-        # Without a write concern of its own, a write waits for the majority, as with a real mongos:
-        # what was acknowledged survives the loss of the primary.
+        # By default a write waits for the majority, as with a real mongos: acknowledged writes
+        # survive the loss of the primary.
         client.f.c.insert_many([{"_id": i} for i in range(100)])
         (shard,) = client.admin.command("listShards")["shards"]
         members = shard["host"].partition("/")[2].split(",")
@@ -411,7 +412,7 @@ class Failover(unittest.TestCase):
             m, directConnection=True).admin.command("hello")["isWritablePrimary"])
         pids = {f"127.0.0.1:{p['port']}": p["pid"] for p in processes(folder)}
         os.kill(pids[primary], signal.SIGKILL)
-        # A write that was under way may fail, once, with an error that says to try again.
+        # A write during the election may fail with an error after which it may be retried.
         for _ in range(5):
             try:
                 client.f.c.update_one({"_id": 100}, {"$set": {"x": 1}}, upsert=True)

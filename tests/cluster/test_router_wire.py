@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local cluster's router, seen by bare sockets that say what no driver would.
+"""The local cluster's router gets messages from sockets that no driver would send.
 
-A router that dies of an odd message, keeps what belonged to a client that left, or lets a server
-see what aborts it, would end somebody's load for no reason of its own.
+A router that crashes on an odd message, leaks the resources of a closed connection, or forwards
+fields that abort a server would end a load of another test.
 """
 import os
 import pathlib
@@ -25,7 +25,7 @@ except ImportError:
 
 
 class OnTheWire(ClusterCase):
-    """Bare sockets, to a router of the test's own, so that its threads can be counted."""
+    """Sockets connected to a router of this class alone, so that its threads can be counted."""
 
     @classmethod
     def setUpClass(cls):
@@ -34,7 +34,7 @@ class OnTheWire(ClusterCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.log = os.path.join(cls.folder.name, "router.log")
         cls.router, cls.address = cls.start_router(servers, cls.log)
-        cls.at_rest = cls.held(cls.router)
+        cls.idle_resources = cls.resources(cls.router)
 
     @classmethod
     def start_router(cls, servers, log):
@@ -64,13 +64,13 @@ class OnTheWire(ClusterCase):
         return wire
 
     @staticmethod
-    def held(router):
-        """How many threads for clients and how many open files a router has."""
+    def resources(router):
+        """A router's (number of threads for clients, number of open files)."""
         threads = 0
         for task in pathlib.Path(f"/proc/{router.pid}/task").iterdir():
             try:
                 threads += (task / "comm").read_text(encoding="ascii") == "client\n"
-            except OSError:  # it has just ended
+            except OSError:  # the thread has just ended
                 continue
         return threads, len(os.listdir(f"/proc/{router.pid}/fd"))
 
@@ -83,26 +83,26 @@ class OnTheWire(ClusterCase):
         return wire.run({"insert": "c", "$db": self.name, **more},
                         [("documents", [bson.encode(d) for d in documents])])
 
-    def test_sessions_do_not_reach_the_server(self):
-        """A transaction number that got through would abort mongod."""
+    def test_fields_of_sessions_are_not_forwarded_to_the_server(self):
+        """A transaction number would abort mongod."""
         wire = self.wire()
-        spoken = {
+        session = {
             "lsid": {"id": bson.Binary(os.urandom(16), 4)}, "txnNumber": bson.Int64(1),
             "stmtIds": [0], "$clusterTime": {"clusterTime": bson.Timestamp(2**31 - 1, 1),
                                              "signature": {"hash": bytes(20), "keyId": 0}},
             "apiVersion": "1", "apiStrict": True}
-        self.assertEqual(self.insert(wire, [{"_id": 1}], **spoken)["n"], 1)
+        self.assertEqual(self.insert(wire, [{"_id": 1}], **session)["n"], 1)
         for command in ({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"x": 1}}}]},
                         {"find": "c", "readConcern": {"afterClusterTime": bson.Timestamp(1, 1)}},
                         {"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"x": 1}}},
                         {"aggregate": "c", "pipeline": [], "cursor": {}},
                         {"count": "c"}, {"distinct": "c", "key": "x"},
-                        {"explain": {"find": "c", **spoken}},
+                        {"explain": {"find": "c", **session}},
                         {"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]},
                         {"delete": "c", "deletes": [{"q": {}, "limit": 0}]},
-                        {"endSessions": [spoken["lsid"]]}):
+                        {"endSessions": [session["lsid"]]}):
             with self.subTest(next(iter(command))):
-                reply = wire.run({**command, "$db": self.name, **spoken})
+                reply = wire.run({**command, "$db": self.name, **session})
                 self.assertEqual(reply["ok"], 1.0, reply)
         self.assertEqual(self.database.c.count_documents({}), 0)
 
@@ -133,7 +133,7 @@ class OnTheWire(ClusterCase):
         wire.send(whole)
         self.assertEqual(wire.reply()["n"], 4)
 
-    def test_the_command_may_stand_behind_its_documents(self):
+    def test_the_command_may_follow_its_documents(self):
         wire = self.wire()
         reply = wire.run({"insert": "c", "$db": self.name},
                          [("documents", [bson.encode({"_id": 1})])], body_last=True, request=4711)
@@ -145,12 +145,12 @@ class OnTheWire(ClusterCase):
         self.assertEqual(wire.run({"ping": 1, "$db": "admin"}, flags=CHECKSUM)["ok"], 1.0)
         found = wire.run({"find": "c", "$db": self.name}, flags=CHECKSUM)
         self.assertEqual(found["ok"], 1.0)
-        spoilt = bytearray(message({"ping": 1, "$db": "admin"}, flags=CHECKSUM))
-        spoilt[-1] ^= 1
-        wire.send(spoilt)
+        damaged = bytearray(message({"ping": 1, "$db": "admin"}, flags=CHECKSUM))
+        damaged[-1] ^= 1
+        wire.send(damaged)
         self.assertTrue(wire.is_closed())
 
-    def test_an_exhaust_cursor_is_answered_one_batch_at_a_time(self):
+    def test_an_exhaust_cursor_gets_one_batch_per_request(self):
         wire = self.wire()
         self.insert(wire, [{"_id": i} for i in range(10)])
         first = wire.run({"find": "c", "$db": self.name, "batchSize": 2}, flags=EXHAUST)
@@ -159,21 +159,21 @@ class OnTheWire(ClusterCase):
         more = wire.run({"getMore": first["cursor"]["id"], "collection": "c", "$db": self.name})
         self.assertEqual(len(more["cursor"]["nextBatch"]), 8)
 
-    def test_a_cursor_goes_on_through_another_connection(self):
+    def test_a_cursor_can_be_continued_on_another_connection(self):
         wires = [self.wire() for _ in range(3)]
         self.insert(wires[0], [{"_id": i} for i in range(30)])
         for opened in ({"find": "c", "sort": {"_id": 1}, "batchSize": 5},
                        {"aggregate": "c", "pipeline": [{"$sort": {"_id": 1}}],
                         "cursor": {"batchSize": 5}}):
             cursor = wires[0].run({**opened, "$db": self.name})["cursor"]
-            seen = cursor["firstBatch"]
+            documents = cursor["firstBatch"]
             turn = 0
             while cursor["id"]:
                 turn += 1
                 cursor = wires[turn % 3].run({"getMore": cursor["id"], "collection": "c",
                                               "batchSize": 4, "$db": self.name})["cursor"]
-                seen += cursor["nextBatch"]
-            self.assertEqual(seen, [{"_id": i} for i in range(30)])
+                documents += cursor["nextBatch"]
+            self.assertEqual(documents, [{"_id": i} for i in range(30)])
 
     def test_a_list_of_collections_has_a_cursor_too(self):
         for i in range(9):
@@ -200,7 +200,7 @@ class OnTheWire(ClusterCase):
         wait_until(lambda: self.count_open_cursors() == opened, "the shards close their cursors")
 
     def count_open_cursors(self):
-        """Cursors of this test's database that wait on the shards, for a client or a router."""
+        """The number of idle cursors on the shards for this test's collection."""
         stages = [{"$currentOp": {"idleCursors": True, "allUsers": True}},
                   {"$match": {"type": "idleCursor", "ns": f"{self.name}.c"}}]
         return len(list(self.admin.aggregate(stages)))
@@ -214,7 +214,7 @@ class OnTheWire(ClusterCase):
 
         def sections(content, flags=0):
             return struct.pack("<iiiiI", 20 + len(content), 1, 0, OP_MSG, flags) + content
-        for what, data in {
+        for description, data in {
             "a length shorter than a header": with_length(15),
             "a negative length": with_length(-1),
             "a length beyond the limit": with_length(48_000_001),
@@ -237,15 +237,15 @@ class OnTheWire(ClusterCase):
                 struct.pack("<iiiii", 24, 1, 0, OP_QUERY, 0) + b"a\0\0\0",
             "noise": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         }.items():
-            with self.subTest(what):
-                bystander = self.wire()
+            with self.subTest(description):
+                other = self.wire()
                 with Wire(self.address) as wire:
                     wire.send(data)
                     self.assertTrue(wire.is_closed())
-                self.assertEqual(bystander.run({"ping": 1, "$db": "admin"})["ok"], 1.0)
+                self.assertEqual(other.run({"ping": 1, "$db": "admin"})["ok"], 1.0)
         self.assert_alive()
 
-    def test_odd_commands_get_an_error_and_the_connection_lives(self):
+    def test_invalid_commands_get_an_error_and_the_connection_stays_open(self):
         wire = self.wire()
         for command, code in (({}, 9), ({"ping": 1}, 9), ({"ping": 1, "$db": 7}, 9),
                               ({"getMore": 1, "$db": "x"}, 14),
@@ -258,7 +258,7 @@ class OnTheWire(ClusterCase):
                 self.assertEqual((reply["ok"], reply["code"]), (0.0, code), reply)
         self.assertEqual(wire.run({"ping": 1, "$db": "admin"})["ok"], 1.0)
 
-    def test_the_old_handshake(self):
+    def test_the_handshake_by_OP_QUERY(self):
         def query(command):
             content = struct.pack("<i", 0) + b"admin.$cmd\0" + struct.pack("<ii", 0, -1)
             content += bson.encode(command)
@@ -275,9 +275,10 @@ class OnTheWire(ClusterCase):
         self.assertIs(reply["helloOk"], True)
         self.assertEqual(answer({"find": "c"})["code"], 352)
 
-    def test_clients_that_leave_take_everything_with_them(self):
+    def test_closed_connections_release_their_threads_and_files(self):
         self.assert_alive()
-        wait_until(lambda: self.held(self.router) == self.at_rest, "earlier clients have gone")
+        wait_until(lambda: self.resources(self.router) == self.idle_resources,
+                   "earlier connections are closed")
         slow = {"aggregate": "c", "cursor": {}, "$db": self.name,
                 "pipeline": [{"$match": {"$expr": {"$function": {
                     "body": "function() { sleep(600000); }", "args": [], "lang": "js"}}}}]}
@@ -288,11 +289,13 @@ class OnTheWire(ClusterCase):
                      struct.pack("<iiii", 40_000_000, 1, 0, OP_MSG) + bytes(1000), message(slow)):
             with Wire(self.address) as wire:
                 wire.send(data)
-                wait_until(lambda: self.held(self.router) > self.at_rest, "the client is seen")
-        wait_until(lambda: self.held(self.router) == self.at_rest, "all is given back")
+                wait_until(lambda: self.resources(self.router) > self.idle_resources,
+                           "the connection is accepted")
+        wait_until(lambda: self.resources(self.router) == self.idle_resources,
+                   "the threads and files are released")
         self.assert_alive()
 
-    def test_being_told_to_stop_ends_everything(self):
+    def test_sigterm_closes_idle_and_busy_connections(self):
         servers = self.admin.command("getShardMap")["map"]["config"]
         log = os.path.join(self.folder.name, "stopped.log")
         router, address = self.start_router(servers, log)
@@ -307,7 +310,7 @@ class OnTheWire(ClusterCase):
             self.assertTrue(idle.is_closed())
             self.assertTrue(busy.is_closed())
 
-    def test_a_router_without_its_port_says_so(self):
+    def test_a_port_that_is_in_use_is_reported(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()

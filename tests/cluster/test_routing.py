@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that reach their shard in one piece, whatever the shard key.
+"""The loader computes the shard of each document as the server does, for every kind of shard key.
 
-The router passes a bulk insert on as it is when all its documents belong to one shard, and takes it
-apart otherwise. So the number of insert commands that arrive at the shards tells whether the loader
-has computed every owner as the server does: it must be the number of batches that it sent.
+The router forwards a bulk insert unchanged if all its documents belong to one shard, and splits it
+otherwise. So the number of insert commands that arrive at the shards must be the number of batches
+that the loader has sent.
 """
 import datetime
 import os
@@ -18,7 +18,7 @@ LOWEST, HIGHEST = (-1,), (127,)
 
 
 def rank(value):
-    """A value of a shard key as something that Python orders as the server does."""
+    """A sort key, by which Python orders values of a shard key as the server does."""
     if isinstance(value, bson.min_key.MinKey):
         return LOWEST
     if isinstance(value, bson.max_key.MaxKey):
@@ -48,20 +48,17 @@ class Routing(support.ClusterCase):
             raise unittest.SkipTest("the cluster has one shard only")
 
     def insert_commands(self):
-        """How many insert commands have arrived at each shard."""
+        """Shard -> number of insert commands that it has received."""
         return {name: client.admin.command("serverStatus")["metrics"]["commands"]["insert"]["total"]
                 for name, client in self.shards.items()}
 
     def arrived_since(self, before):
         return {name: total - before[name] for name, total in self.insert_commands().items()}
 
-    def chunks(self):
-        entry = self.client.config.collections.find_one({"_id": f"{self.database_name}.t"})
-        return list(self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min"))
 
     def assert_documents_are_where_the_map_says(self, key):
-        """Returns how many documents each shard holds, as it says itself."""
-        wanted = {f"k{i}": {"$toHashedIndexKey": f"${field}"} if kind == "hashed" else
+        """Each document is on the shard that owns it. Returns shard -> number of documents."""
+        projection = {f"k{i}": {"$toHashedIndexKey": f"${field}"} if kind == "hashed" else
                   {"$ifNull": [f"${field}", None]} for i, (field, kind) in enumerate(key.items())}
         chunks = [([rank(value) for value in chunk["min"].values()],
                    [rank(value) for value in chunk["max"].values()], chunk["shard"])
@@ -69,7 +66,7 @@ class Routing(support.ClusterCase):
         held = {}
         for shard, client in self.shards.items():
             held[shard] = 0
-            for document in client[self.database_name].t.aggregate([{"$project": wanted}]):
+            for document in client[self.database_name].t.aggregate([{"$project": projection}]):
                 values = [rank(document[f"k{i}"]) for i in range(len(key))]
                 owners = [owner for low, high, owner in chunks if low <= values < high]
                 self.assertEqual(owners, [shard], document)
@@ -93,12 +90,12 @@ class Routing(support.ClusterCase):
         return paths[:1], paths[1:]
 
     def assert_no_batch_is_split(self, key, sources, *more):
-        """Loads some sources and then others: what is set up and looked up for the first does not
-        disturb the counts of the second."""
+        """Loads two lists of sources, and counts the inserts of the second load, which need not
+        create or shard the collection."""
         first, second = sources
         options = ["--shard-key", support.json.dumps(key), "-j", 2, "--batch-size", 500, *more]
         self.load(*options, *first)
-        there = self.database.t.count_documents({})
+        stored = self.database.t.count_documents({})
         before = self.insert_commands()
         _, work = self.load(*options, *second)
         arrived = self.arrived_since(before)
@@ -107,17 +104,17 @@ class Routing(support.ClusterCase):
         record = support.run_record(work)
         self.assertIs(record["verification"]["ok"], True)
         total, batches = record["accounting"]["inserted"], record["accounting"]["batches"]
-        # One more registers the new sources.
+        # One more insert registers the new sources.
         self.assertEqual(sum(arrived.values()), batches + 1, arrived)
         held = self.assert_documents_are_where_the_map_says(key)
-        self.assertEqual(sum(held.values()), there + total)
+        self.assertEqual(sum(held.values()), stored + total)
         for shard, count in held.items():
-            self.assertGreater(count, total / 20, f"{held}: too few to show anything")
+            self.assertGreater(count, total / 20, f"{held}: too few documents on a shard")
             self.assertGreater(arrived[shard], 0)
         return batches
 
-    def test_the_router_splits_what_nobody_sorted(self):
-        # That the count means something: a mixed insert arrives as one command per shard.
+    def test_the_router_splits_an_insert_for_several_shards(self):
+        """So the counts of the other tests are significant."""
         self.client.admin.command("enableSharding", self.database_name)
         self.client.admin.command("shardCollection", f"{self.database_name}.t",
                                   key={"v": "hashed"})
@@ -129,7 +126,7 @@ class Routing(support.ClusterCase):
 
     def test_a_hashed_number(self):
         batches = self.assert_no_batch_is_split({"v": "hashed"}, self.mot())
-        # Full ones but for the last of each thread and shard.
+        # All batches are full, except the last one of each thread and shard.
         self.assertLessEqual(batches, 40000 / 500 + 2 * len(self.shards))
 
     def test_a_hashed_test_number(self):
@@ -143,7 +140,8 @@ class Routing(support.ClusterCase):
                                       "--batch-size", 5000)
 
     def scatter(self, key, bounds):
-        """Shards the collection and deals what is between the bounds out to the shards in turn."""
+        """Shards the collection, splits it at the bounds, and moves the chunks to the shards in
+        turn."""
         namespace = f"{self.database_name}.t"
         self.client.admin.command("enableSharding", self.database_name)
         self.client.admin.command("shardCollection", namespace, key=key)
@@ -183,8 +181,8 @@ class Routing(support.ClusterCase):
     def test_weather_by_a_field_within_a_field(self):
         self.assert_no_batch_is_split({"airTemperature.value": "hashed"}, self.isd())
 
-    def test_a_key_that_only_the_router_knows(self):
-        # The hash of a whole document is not computed: its batches are left to the router.
+    def test_a_hashed_sub_document_is_left_to_the_router(self):
+        # The loader does not compute the hash of a document.
         first, second = self.isd()
         _, work = self.load("--shard-key", '{"position": "hashed"}', *first, *second)
         record = support.run_record(work)
@@ -197,7 +195,7 @@ class Routing(support.ClusterCase):
     def test_ranges_of_id(self):
         (path,), _ = self.generate("B", 90000, "--seed", 44)
         self.load("--batch-size", 500, path)
-        # The second time no chunk is moved any more, which costs inserts of the shards' own.
+        # The second load moves no chunks; a move causes inserts on the shards.
         before = self.insert_commands()
         _, work = self.load("--batch-size", 500, "--again", path)
         arrived = self.arrived_since(before)
@@ -207,9 +205,8 @@ class Routing(support.ClusterCase):
         held = self.assert_documents_are_where_the_map_says({"_id": 1})
         self.assertGreater(min(held.values()), 30000)
 
-    def test_rejects_and_duplicates_are_booked_as_ever(self):
-        # Documents are copied from one buffer to another on this way: none may be counted twice,
-        # and what the server refuses must still be told apart.
+    def test_rejects_and_duplicates_are_counted_once(self):
+        # With this shard key documents are copied from one buffer to another.
         (path,), answers = self.generate("G1", 20000, "--dirt", "heavy", "--bad", 25, "--seed", 45)
         options = ["--shard-key", '{"v": "hashed"}', "-j", 4, "--batch-size", 300]
         total = answers["totals"]["documents"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users and TLS against real servers: every way to give a password, every way in which a connection
-can be refused, and that no secret is found in anything that the programs print or write.
+"""Users and TLS against real servers: each option for a password, each kind of refused connection, and
+no secret in any output or file of the programs.
 
-That a refusal comes at once is shown without a clock: the URIs allow ten minutes for finding a
-server, and a program that used them would be ended by the test's own limit."""
+The tests show without a clock that an error is reported at once: the URIs allow ten minutes for
+server selection, and the test's time limit kills a program that waits so long."""
 import os
 import pty
 import signal
@@ -18,9 +18,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import secure_servers  # noqa: E402
 import support  # noqa: E402
 from secure_servers import Authority, Impostor, Server  # noqa: E402
-from support import EXIT_CLUSTER, EXIT_OK, EXIT_USAGE, HEADER, ROW, pymongo  # noqa: E402
+from support import EXIT_CLUSTER, EXIT_OK, EXIT_USAGE  # noqa: E402
 
-# Every form that these passwords can take, encoded or not, has their first word in it.
+# Encoded or not, these passwords contain their first word, for which the tests search.
 PASSWORD = "Xyzzy7:/@p%w?d&x=1 #"
 KEY_PASSWORD = "Plugh8&=% open"
 SECRETS = (b"Xyzzy7", b"Plugh8")
@@ -77,7 +77,7 @@ class SecureCase(support.Case):
 
     def setUp(self):
         super().setUp()
-        self.source = self.file("t.txt", f"{HEADER}\n{ROW.format(id=1)}\n")
+        self.source = self.file("t.txt", support.mot_text([1]))
 
     def uri(self, server, userinfo="", host="127.0.0.1", options=""):
         return f"mongodb://{userinfo}{host}:{server.port}/?{PATIENCE}{options}"
@@ -95,7 +95,7 @@ class SecureCase(support.Case):
         return ["--uri", self.uri(self.tls), "--tlsCAFile", self.ours.certificate, *words]
 
     def assert_refused(self, outcome, *parts, code=EXIT_CLUSTER):
-        """One line says why, and its parts are in it."""
+        """One line of standard error gives the reason, and contains these parts."""
         self.assertEqual(outcome.code, code, outcome.text)
         (line,) = [line for line in outcome.err.splitlines() if line.startswith("shardload: ")]
         for part in parts:
@@ -103,22 +103,22 @@ class SecureCase(support.Case):
 
 
 class Users(SecureCase):
-    def test_a_password_comes_in_every_documented_way(self):
+    def test_a_password_is_accepted_from_every_documented_place(self):
         config = self.file("c.yaml", f"username: sha-256\npassword: '{PASSWORD}'\n")
         config.chmod(0o600)
         secret = self.file("secret", f"{PASSWORD}\r\nnot this\n")
         secret.chmod(0o600)
-        named, whole = self.uri(self.plain, "sha-256@"), self.uri(
+        with_user, with_password = self.uri(self.plain, "sha-256@"), self.uri(
             self.plain, f"sha-256:{encoded(PASSWORD)}@")
         plain = self.uri(self.plain)
-        ways = {
-            "URI": (["--uri", whole], {}),
+        cases = {
+            "URI": (["--uri", with_password], {}),
             "options": (["--uri", plain, "-u", "sha-256", "-p", PASSWORD], {}),
-            "user in the URI": (["--uri", named, f"--password={PASSWORD}"], {}),
+            "user in the URI": (["--uri", with_user, f"--password={PASSWORD}"], {}),
             "file": (["--uri", plain, "-u", "sha-256", "--password-file", secret], {}),
             "configuration": (["--uri", plain, "--config", config], {}),
-            "environment": (["--uri", named], {"SHARDLOAD_PASSWORD": PASSWORD}),
-            "URI in the environment": ([], {"SHARDLOAD_URI": whole}),
+            "environment": (["--uri", with_user], {"SHARDLOAD_PASSWORD": PASSWORD}),
+            "URI in the environment": ([], {"SHARDLOAD_URI": with_password}),
             "an option over the URI": (
                 ["--uri", self.uri(self.plain, "nobody:nothing@"), "-u", "sha-1",
                  "-p", PASSWORD], {}),
@@ -131,13 +131,13 @@ class Users(SecureCase):
             "SCRAM-SHA-256": (["--uri", plain, "-u", "sha-256", "-p", PASSWORD,
                                "--authenticationMechanism", "SCRAM-SHA-256"], {}),
         }
-        for name, (words, environment) in ways.items():
+        for name, (words, environment) in cases.items():
             with self.subTest(name):
                 outcome = self.load(*words,
                                     environment=support.clean_environment(**environment))
                 self.assertNotIn("warning", outcome.err)
 
-    def test_a_file_that_others_may_read_is_warned_of(self):
+    def test_a_password_file_that_others_may_read_causes_a_warning(self):
         for name, content, words in (
                 ("secret", PASSWORD, ["-u", "sha-256", "--password-file"]),
                 ("c.yaml", f"username: sha-256\npassword: '{PASSWORD}'\n", ["--config"])):
@@ -147,7 +147,7 @@ class Users(SecureCase):
             self.assertIn(f"warning: {path} contains a password and can be read by other users",
                           outcome.err)
 
-    def test_mistakes_about_passwords_are_named(self):
+    def test_options_that_do_not_fit_a_password_are_reported(self):
         uri = ["--uri", self.uri(self.plain)]
         empty = self.file("empty", "\nsecond line\n")
         for words, part in (
@@ -167,7 +167,7 @@ class Users(SecureCase):
                 outcome = self.load(*words, code=EXIT_USAGE)
                 self.assertIn(part, outcome.err)
 
-    def test_a_refused_user_is_told_at_once(self):
+    def test_a_refused_user_is_reported_at_once(self):
         for userinfo, words, parts in (
                 (f"sha-256:{encoded('wrong' + PASSWORD)}@", [], ["sha-256", "database admin"]),
                 (f"nobody:{encoded(PASSWORD)}@", [], ["nobody", "no such user"]),
@@ -180,7 +180,7 @@ class Users(SecureCase):
 
 
 class Terminal(SecureCase):
-    """Asking for a password, on a terminal of the test's own."""
+    """The prompt for a password, on a pseudo-terminal."""
 
     @classmethod
     def start_servers(cls):
@@ -189,7 +189,8 @@ class Terminal(SecureCase):
         cls.make_users(cls.plain.uri)
 
     def on_terminal(self, *words, stdin):
-        """Starts a load whose terminal is not its standard input. Returns it and the other end."""
+        """Starts a load with a controlling terminal that is not its standard input. Returns (the
+        process, the other end of the terminal)."""
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
         program = support.program("shardload")
@@ -211,12 +212,12 @@ class Terminal(SecureCase):
         return child, ours
 
     def read_until(self, terminal, word):
-        seen = b""
-        while word not in seen:
-            seen += os.read(terminal, 1000)
-        return seen
+        text = b""
+        while word not in text:
+            text += os.read(terminal, 1000)
+        return text
 
-    def test_a_password_is_asked_for_without_showing_it_while_data_comes_through_a_pipe(self):
+    def test_the_password_is_read_from_the_terminal_without_echo_while_data_comes_from_a_file(self):
         for words in (["-u", "sha-256", "-"], ["-u", "sha-256", "-", "-p"]):
             with self.subTest(words), open(self.source, "rb") as data:
                 child, terminal = self.on_terminal("--uri", self.uri(self.plain), *words,
@@ -228,11 +229,11 @@ class Terminal(SecureCase):
                 os.write(terminal, PASSWORD.encode() + b"\n")
                 shown = self.read_until(terminal, b"\n")
                 self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
-                said = child.stdout.read()
-                self.assertEqual(child.wait(support.LIMIT), EXIT_OK, said)
-                self.assertNotIn(SECRETS[0], shown + said)
+                output = child.stdout.read()
+                self.assertEqual(child.wait(support.LIMIT), EXIT_OK, output)
+                self.assertNotIn(SECRETS[0], shown + output)
 
-    def test_an_interrupted_question_leaves_the_terminal_as_it_was(self):
+    def test_ctrl_c_at_the_prompt_restores_the_terminal(self):
         child, terminal = self.on_terminal("--uri", self.uri(self.plain, "sha-256@"), self.source,
                                            stdin=subprocess.DEVNULL)
         self.read_until(terminal, b": ")
@@ -240,7 +241,7 @@ class Terminal(SecureCase):
         self.assertEqual(child.wait(support.LIMIT), -signal.SIGINT)
         self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
 
-    def test_without_a_terminal_nobody_is_asked(self):
+    def test_without_a_terminal_a_missing_password_is_an_error(self):
         child = subprocess.run(
             [support.program("shardload"), "load", "--uri", self.uri(self.plain, "sha-256@"), "-d",
              "mot", "-c", "t", str(self.source)], cwd=self.scratch, stdin=subprocess.DEVNULL,
@@ -273,7 +274,7 @@ class Tls(SecureCase):
                    "&authMechanism=MONGODB-X509")
         self.load("--uri", self.uri(self.tls, options=options))
 
-    def test_a_connection_that_cannot_be_secured_is_told_at_once(self):
+    def test_a_failed_tls_connection_is_reported_at_once(self):
         expired = self.ours.issue("expired", CLIENTS + "loader", expired=True)
         stranger = self.theirs.issue("stranger", CLIENTS + "loader")
         unknown = self.ours.issue("unknown", CLIENTS + "unknown")
@@ -287,7 +288,7 @@ class Tls(SecureCase):
                  f"not signed by an authority in {self.theirs.certificate}"),
                 ("no authority", ["--uri", self.uri(self.tls), "--tls"],
                  "not signed by an authority in this machine's default list"),
-                # Another way to write the address: the server is the same, the name is not.
+                # 127.1 is the same server, but the certificate has another name.
                 ("another name", ["--uri", self.uri(self.tls, host="127.1"), "--tlsCAFile",
                                   self.ours.certificate],
                  "is for localhost, 127.0.0.1, not for 127.1"),
@@ -301,7 +302,7 @@ class Tls(SecureCase):
             with self.subTest(name):
                 self.assert_refused(self.load(*words, code=None), "cannot use mongodb://", part)
 
-    def test_an_expired_server_is_told_at_once(self):
+    def test_an_expired_certificate_of_the_server_is_reported_at_once(self):
         impostor = Impostor(self.ours.issue("old", "/O=servers/CN=localhost", ALTERNATIVE,
                                             expired=True))
         self.addCleanup(impostor.close)
@@ -309,7 +310,7 @@ class Tls(SecureCase):
             self.load("--uri", self.uri(impostor), "--tlsCAFile", self.ours.certificate, code=None),
             "the server's certificate expired on Jan  1 00:00:00 2002")
 
-    def test_a_server_that_insists_on_certificates_says_so(self):
+    def test_a_server_that_requires_a_client_certificate_is_reported(self):
         strict = Server(self.scratch / "strict", ["--standalone", "--cache", "0.25"],
                         ["--tlsMode=requireTLS", *self.tls_options[:2]])
         self.addCleanup(strict.down)
@@ -317,7 +318,7 @@ class Tls(SecureCase):
         self.assert_refused(self.load(*words, code=None), "seems to require a client certificate")
         self.load(*words, "--tlsCertificateKeyFile", self.loader)
 
-    def test_files_that_cannot_be_used_are_named(self):
+    def test_unusable_certificate_files_are_named(self):
         locked = self.ours.issue("locked2", CLIENTS + "loader", password=KEY_PASSWORD)
         other = self.ours.issue("other", CLIENTS + "other")
         mixed = self.file("mixed.pem", (self.ours.folder / "loader.crt").read_bytes() +
@@ -340,7 +341,7 @@ class Tls(SecureCase):
 
 
 class ReplicaSet(SecureCase):
-    """Three members that know each other by a key file and clients by TLS."""
+    """Three members, which authenticate each other by a key file, and clients by TLS."""
 
     @classmethod
     def start_servers(cls):
@@ -352,7 +353,7 @@ class ReplicaSet(SecureCase):
         cls.addClassCleanup(cls.set.down)
         cls.make_users(cls.set.uri, tls=True, tlsCAFile=str(cls.ours.certificate))
 
-    def test_a_load_is_durable_on_the_majority(self):
+    def test_users_load_and_query(self):
         for words in (["-u", "sha-256", "-p", PASSWORD],
                       ["--tlsCertificateKeyFile", self.loader, "--authenticationMechanism",
                        "MONGODB-X509"]):
@@ -363,7 +364,7 @@ class ReplicaSet(SecureCase):
                 self.assertIn("replica set", outcome.err)
                 self.assertEqual(self.query("set", *words).code, EXIT_OK)
 
-    def test_a_wrong_password_is_told_at_once(self):
+    def test_a_wrong_password_is_reported_at_once(self):
         outcome = self.load("--uri", self.set.uri + f"&{PATIENCE}", "--tlsCAFile",
                             self.ours.certificate, "-u", "sha-256", "-p", "wrong", code=None)
         self.assert_refused(outcome, 'refuses user "sha-256"')
@@ -371,12 +372,12 @@ class ReplicaSet(SecureCase):
 
 class Secrets(SecureCase):
     def assert_no_secret(self, *outcomes):
-        """Neither in what was printed, nor in any file that the programs wrote."""
-        found = [(name, text) for name, text in
+        """No output and no file of the programs contains a secret."""
+        leaks = [(name, text) for name, text in
                  [("output", outcome.text.encode()) for outcome in outcomes] +
                  list(support.every_text_in(self.scratch))
                  if any(secret in text for secret in SECRETS)]
-        self.assertEqual(found, [])
+        self.assertEqual(leaks, [])
 
     def test_no_secret_is_printed_or_written(self):
         locked = self.ours.issue("locked3", CLIENTS + "loader", password=KEY_PASSWORD)
@@ -393,7 +394,7 @@ class Secrets(SecureCase):
                 [*plain, "-u", "sha-256", f"-p{PASSWORD}"],
                 self.with_tls("--tlsCertificateKeyFile", locked, "--tlsCertificateKeyFilePassword",
                               KEY_PASSWORD, "--authenticationMechanism", "MONGODB-X509"),
-                # and where something is wrong
+                # With mistakes
                 ["--uri", self.uri(self.plain, f"nobody:{encoded(PASSWORD)}@")],
                 [*plain, "-u", "nobody", "-p", PASSWORD],
                 ["--uri", self.uri(self.tls, user)],
@@ -419,8 +420,8 @@ class Secrets(SecureCase):
         self.assert_no_secret(inspected)
 
     def waiting_load(self, *words, **more):
-        """A load that waits for its input to begin. Returns its process."""
-        if os.geteuid() == 0:  # as somebody else, whom the kernel does not allow everything
+        """Starts a load that waits for its input. Returns its process."""
+        if os.geteuid() == 0:  # as another user, to whom file permissions apply
             os.chown(self.scratch, support.NOBODY, support.NOBODY)
             more |= {"user": support.NOBODY, "group": support.NOBODY, "extra_groups": []}
         try:
@@ -441,7 +442,7 @@ class Secrets(SecureCase):
             if condition():
                 return
             time.sleep(0.01)
-        self.fail("it did not come to that")
+        self.fail("the process ended or the condition did not become true")
 
     def test_no_secret_stays_in_the_list_of_processes(self):
         process = self.waiting_load(
@@ -456,7 +457,7 @@ class Secrets(SecureCase):
             secret in listed() for secret in SECRETS))
 
     def test_a_process_with_a_password_is_closed_to_its_user(self):
-        """No core, and nobody but root looks into memory or environment: they belong to root."""
+        """No core dump, and only root may read its memory and environment."""
         process = self.waiting_load(
             "--uri", self.uri(self.plain, "sha-256@"),
             env=support.clean_environment(SHARDLOAD_PASSWORD=PASSWORD))
@@ -464,7 +465,7 @@ class Secrets(SecureCase):
 
     def test_files_are_private_and_links_are_not_followed(self):
         words = ["--uri", self.uri(self.plain), "-u", "sha-256", "-p", PASSWORD]
-        bad = self.file("bad.txt", f"{HEADER}\n{ROW.format(id=1)}\nnot a record\n")
+        bad = self.file("bad.txt", support.mot_text([1]) + "not a record\n")
         before = os.umask(0)
         self.addCleanup(os.umask, before)
         self.shardload("load", *words, "-d", "mot", "-c", "files", "--work-dir", "work", "--report",

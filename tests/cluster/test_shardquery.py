@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries against real servers: are the answers right, is a wrong one noticed and told in words,
-and does the report hold what was measured? The answers are computed here, in Python, from the same
-documents that the Python driver inserts."""
+"""shardquery against real servers: right answers, a description of each wrong answer, and a complete
+report. The expected answers are computed here in Python from the documents that the tests insert."""
 import collections
 import datetime
 import json
@@ -20,7 +19,7 @@ LONG = {"t": "test_id", "v": "vehicle_id", "d": "test_date", "c": "test_class_id
 
 
 def tests(count):
-    """MOT tests as both kinds of file give them: missing values, zeros, codes old and new."""
+    """Documents of MOT tests, with missing values, zeros, old and new codes."""
     chance = random.Random(8)
     for number in range(count):
         document = {
@@ -86,7 +85,7 @@ def answers_for(documents):
 
 
 class AnyServer:
-    """What must hold wherever the documents are."""
+    """Tests for each kind of deployment."""
 
     count = 1500
 
@@ -111,7 +110,7 @@ class AnyServer:
 
     def test_right_answers(self):
         answers = answers_for(self.documents)
-        self.assertTrue(all(answers[name] for name in QUERIES), "the data must give every query work")
+        self.assertTrue(all(answers[name] for name in QUERIES), "a query has no answer in the data")
         report = self.scratch / "report.json"
         outcome = self.query("--answers", self.answers(answers), "--report", report, "mot")
         table = outcome.out[outcome.out.rindex("query "):].splitlines()[2:]
@@ -143,7 +142,7 @@ class AnyServer:
         answers = self.answers(answers_for(self.documents))
         self.query("--answers", answers, "--repeat", 1, "mot-long", collection="long")
 
-    def test_a_wrong_answer_is_told_in_words(self):
+    def test_the_differences_of_a_wrong_answer_are_described(self):
         answers = answers_for(self.documents)
         answers["makes"][1]["tests"] += 1
         answers["makes"][2]["failRate"] *= 1.0001
@@ -151,9 +150,9 @@ class AnyServer:
         report = self.scratch / "report.json"
         outcome = self.query("--answers", self.answers(answers), "--report", report, "mot",
                              code=support.EXIT_VERIFICATION)
-        tests_wanted = answers["makes"][1]["tests"]
+        expected = answers["makes"][1]["tests"]
         self.assertIn("The answer of makes is wrong:\n"
-                      f"  row 2, tests: expected {tests_wanted}, got {tests_wanted - 1}\n"
+                      f"  row 2, tests: expected {expected}, got {expected - 1}\n"
                       "  row 3, failRate: expected ", outcome.out)
         self.assertIn("  got 1 row too many, the first of them row 12: {\"_id\": 10.5, ", outcome.out)
         self.assertNotIn("The answer of worst-models", outcome.out)
@@ -171,7 +170,7 @@ class AnyServer:
         entry = json.loads(report.read_text("utf-8"))["queries"][0]
         self.assertEqual([row["_id"] for row in entry["results"]], list(range(self.count)))
 
-    def test_a_query_that_fails_does_not_take_the_others_along(self):
+    def test_the_other_queries_run_when_one_fails(self):
         suite = self.suite(
             "name: own\nqueries:\n"
             "  - {name: bad, pipeline: '[{\"$project\": {\"x\": {\"$nothing\": 1}}}]'}\n"
@@ -186,7 +185,7 @@ class AnyServer:
         self.assertIn("$nothing", bad["error"])
         self.assertEqual((good["answer"], len(good["timingsMs"])), ("ok", 5))
 
-    def test_only_the_queries_that_were_named(self):
+    def test_only_the_given_queries_are_run(self):
         outcome = self.query("--query", "makes", "--query", "green-ness", "--quiet", "mot")
         table = outcome.out[outcome.out.rindex("query "):].splitlines()[2:]
         self.assertEqual([line.split()[0] for line in table], ["green-ness", "makes"])
@@ -220,13 +219,13 @@ class AnyServer:
 class OnOneServer(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
-    def test_the_server_sees_as_many_runs_as_asked_for(self):
+    def test_each_repeat_and_warm_up_is_run_on_the_server(self):
         self.database.command("profile", 2)
         self.query("--repeat", 3, "--warm-up", 2, "--query", "makes", "mot")
         self.database.command("profile", 0)
-        seen = self.database["system.profile"].count_documents(
+        runs = self.database["system.profile"].count_documents(
             {"command.aggregate": "t", "command.pipeline.0.$group._id": "$k"})
-        self.assertEqual(seen, 5)
+        self.assertEqual(runs, 5)
 
     def test_options_of_a_query_reach_the_server(self):
         self.database.t.create_index("m")
@@ -238,11 +237,11 @@ class OnOneServer(AnyServer, support.ClusterCase):
                               "    pipeline: |\n"
                               "      [{\"$match\": {\"m\": {\"$gt\": 5}}}, {\"$count\": \"n\"}]\n"))
         self.database.command("profile", 0)
-        seen = self.database["system.profile"].find_one({"command.pipeline.1.$count": "n"})
-        self.assertEqual(seen["command"]["hint"], {"m": 1})
-        self.assertEqual(seen["command"]["maxTimeMS"], 7000)
-        self.assertIs(seen["command"]["allowDiskUse"], True)
-        self.assertIn("{ m: 1 }", seen["planSummary"])
+        profiled = self.database["system.profile"].find_one({"command.pipeline.1.$count": "n"})
+        self.assertEqual(profiled["command"]["hint"], {"m": 1})
+        self.assertEqual(profiled["command"]["maxTimeMS"], 7000)
+        self.assertIs(profiled["command"]["allowDiskUse"], True)
+        self.assertIn("{ m: 1 }", profiled["planSummary"])
 
     def test_the_plan(self):
         report = self.scratch / "report.json"
@@ -322,7 +321,7 @@ class WithoutServer(support.Case):
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
         self.assertIn("is not a report of shardquery run", outcome.err)
 
-    def test_nobody_listens(self):
+    def test_an_absent_server_is_reported_in_one_line_without_the_password(self):
         uri = f"mongodb://joe:sesame@{support.HOST}:{support.free_port()}/" \
               "?serverSelectionTimeoutMS=500"
         message = self.fails(support.EXIT_CLUSTER, "--uri", uri, "-d", "d", "-c", "c", "mot")

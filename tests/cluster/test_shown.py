@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from a server is shown as harmlessly as what comes from files: names of collections,
-indexes, fields and sources in the registry, and the server's own messages."""
+"""Hostile text from a server is escaped in all output, as text from files is: names of collections,
+indexes and fields, names of sources in the registry, and the server's messages."""
 import json
 import os
-import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -11,29 +10,8 @@ sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy  # noqa: E402
 import support  # noqa: E402
 from shown import HOSTILE, ShownCase  # noqa: E402
-from support import bson  # noqa: E402
 
 QUOTED = json.dumps(HOSTILE)
-
-
-class Denying(proxy.Proxy):
-    """Answers one command with an error of its own words."""
-
-    def __init__(self, target, name, code=13):
-        self.name, self.code, self.asked = name, code, set()
-        super().__init__(target)
-        self.change = self.deny
-
-    def action_for(self, message):
-        if proxy.command_of(message)[0] == self.name:
-            self.asked.add(struct.unpack_from("<i", message, 4)[0])
-        return super().action_for(message)
-
-    def deny(self, message):
-        if struct.unpack_from("<i", message, 8)[0] not in self.asked:
-            return message
-        answer = bson.encode({"ok": 0.0, "code": self.code, "errmsg": HOSTILE})
-        return struct.pack("<i", 21 + len(answer)) + message[4:21] + answer
 
 
 class Shown(ShownCase, support.ClusterCase):
@@ -73,24 +51,21 @@ class Shown(ShownCase, support.ClusterCase):
         self.show(*self.words(self.source(HOSTILE + ".csv"), collection="v"))
 
     def test_messages_of_the_server(self):
-        port = int(self.uri.split("//")[1].split("/")[0].split(":")[1])
         for name in ("listCollections", "create", "insert", "find", "aggregate", "buildInfo"):
             with self.subTest(name):
-                server = Denying(port, name)
-                self.addCleanup(server.close)
-                words = ["--uri", f"mongodb://{support.HOST}:{server.port}/", "-d", self.database_name,
-                         "-c", f"m{name}"]
+                server = proxy.Refusing(support.port_of(self.uri), name, errmsg=HOSTILE)
+                words = self.target(f"m{name}", server)
                 self.show("load", *words, "--work-dir", self.scratch / f"m-{name}", "--index",
                           '{"a": 1}', "--retry-timeout", "1", self.source(), expect=False)
                 suite = self.file("s.yaml", "name: s\nqueries:\n- name: q\n  pipeline: |\n    []\n")
                 self.show("run", *words, suite, program="shardquery", expect=False)
-        self.assertGreater(self.shown, 3)
+        self.assertGreater(self.escaped, 3)
 
     def test_queries(self):
         self.database["t"].insert_many([{"_id": i, "k" + HOSTILE: HOSTILE} for i in range(3)])
         self.database["t"].create_index("k" + HOSTILE, name=HOSTILE)
         stages = json.dumps([{"$match": {"k" + HOSTILE: HOSTILE}}])
-        name = "n\u009b7m\u202e\x7f"  # of one line
+        name = "n\u009b7m\u202e\x7f"  # without a newline
         suite = self.file("s.yaml", f"name: s\nqueries:\n- name: {json.dumps(name)}\n  description: {QUOTED}\n"
                                     f"  pipeline: |\n    {stages}\n")
         answers = self.file("answers.json", json.dumps({"answers": {name: [{"x" + HOSTILE: 1}]}}))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A document that somebody else puts among those of a load, while it runs: the load must not end
-with success."""
+"""Another program inserts a document among the _ids of a source while it is loaded: the load ends
+with exit code 5."""
 import os
 import sys
 
@@ -12,9 +12,7 @@ from support import bson  # noqa: E402
 
 
 class Stray:
-    """Behind the documents of the only source, in the ids that belong to it."""
-
-    def test_a_stray_document_is_found(self):
+    def test_a_document_after_the_last_id_of_the_source_is_found(self):
         def insert():
             first = self.database.t.find_one(sort=[("_id", 1)])["_id"]
             self.database.t.insert_one({"_id": bson.int64.Int64(first | (1 << 40) - 1)})

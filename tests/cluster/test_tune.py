@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload tune`: real trials, small ones. What it finds is never tested, since it depends on the
-machine; but that it measures what it says, leaves nothing behind, and that a load takes what it
-recommends."""
+"""`shardload tune` with small trials: the record agrees with the loads that were run, nothing is left
+on the servers, and a load accepts the recommendation. Which setting is recommended depends on the
+machine, and is not tested."""
 import json
 import math
 import os
@@ -35,24 +35,22 @@ class TuneCase(support.ClusterCase):
         return json.loads((self.work / "tune.json").read_text("utf-8"))
 
     def loads(self):
-        """The record of each load of the tuning, in the order in which they ran: what each is said to
-        be stands in its options."""
+        """The run.json of each load of the tuning, in the order in which they ran."""
         folders = sorted(self.work.glob("probe-*")) + sorted(self.work.glob("trial-*"))
         return [support.run_record(folder) for folder in folders]
 
-    def through_a_proxy(self):
-        """A proxy that counts the batches of trials, and the connection string that leads through it."""
-        host, port = self.uri.split("://")[1].split("/")[0].rsplit(":", 1)
-        between = proxy.Proxy(int(port), lambda name: ".tune." in name and
-                              not name.endswith(".sources"))
-        self.addCleanup(between.close)
-        return between, f"mongodb://{host}:{between.port}/"
+    def start_proxy(self):
+        """Starts a proxy that counts the batches of trials. Returns (proxy, its URI)."""
+        server = proxy.Proxy(support.port_of(self.uri), lambda name: ".tune." in name and
+                             not name.endswith(".sources"))
+        self.addCleanup(server.close)
+        return server, self.proxy_uri(server)
 
     def collections(self):
         return sorted(self.database.list_collection_names())
 
     def assert_counts(self, record):
-        """The figures agree with each other and with the account of each load."""
+        """The figures agree with each other, and there is one load for each trial."""
         self.assertEqual(list(record["dimensions"]), DIMENSIONS)
         cells = 1
         for values in record["dimensions"].values():
@@ -75,14 +73,15 @@ class TuneCase(support.ClusterCase):
         for name in ("best", "recommended"):
             self.assertTrue(settings[record[name]]["trials"], name)
         logs = [[math.log(trial["rate"]) for trial in setting["trials"]] for setting in settings]
-        spare = sum(len(rates) - 1 for rates in logs if rates)
-        self.assertIs(record["noiseMeasured"], spare >= 8)
-        if spare >= 8:
-            scatter = sum((rate - sum(rates) / len(rates)) ** 2 for rates in logs for rate in rates)
-            self.assertAlmostEqual(record["noise"], max((scatter / spare) ** 0.5, 0.001), delta=2e-4)
+        freedom = sum(len(rates) - 1 for rates in logs if rates)
+        self.assertIs(record["noiseMeasured"], freedom >= 8)
+        if freedom >= 8:
+            squares = sum((rate - sum(rates) / len(rates)) ** 2 for rates in logs for rate in rates)
+            self.assertAlmostEqual(record["noise"], max((squares / freedom) ** 0.5, 0.001),
+                                   delta=2e-4)
         loads = sorted(self.work.glob("trial-*"))
         self.assertEqual(len(loads), record["trials"] + 2 + len(record.get("storage", [])),
-                         "two loads to warm up are not counted, nor those for storage")
+                         "one load for each trial, two to warm up, one for each storage figure")
         return settings
 
 
@@ -90,7 +89,8 @@ class OneServer(TuneCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def test_a_small_tuning(self):
-        """Its record is true, its collections are gone, its recommendation is a configuration."""
+        """The record agrees with the loads, the trial collections are removed, and the saved
+        recommendation is a configuration file of `shardload load`."""
         self.database.t.insert_one({"_id": "mine"})
         outcome = self.tune(*SMALL, "--save", self.scratch / "fast.yaml", "--report",
                             self.scratch / "report.json", "--html", self.scratch / "tune.html")
@@ -121,7 +121,7 @@ class OneServer(TuneCase):
         self.assertEqual(int(options["batch-size"]), chosen["batchSize"])
         self.assertEqual(self.database.loaded.estimated_document_count(), ROWS)
 
-    def test_each_trial_has_the_setting_and_the_documents_that_it_is_said_to_have(self):
+    def test_each_trial_has_the_recorded_setting_and_documents(self):
         self.tune(*SMALL, "--search", "grid", "--repeats", 1)
         record = self.record()
         settings = self.assert_counts(record)
@@ -184,15 +184,15 @@ class OneServer(TuneCase):
                           for z in ("none", "zlib")})
         self.assertEqual({s["threads"] for s in settings}, {2})
 
-    def test_the_server_sees_the_layout_and_the_write_concern_of_each_trial(self):
-        """By its profiler: what was made and sent, not what the trial's record says was asked for."""
+    def test_the_server_gets_the_layout_and_the_write_concern_of_each_trial(self):
+        """Compared with the commands that the server's profiler recorded."""
         self.database.create_collection("system.profile", capped=True, size=64 << 20)
         self.database.command("profile", 2)
         self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB", "--try-clustered",
                   "--try-write-concerns", "1,majority", "--try-compressors", "none,zstd", "--search",
                   "grid", "--repeats", 1)
         self.database.command("profile", 0)
-        seen = []
+        profiled = []
         for entry in self.database["system.profile"].find().sort("$natural", 1):
             command = entry.get("command", {})
             name = str(command.get("create") or command.get("insert"))
@@ -200,20 +200,21 @@ class OneServer(TuneCase):
                 continue
             if "create" in command:
                 engine = command.get("storageEngine", {}).get("wiredTiger", {})
-                seen.append({"clustered": "clusteredIndex" in command, "journaled": set(),
-                             "compressor": engine.get("configString", "").split("=")[-1],
-                             "largest": 0})
+                profiled.append({"clustered": "clusteredIndex" in command, "journaled": set(),
+                                 "compressor": engine.get("configString", "").split("=")[-1],
+                                 "largest": 0})
             else:
-                seen[-1]["journaled"].add(bool(command["writeConcern"].get("j")))
-                seen[-1]["largest"] = max(seen[-1]["largest"], entry["ninserted"])
-        said = [{"clustered": options["clustered"], "compressor": options["compressor"],
-                 "journaled": {options["write-concern"] == "majority"},  # which it means on a lone server
-                 "largest": options["batch-size"]}
-                for options in (load["options"] for load in self.loads())]
-        self.assertEqual(seen, said)
-        self.assertEqual(len({str(load) for load in said}), 8, "not all settings were tried")
+                profiled[-1]["journaled"].add(bool(command["writeConcern"].get("j")))
+                profiled[-1]["largest"] = max(profiled[-1]["largest"], entry["ninserted"])
+        # On a standalone server, majority means journaled.
+        expected = [{"clustered": options["clustered"], "compressor": options["compressor"],
+                     "journaled": {options["write-concern"] == "majority"},
+                     "largest": options["batch-size"]}
+                    for options in (load["options"] for load in self.loads())]
+        self.assertEqual(profiled, expected)
+        self.assertEqual(len({str(load) for load in expected}), 8, "not all settings were tried")
 
-    def test_the_server_unpacks_what_trials_with_compression_send(self):
+    def test_trials_with_wire_compression_send_compressed_messages(self):
         before = self.unpacked("zlib")
         self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB",
                   "--try-wire-compression", "none,zlib", "--search", "grid", "--repeats", 2)
@@ -225,11 +226,11 @@ class OneServer(TuneCase):
         self.assertLess(unpacked, sent["zlib"] + 0.3 * sent["none"])
 
     def unpacked(self, compressor):
-        """Bytes that the server has had in messages of this compression, as they were before."""
+        """The uncompressed bytes of all messages that the server received with this compression."""
         network = self.client.admin.command("serverStatus")["network"]["compression"]
         return network[compressor]["decompressor"]["bytesOut"]
 
-    def test_a_recommended_compression_is_that_of_the_load(self):
+    def test_a_load_uses_the_recommended_wire_compression(self):
         fast = self.scratch / "fast.yaml"
         self.tune("--try-threads", 2, "--try-batch-sizes", 1000, "--trial-bytes", "2MiB",
                   "--try-wire-compression", "zlib", "--max-trials", 1, "--save", fast)
@@ -240,21 +241,21 @@ class OneServer(TuneCase):
         self.assertEqual(record["options"]["wire-compression"], "zlib")
         self.assertGreater(self.unpacked("zlib") - before, record["accounting"]["bsonBytes"])
 
-    def test_a_compression_that_is_given_is_kept(self):
+    def test_a_given_wire_compression_is_used_in_all_trials(self):
         before = self.unpacked("snappy")
         self.tune("--try-threads", 2, "--try-batch-sizes", 1000, "--trial-bytes", "2MiB",
                   "--wire-compression", "snappy", "--max-trials", 1)
         record = self.record()
         self.assertEqual(record["dimensions"]["wireCompression"], ["snappy"])
-        written = (self.work / "trial-001/run.json").read_text("utf-8")
-        self.assertEqual(written.count('"wire-compression"'), 1)
+        run = (self.work / "trial-001/run.json").read_text("utf-8")
+        self.assertEqual(run.count('"wire-compression"'), 1)
         self.assertGreater(self.unpacked("snappy") - before, record["sample"]["bsonBytes"])
         outcome = self.tune("--wire-compression", "snappy", "--try-wire-compression", "none,zlib",
                             code=support.EXIT_USAGE)
         self.assertIn("exclude each other", outcome.err)
 
     def test_interrupted(self):
-        """Nothing is left in the cluster, and what was measured is told."""
+        """No collection is left, and the figures of the completed trials are recorded."""
         running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, *SMALL,
                              "--search", "grid", "--repeats", 20, self.path)
         self.wait_for(lambda: not running.running() or "trial 2 of" in running.text(), "a trial")
@@ -267,7 +268,7 @@ class OneServer(TuneCase):
         self.assertGreater(record["trials"], 0)
         self.assertNotIn("shardload load --config", outcome.out)
 
-    def test_what_a_killed_tuning_leaves_is_removed_by_the_next(self):
+    def test_collections_of_a_killed_tuning_are_removed_by_the_next(self):
         running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, *SMALL,
                              "--search", "grid", "--repeats", 20, self.path)
         self.wait_for(lambda: not running.running() or self.collections(), "a collection")
@@ -276,10 +277,10 @@ class OneServer(TuneCase):
         left = self.collections()
         self.assertTrue(left)
         self.assertTrue(all(name.startswith("t.tune.") for name in left), left)
-        # Names that are like it, of the user's own or of another host, are not touched.
+        # Similar names, of the user's own collections or of another host, are not removed.
         self.database["t.tune.mine"].insert_one({})
         self.database["t.tune.elsewhere.1.2.3"].insert_one({})
-        # Another host whose name begins like this one's: the process of that number is its own.
+        # A host with a similar name: the pid is of a process on that host.
         host, pid, start, number = left[0].removeprefix("t.tune.").removesuffix(".sources").split(".")
         twin = "t.tune." + ".".join([host[:-1] + ("0" if host[-1] != "0" else "1"), pid, start, number])
         self.database[twin].insert_one({})
@@ -290,7 +291,7 @@ class OneServer(TuneCase):
                          sorted(["t.tune.elsewhere.1.2.3", "t.tune.mine", twin]))
 
     def test_interrupted_twice(self):
-        """The collection is removed by the thread that hears the second signal."""
+        """The thread that handles the second signal removes the collection."""
         running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work,
                              "--try-threads", 1, "--try-batch-sizes", 100, "--search", "grid",
                              "--repeats", 20, "--trial-bytes", "1GiB", self.path)
@@ -303,7 +304,7 @@ class OneServer(TuneCase):
         self.assertEqual(self.collections(), [])
 
     def test_values_that_the_target_refuses_are_left_out(self):
-        """Here the one that would have been the standard, too: a lone mongod has no three members."""
+        """Among them the first value, to which others are compared: a mongod has no three members."""
         outcome = self.tune("--try-threads", 1, "--try-batch-sizes", "100,1k", "--trial-bytes",
                             "4600KiB", "--try-write-concerns", "3,1,2", "--search", "grid", "--repeats", 1)
         self.assertIn("left out: --write-concern 3", outcome.err)
@@ -316,13 +317,13 @@ class OneServer(TuneCase):
         self.assertEqual(record["gridTrials"], 2)
         self.assertEqual(record["exitCode"], 0)
 
-    def test_nothing_that_the_target_takes(self):
+    def test_a_target_that_refuses_every_value_ends_the_tuning(self):
         outcome = self.tune(*SMALL, "--try-write-concerns", "2,3", code=support.EXIT_CLUSTER)
         self.assertNotIn("left out", outcome.err)
         self.assertEqual(self.collections(), [])
 
-    def test_what_is_wrong_here_is_not_laid_on_a_setting(self):
-        """A folder of a trial that cannot be made ends the tuning."""
+    def test_a_local_error_ends_the_tuning_and_leaves_no_setting_out(self):
+        """The folder of a trial cannot be created."""
         self.work.mkdir(mode=0o700)
         (self.work / "trial-004").write_text("in the way")
         outcome = self.tune(*SMALL, "--search", "grid", "--try-write-concerns", "1,majority",
@@ -332,7 +333,7 @@ class OneServer(TuneCase):
         self.assertEqual(self.record()["trials"], 1)
         self.assertEqual(self.collections(), [])
 
-    def test_a_query_that_fails_costs_no_more_than_its_figure(self):
+    def test_a_query_that_fails_is_reported_without_a_figure(self):
         suite = self.file("suite.yaml", """name: two
 queries:
   - name: count
@@ -354,14 +355,14 @@ queries:
         self.assertEqual(fast.stat().st_mode & 0o777, 0o600)
         self.assertLess(outcome.out.index("saved in"), outcome.out.index("ratio"))
 
-    def test_auto_fixes_nothing(self):
+    def test_threads_and_batch_size_auto_are_dimensions_of_the_search(self):
         self.tune("--threads", "auto", "--batch-size", "auto", "--trial-bytes", "2MiB",
                   "--max-trials", 1)
         dimensions = self.record()["dimensions"]
         self.assertGreater(len(dimensions["threads"]), 1)
         self.assertGreater(len(dimensions["batchSize"]), 1)
 
-    def test_a_limit_of_time(self):
+    def test_max_time_ends_the_search_with_a_recommendation(self):
         outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "100,150,200,300,500,1k",
                             "--trial-bytes", "4600KiB", "--search", "grid", "--repeats", 20,
                             "--max-time", "10s")
@@ -371,7 +372,7 @@ queries:
         self.assertLess(self.record()["trials"], 240)
         self.assertEqual(self.collections(), [])
 
-    def test_a_limit_of_time_that_is_too_short_for_a_trial(self):
+    def test_a_max_time_too_short_for_a_trial_fails_without_a_recommendation(self):
         fast = self.scratch / "fast.yaml"
         outcome = self.shardload("tune", *self.target(), "--work-dir", self.work, "--format", "ycsb",
                                  "--records", "100k", "--try-threads", 1, "--try-batch-sizes", 100,
@@ -398,12 +399,11 @@ queries:
         return {(s["threads"], s["batchSize"]) for s in self.record()["settings"]
                 if s["stopped"] == "left out"}
 
-    def test_a_small_file_is_a_block_all_the_same(self):
-        """Eight threads have two files each, though all of them together hold few MiB."""
+    def test_each_small_file_counts_as_a_block(self):
+        """Forty files of few MiB in total are enough blocks for eight threads."""
         for number in range(40):
             first = 1 + 1500 * number
-            rows = "".join(support.ROW.format(id=n) + "\n" for n in range(first, first + 1500))
-            self.file(f"many/{number:02}.txt", f"{support.HEADER}\n{rows}")
+            self.file(f"many/{number:02}.txt", support.mot_text(range(first, first + 1500)))
         outcome = self.shardload("tune", *self.target(), "--work-dir", self.work, "--try-threads",
                                  "1,8,64", "--try-batch-sizes", "100", "--trial-bytes", "1GiB",
                                  "--max-trials", 2, self.scratch / "many")
@@ -413,18 +413,18 @@ queries:
         self.assertNotIn("a larger --trial-bytes", outcome.err)
         self.assertNotIn("compressed sources", outcome.err)
 
-    def test_batches_are_no_larger_than_their_bytes(self):
-        """Documents of a kilobyte: 64 of them fill a batch, whatever its size in documents."""
+    def test_the_sample_is_sized_by_the_batch_bytes(self):
+        """64 documents of a kilobyte fill a batch of 64 KiB, whatever --batch-size is."""
         self.shardload("tune", *self.target(), "--work-dir", self.work, "--format", "ycsb",
                        "--records", "40k", "--trial-bytes", "4600KiB", "--batch-bytes", "64KiB",
                        "--try-threads", "1,2", "--try-batch-sizes", "100,50k", "--max-trials", 2)
         self.assertLess(self.record()["sample"]["records"], 2 * 50000)
         self.assertEqual(self.left_out(), set())
 
-    def test_a_first_load_that_was_slowed_down_does_not_make_trials_short(self):
-        between, through = self.through_a_proxy()
-        between.on_batch(1, proxy.call(lambda: time.sleep(4)))
-        self.shardload("tune", "--uri", through, "-d", self.database_name, "-c", "t", "--work-dir",
+    def test_a_slow_first_load_does_not_make_the_trials_too_short(self):
+        server, uri = self.start_proxy()
+        server.on_batch(1, proxy.call(lambda: time.sleep(4)))
+        self.shardload("tune", "--uri", uri, "-d", self.database_name, "-c", "t", "--work-dir",
                        self.work, "--format", "ycsb", "--records", "3M", "--try-threads", 2,
                        "--try-batch-sizes", 1000, "--max-trials", 1)
         loads = [support.run_record(folder)["accounting"]["inserted"]
@@ -434,7 +434,7 @@ queries:
         self.assertGreater(loads[2], 1.3 * loads[1])
         self.assertEqual(loads[2:], [record["sample"]["records"]] * (len(loads) - 2))
 
-    def test_made_up_records(self):
+    def test_generated_records(self):
         self.shardload("tune", *self.target(), "--work-dir", self.work, "--format", "ycsb",
                        "--records", "40k", *SMALL, "--max-trials", 4)
         self.assert_counts(self.record())
@@ -444,20 +444,20 @@ queries:
 class Refused(TuneCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
-    def test_wrong_options_are_told_together(self):
+    def test_all_wrong_options_are_reported_at_once(self):
         outcome = self.tune("--try-threads", "1,zero", "--try-compressors", "gzip",
                             "--try-write-concerns", "all", code=support.EXIT_USAGE)
-        for what in ("--try-threads", "zero", "--try-compressors", "gzip", "zstd",
+        for text in ("--try-threads", "zero", "--try-compressors", "gzip", "zstd",
                      "--try-write-concerns", "majority"):
-            self.assertIn(what, outcome.err)
+            self.assertIn(text, outcome.err)
         outcome = self.tune("--suite", "mot", "--search", "grid", "--max-trials", 3,
                             code=support.EXIT_USAGE)
         self.assertIn("--try-compressors", outcome.err)
         self.assertIn("--max-trials", outcome.err)
         outcome = self.tune("--rate-limit", 5, "--no-verify", "--progress", "none",
                             code=support.EXIT_USAGE)
-        for what in ("--rate-limit", "--no-verify", "--progress"):
-            self.assertIn(f"{what} does not belong to", outcome.err)
+        for option in ("--rate-limit", "--no-verify", "--progress"):
+            self.assertIn(f"{option} does not belong to", outcome.err)
         outcome = self.tune("--index", '{"v": 1}', "--html", "-", code=support.EXIT_USAGE)
         self.assertIn("--index needs --try-compressors", outcome.err)
         self.assertIn("--html -", outcome.err)
@@ -478,25 +478,25 @@ class Refused(TuneCase):
         self.assertFalse((self.scratch / "elsewhere").exists())
         self.assertEqual(self.collections(), [])
 
-    def test_routes_that_are_not_there(self):
+    def test_routes_on_a_server_without_shards_are_refused(self):
         outcome = self.tune("--try-routes", "mongos,direct", code=support.EXIT_USAGE)
         self.assertIn("--try-routes", outcome.err)
         self.assertEqual(self.collections(), [])
 
-    def test_sources_that_cannot_be_read_again(self):
+    def test_a_pipe_is_refused(self):
         outcome = self.shardload("tune", *self.target(), "-", code=support.EXIT_SOURCE,
                                  stdin=b"anything")
         self.assertIn("only once", outcome.err)
         self.assertEqual(self.collections(), [])
 
-    def test_nothing_to_load(self):
+    def test_a_source_without_documents_is_refused(self):
         path = self.file("header.txt", support.HEADER + "\n")
         outcome = self.shardload("tune", *self.target(), "--work-dir", self.work, path,
                                  code=support.EXIT_SOURCE)
         self.assertIn("no documents", outcome.err)
         self.assertEqual(self.collections(), [])
 
-    def test_a_suite_that_is_not_there(self):
+    def test_a_missing_suite_is_reported(self):
         outcome = self.tune("--try-compressors", "none,zlib", "--suite", "nowhere.yaml", code=None)
         self.assertIn(outcome.code, (support.EXIT_USAGE, support.EXIT_SOURCE))
         self.assertIn("nowhere.yaml", outcome.err)
@@ -505,15 +505,15 @@ class Refused(TuneCase):
 
 class TwoShards(TuneCase):
     def test_trials_of_the_direct_route_do_not_pass_the_router(self):
-        between, through = self.through_a_proxy()
-        self.shardload("tune", "--uri", through, "-d", self.database_name, "-c", "t", "--work-dir",
+        server, uri = self.start_proxy()
+        self.shardload("tune", "--uri", uri, "-d", self.database_name, "-c", "t", "--work-dir",
                        self.work, "-j", 2, "--batch-size", 1000, "--trial-bytes", "2MiB",
                        "--try-routes", "mongos,direct", "--search", "grid", "--repeats", 2, self.path)
         batches = {"mongos": 0, "direct": 0}
         for load in self.loads():
             batches[load["options"]["route"]] += load["accounting"]["batches"]
         self.assertGreater(batches["direct"], 0)
-        self.assertEqual(between.batches, batches["mongos"])
+        self.assertEqual(server.batches, batches["mongos"])
 
     def test_each_thread_fills_a_batch_for_each_shard(self):
         outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "1000,10k", "--trial-bytes",
@@ -526,7 +526,7 @@ class TwoShards(TuneCase):
         self.assertIn("one for each shard", outcome.err)
         self.assertEqual(self.collections(), [])
 
-    def test_trials_are_spread_over_the_shards_and_leave_the_balancer_as_it_was(self):
+    def test_trials_are_spread_over_the_shards_and_the_balancer_is_restored(self):
         self.client.admin.command("balancerStart")
         self.tune("-j", 2, "--batch-size", 1000, "--trial-bytes", "4600KiB", "--try-routes",
                   "mongos,direct", "--search", "grid", "--repeats", 2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardload verify`: what was loaded is what the sources say, and whatever is done to it by hand
-afterwards is found, and named by its place in the source."""
+"""`shardload verify` accepts what was loaded, and finds documents that were removed, changed or added
+afterwards, and names each by its offset in the source."""
 import csv
 import os
 import signal
@@ -9,15 +9,15 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
-from support import HEADER, ROW, bson  # noqa: E402
+from support import bson  # noqa: E402
 
 
 class AnyServer:
     def rows(self, *ids):
-        return HEADER + "\n" + "".join(ROW.format(id=id) + "\n" for id in ids)
+        return support.mot_text(ids)
 
     def verify(self, *words, collection="t", code=support.EXIT_OK):
-        """Returns (what it said, the section of its report, the rows of problems.tsv)."""
+        """Returns (outcome, the section `verification` of its report, the rows of problems.tsv)."""
         work = self.scratch / f"verify-{next(self._counter)}"
         outcome = self.shardload("verify", *self.target(collection), "--work-dir", work,
                                  "--progress", "none", *words, code=code)
@@ -37,13 +37,13 @@ class AnyServer:
         self.assertEqual(found["foundHash"], found["expectedHash"])
         return found
 
-    def spoiled(self, problems):
-        """What the table says, short: {(problem, offset or _id)}."""
+    def summary(self, problems):
+        """The rows of problems.tsv as sorted pairs: (problem, offset or _id)."""
         return sorted((row["problem"], row["offset"] or row["_id"]) for row in problems)
 
-    # All is well
+    # Unchanged collections
 
-    def test_what_was_loaded_is_equal(self):
+    def test_a_loaded_file_is_equal(self):
         (path,), answers = self.generate("G1", 60000, "--dirt", "heavy", "--bad", 25, "--seed", 51)
         self.load(path, code=support.EXIT_REJECTS)
         found = self.assert_equal_to(path, documents=answers["totals"]["documents"])
@@ -72,46 +72,46 @@ class AnyServer:
         self.assertRegex(row["detail"], r"^airTemperature\.value is 99\.5, not -?[0-9.]+$")
 
     def test_an_archive(self):
-        # Small members share a MiB of ids; what lies in one of them is no surplus of another.
+        # Small entries share a MiB of _ids: documents of one entry are not extra in another.
         path = self.scratch / "year.zip"
-        members = {f"month-{n}.csv": self.rows(*range(n * 1000, n * 1000 + 50))
+        entries = {f"month-{n}.csv": self.rows(*range(n * 1000, n * 1000 + 50))
                    for n in range(1, 13)}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, text in members.items():
+            for name, text in entries.items():
                 archive.writestr(name, text)
         self.load(path)
         self.assert_equal_to(path, documents=600)
         gone = self.database.t.find_one({"t": 7010})["_id"]
         self.database.t.delete_one({"_id": gone})
         outcome, _, (row,) = self.verify("--content", path, code=support.EXIT_VERIFICATION)
-        before = sum(len(members[f"month-{n}.csv"]) for n in range(1, 7))
-        place = before + members["month-7.csv"].index("\n7010|") + 1
+        before = sum(len(entries[f"month-{n}.csv"]) for n in range(1, 7))
+        offset = before + entries["month-7.csv"].index("\n7010|") + 1
         self.assertEqual(row, {"problem": "missing", "source": f"{path}: month-7.csv",
-                               "offset": str(place), "_id": str(gone), "detail": ""})
-        self.assertIn(f"{path}: month-7.csv, byte {place}, _id {gone}: missing", outcome.err)
+                               "offset": str(offset), "_id": str(gone), "detail": ""})
+        self.assertIn(f"{path}: month-7.csv, byte {offset}, _id {gone}: missing", outcome.err)
 
-    def test_made_up_records_larger_than_a_slice(self):
-        # A block of them has 33 MB, and is compared in parts: none may be left out or seen twice.
+    def test_blocks_of_generated_records_that_are_compared_in_parts(self):
+        # A block has 33 MB: no record may be left out or compared twice.
         options = ["--format", "ycsb", "--records", 6000, "--field-length", 1000]
         self.load(*options)
         self.assert_equal_to(documents=6000, options=options)
         ids = [entry["_id"] for entry in self.database.t.find({}, {"_id": 1}).sort("_id", 1)]
-        for place in (0, 1990, 4095):
-            self.database.t.delete_one({"_id": ids[place]})
-            self.database.t.insert_one({"_id": bson.int64.Int64(ids[place] + 1)})
+        for record in (0, 1990, 4095):
+            self.database.t.delete_one({"_id": ids[record]})
+            self.database.t.insert_one({"_id": bson.int64.Int64(ids[record] + 1)})
         outcome, _, problems = self.verify("--content", *options, code=support.EXIT_VERIFICATION)
         self.assertEqual([row["problem"] for row in problems], ["missing", "extra"] * 3)
         self.assertEqual([int(row["_id"]) for row in problems],
-                         [ids[place] + more for place in (0, 1990, 4095) for more in (0, 1)])
+                         [ids[record] + more for record in (0, 1990, 4095) for more in (0, 1)])
         self.assertEqual([row["offset"] for row in problems if row["problem"] == "missing"],
                          ["0", "1990", "4095"])
         self.assertIn(f", record 1990, _id {ids[1990]}: missing", outcome.err)
 
-    # What was done by hand is found
+    # Changed collections
 
-    def spoil(self):
-        """Loads a file of several MiB and does something of every kind to what is there. Returns
-        (its path, what --content must find, how many documents there are less and more)."""
+    def load_and_change(self):
+        """Loads a file of several MiB, and removes, changes and adds documents of every kind.
+        Returns (its path, the problems that --content must find)."""
         path = self.file("year.txt", self.rows(*range(1, 40001)))
         text = path.read_bytes()
         self.load(path)
@@ -122,28 +122,28 @@ class AnyServer:
         data.delete_one({"_id": ids[5]})
         data.delete_one({"_id": ids[39000]})
         data.update_one({"_id": ids[6]}, {"$set": {"k": "AUDI"}})
-        behind = 2 ** 30 + 17  # no byte of the file
-        number = (behind >> 20) & 0xFF
+        beyond = 2 ** 30 + 17  # an offset beyond the end of the file
+        number = (beyond >> 20) & 0xFF
         stripe = int(f"{number:08b}"[::-1], 2)
-        foreign = bson.int64.Int64(base + (stripe << 32) + (behind >> 28 << 20) + 17)
+        foreign = bson.int64.Int64(base + (stripe << 32) + (beyond >> 28 << 20) + 17)
         data.insert_many([
-            {"_id": bson.int64.Int64(ids[7] + 1), "note": "inside of a record"},
-            {"_id": foreign, "note": "behind the end of the file"},
-            {"_id": bson.int64.Int64(4711 << 40), "note": "of a source that nobody loaded"},
+            {"_id": bson.int64.Int64(ids[7] + 1), "note": "within a record"},
+            {"_id": foreign, "note": "beyond the end of the file"},
+            {"_id": bson.int64.Int64(4711 << 40), "note": "of a source that was never loaded"},
             {"_id": -1}, {"_id": "a name"}, {"_id": bson.ObjectId("0123456789abcdef01234567")},
             {"_id": ids[7] + 0.5}, {"_id": float("nan")}, {"_id": None}])
         return path, sorted([
             ("missing", str(offsets[5])), ("missing", str(offsets[39000])),
             ("different", str(offsets[6])), ("extra", str(offsets[7] + 1)),
-            ("extra", str(behind)), ("extra", str(4711 << 40)), ("extra", "-1"),
+            ("extra", str(beyond)), ("extra", str(4711 << 40)), ("extra", "-1"),
             ("extra", '"a name"'), ("extra", '{"$oid": "0123456789abcdef01234567"}'),
             ("extra", repr(ids[7] + 0.5)), ("extra", '{"$numberDouble": "NaN"}'),
             ("extra", "null")])
 
-    def test_everything_that_was_done_by_hand_is_found_and_named(self):
-        path, expected = self.spoil()
+    def test_content_finds_every_removed_changed_and_added_document(self):
+        path, expected = self.load_and_change()
         outcome, found, problems = self.verify("--content", path, code=support.EXIT_VERIFICATION)
-        self.assertEqual(self.spoiled(problems), expected)
+        self.assertEqual(self.summary(problems), expected)
         by_problem = {row["offset"]: row for row in problems}
         for row in problems:
             self.assertIn(row["source"], ("", str(path)))
@@ -157,7 +157,7 @@ class AnyServer:
         self.assertIs(found["ok"], False)
         self.assertIn("refused", outcome.err)
 
-    def test_counts_find_what_is_missing_and_not_what_is_changed(self):
+    def test_counts_find_missing_and_extra_documents_and_no_changed_ones(self):
         path = self.file("year.txt", self.rows(*range(1, 2001)))
         self.load(path)
         document = self.database.t.find_one({"t": 6})
@@ -172,9 +172,9 @@ class AnyServer:
         self.database.t.insert_one({"_id": "a name"})
         _, found, problems = self.verify(path, code=support.EXIT_VERIFICATION)
         self.assertEqual((found["missing"], found["extra"]), (1, 1))
-        self.assertEqual(self.spoiled(problems), [("extra", '"a name"')])
+        self.assertEqual(self.summary(problems), [("extra", '"a name"')])
 
-    def test_all_gone(self):
+    def test_an_emptied_collection(self):
         path = self.file("year.txt", self.rows(*range(1, 3001)))
         self.load(path)
         self.database.t.delete_many({})
@@ -184,7 +184,7 @@ class AnyServer:
         self.assertEqual(len(problems), 3000)
         self.assertEqual(outcome.err.count(": missing"), 5)
 
-    def test_other_names_are_other_documents(self):
+    def test_documents_with_other_field_names_are_different(self):
         path = self.file("year.txt", self.rows(1, 2, 3))
         self.load(path)
         _, found, problems = self.verify("--content", "--names", "long", path,
@@ -192,7 +192,7 @@ class AnyServer:
         self.assertEqual(found["different"], 3)
         self.assertIn("test_mileage is missing", problems[0]["detail"])
 
-    def test_what_the_server_refused_is_missing(self):
+    def test_documents_that_the_server_refused_are_missing(self):
         self.database.create_collection("t", validator={"m": {"$lt": 49000}})
         text = self.rows(1, 2, 3).replace("|7002|2015-11-20|4|NT|P|49828",
                                           "|7002|2015-11-20|4|NT|P|1")
@@ -203,9 +203,9 @@ class AnyServer:
         self.assertIn("documents that the server refused when they were loaded are among",
                       outcome.err)
 
-    # Which sources
+    # Sources
 
-    def test_other_sources_of_the_collection_are_left_alone(self):
+    def test_other_sources_of_the_collection_are_not_checked(self):
         first, second = (self.file(name, self.rows(*ids)) for name, ids in
                          (("a.txt", range(1, 100)), ("b.txt", range(200, 500))))
         self.load(first, second)
@@ -229,7 +229,7 @@ class AnyServer:
         outcome = self.shardload("verify", *self.target(), "-", code=support.EXIT_SOURCE)
         self.assertIn("standard input", outcome.err)
 
-    def test_nothing_is_changed(self):
+    def test_verify_changes_nothing(self):
         path = self.file("year.txt", self.rows(1, 2, 3))
         self.load(path)
         before = (sorted(self.stored()), sorted(self.stored("t.sources")))
@@ -259,7 +259,7 @@ class Standalone(AnyServer, support.ClusterCase):
         self.assert_equal_to(path, documents=3)
         self.database.t.insert_one({"_id": "a name"})
         _, _, problems = self.verify("--content", path, code=support.EXIT_VERIFICATION)
-        self.assertEqual(self.spoiled(problems), [("extra", '"a name"')])
+        self.assertEqual(self.summary(problems), [("extra", '"a name"')])
 
 
 class Sharded(AnyServer, support.ClusterCase):
@@ -272,13 +272,13 @@ class Sharded(AnyServer, support.ClusterCase):
         shards = {entry["_id"] for entry in self.client.config.shards.find()}
         self.assertEqual({entry["shard"] for entry in found["ranges"]}, shards)
 
-    def test_a_second_document_of_one_id_on_another_shard(self):
-        # An _id is unique on each shard only, unless it is the shard key.
+    def test_a_second_document_with_the_same_id_on_another_shard_is_extra(self):
+        # Unless _id is the shard key, it is unique only on each shard.
         path = self.file("year.txt", self.rows(*range(1, 200)))
         self.load("--shard-key", '{"v": "hashed"}', path)
         self.assert_equal_to(path, documents=199)
         one = self.database.t.find_one({"t": 50})
-        for vehicle in range(100):  # half of all vehicles live on the other shard
+        for vehicle in range(100):  # half of all values of v belong to the other shard
             try:
                 self.database.t.insert_one({**one, "v": vehicle})
                 break

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The yardstick of tools/bench. The loader's speed is told as a share of the yardstick's: so it
-must really send every document, in the same batches, and say so when it could not.
+"""The yardstick of tools/bench. The loader's speed is reported as a share of the yardstick's, so the
+yardstick must send every document, in the same batches, and report failures.
 """
 import json
 import os
@@ -30,38 +30,38 @@ class YardstickCase(support.ClusterCase):
 
 
 class OneServer(YardstickCase):
-    def test_every_document_arrives_as_it_is(self):
-        said = self.yardstick("--threads", 3, "--batch-size", 100, "--write-concern",
+    def test_every_document_is_stored_unchanged(self):
+        report = self.yardstick("--threads", 3, "--batch-size", 100, "--write-concern",
                               '{"w": 1, "j": true}')
-        self.assertEqual((said["documents"], said["batches"], said["threads"]),
+        self.assertEqual((report["documents"], report["batches"], report["threads"]),
                          (ROWS, ROWS // 100, 3))
-        self.assertEqual(said["bytes"], sum(map(len, self.documents)))
-        self.assertGreater(said["seconds"], 0)
+        self.assertEqual(report["bytes"], sum(map(len, self.documents)))
+        self.assertGreater(report["seconds"], 0)
         self.assertEqual(sorted(self.stored()), sorted(self.documents))
 
     def test_batches_end_by_bytes_too(self):
         room = 20_000
-        said = self.yardstick("--batch-bytes", room)
+        report = self.yardstick("--batch-bytes", room)
         batches, used = 1, 0
         for document in self.documents:
             if used + len(document) > room:
                 batches, used = batches + 1, 0
             used += len(document)
-        self.assertEqual(said["batches"], batches)
+        self.assertEqual(report["batches"], batches)
         self.assertEqual(sorted(self.stored()), sorted(self.documents))
 
     def test_no_batch_crosses_a_split(self):
-        """Two ranges whose documents alternate in the dump: each has batches of its own."""
+        """The documents of two ranges alternate in the dump; each range has its own batches."""
         half = len(self.documents) // 2
         ordered = sorted(self.documents, key=support.key_of)
         mixed = [document for pair in zip(ordered, ordered[half:]) for document in pair]
         dump = self.scratch / "mixed.bson"
         dump.write_bytes(b"".join(mixed))
-        said = self.yardstick("--batch-size", 1000, "--split", self.ids[half], dump=dump)
-        self.assertEqual(said["batches"], 4)  # 1000 and 500 of each range, not 3 of both
+        report = self.yardstick("--batch-size", 1000, "--split", self.ids[half], dump=dump)
+        self.assertEqual(report["batches"], 4)  # 1000 and 500 documents of each range
         self.assertEqual(sorted(self.stored()), sorted(self.documents))
 
-    def test_documents_that_are_there_already_are_a_failure(self):
+    def test_documents_that_are_already_stored_are_a_failure(self):
         self.database.t.insert_one({"_id": support.bson.int64.Int64(self.ids[-1])})
         self.assertIn("documents were refused", self.yardstick(code=1))
 
@@ -69,14 +69,14 @@ class OneServer(YardstickCase):
         self.assertIn("the insert failed",
                       self.yardstick("--write-concern", '{"w": "nonsense"}', code=1))
 
-    def test_what_cannot_work_ends_with_the_reason(self):
+    def test_a_damaged_or_missing_dump_an_absent_server_and_wrong_options_are_reported(self):
         damaged = self.scratch / "damaged.bson"
         damaged.write_bytes(b"".join(self.documents)[:-3])
         self.assertIn("the dump is damaged at byte", self.yardstick(dump=damaged, code=1))
         missing = self.scratch / "missing.bson"
         self.assertIn("No such file", self.yardstick(dump=missing, code=1))
-        nobody = f"mongodb://{support.HOST}:{support.free_port()}/"
-        self.assertIn("refused", self.yardstick("--threads", 3, uri=nobody, code=1))
+        absent = f"mongodb://{support.HOST}:{support.free_port()}/"
+        self.assertIn("refused", self.yardstick("--threads", 3, uri=absent, code=1))
         for wrong in (["--threads", 0], ["--batch-size", "x"], ["--split", 5, "--split", 5],
                       ["--uri", "postgres://here/"]):
             with self.subTest(wrong=wrong):
@@ -86,7 +86,7 @@ class OneServer(YardstickCase):
 class TwoShards(YardstickCase):
     variable = "SHARDLOAD_TEST_URI"
 
-    def test_a_cluster_gets_every_document_where_it_belongs(self):
+    def test_every_document_is_stored_on_its_shard(self):
         middle = self.ids[len(self.ids) // 2]
         admin, name = self.client.admin, f"{self.database_name}.t"
         shards = [shard["_id"] for shard in self.client.config.shards.find()]

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library to preload: the wall clock of a program is set back while it runs.
+/* A library for LD_PRELOAD: sets the wall clock of a program back while it runs.
  *
- * The first CLOCK_BACK_AFTER looks at it are honest, later ones are CLOCK_BACK_SECONDS early. The
- * steady clock, which may never go back, is left alone. The kernel does not know of all this: when
- * a thread waits until a moment that was computed from the early clock, the moment is put right. */
+ * The first CLOCK_BACK_AFTER readings are right; later ones are CLOCK_BACK_SECONDS early. The
+ * monotonic clock is not changed. The kernel's clock stays right: a deadline that a thread has
+ * computed from an early reading is corrected before the thread waits for it. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-static atomic_long looks;
+static atomic_long readings;
 
 static long number(const char *name) {
     const char *text = getenv(name);
@@ -24,7 +24,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
     int status = real(clock, now);
     if (status == 0 && clock == CLOCK_REALTIME &&
-        atomic_fetch_add(&looks, 1) >= number("CLOCK_BACK_AFTER"))
+        atomic_fetch_add(&readings, 1) >= number("CLOCK_BACK_AFTER"))
         now->tv_sec -= number("CLOCK_BACK_SECONDS");
     return status;
 }
@@ -46,12 +46,12 @@ time_t time(time_t *result) {
     return now;
 }
 
-/* No condition of the program waits by the steady clock. */
+/* All timed waits of the program use CLOCK_REALTIME. */
 int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
                            const struct timespec *restrict until) {
-    struct timespec moment = *until, now;
+    struct timespec deadline = *until, now;
     time_t back = number("CLOCK_BACK_SECONDS");
-    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 && moment.tv_sec < now.tv_sec - back / 2)
-        moment.tv_sec += back;
-    return pthread_cond_clockwait(condition, mutex, CLOCK_REALTIME, &moment);
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 && deadline.tv_sec < now.tv_sec - back / 2)
+        deadline.tv_sec += back;
+    return pthread_cond_clockwait(condition, mutex, CLOCK_REALTIME, &deadline);
 }

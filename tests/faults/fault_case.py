@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fault tests share: servers of their own that can be killed, loads that are in the middle
-when something happens to them, and the proof that nothing was lost.
+"""Base classes of the fault tests: servers that a test can kill, loads that are running when a fault
+occurs, and the check that nothing was lost.
 
-The proof trusts nothing of the product: the documents that the cluster holds are compared, byte by
-byte, with those of a second reading of the same file by another program (tests/mot_reader.py), the
-rejects with that reading's rejects, and the figures of run.json with both."""
+The check is independent of the loader: tests/mot_reader.py reads the same source, and its documents
+are compared with those on the cluster byte by byte, its rejects with the reject files, and both with
+the figures of run.json."""
 import json
 import os
 import pathlib
@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up]) for up in (0, 1)]
 import mot_reader  # noqa: E402
@@ -22,12 +23,12 @@ import support  # noqa: E402
 from support import pymongo  # noqa: E402
 
 LOCALCLUSTER = support.TREE / "tools" / "localcluster"
-ROUNDS = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)   # more of the same at other moments
+ROUNDS = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)   # multiplies the random fault times
 BATCH = 100
 
 
 class Servers:
-    """A cluster of the test's own: its members may be killed, and come back on the same port."""
+    """A cluster for one test class. A killed server is started again on the same port."""
 
     def __init__(self, folder, *shape):
         self.folder = folder
@@ -56,7 +57,7 @@ class Servers:
         os.kill(self.process(name)["pid"], number)
 
     def kill(self, name):
-        """Returns when the process is gone."""
+        """Kills the process, and waits until it has ended."""
         handle = os.pidfd_open(self.process(name)["pid"])
         try:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
@@ -66,7 +67,7 @@ class Servers:
             os.close(handle)
 
     def start_again(self):
-        """Returns when everything that had died accepts connections again."""
+        """Starts the servers that have ended, and waits until they accept connections."""
         self.tool("up")
 
     def kill_and_start_again(self, name):
@@ -77,11 +78,11 @@ class Servers:
         return f"mongodb://{support.HOST}:{self.port(name)}/?directConnection=true"
 
     def member(self, name):
-        """A client of that member alone."""
+        """A client that connects to this server only."""
         return pymongo.MongoClient(self.address(name), serverSelectionTimeoutMS=20000)
 
     def primary_of(self, name, members):
-        """Which of the members name-0, name-1, ... is the primary, waited for."""
+        """Waits until one of the servers name-0, name-1, ... is primary, and returns its name."""
         for attempt in range(600):
             member = f"{name}-{attempt % members}"
             try:
@@ -98,18 +99,18 @@ class Servers:
             client.admin.command("replSetStepDown", 30, force=True)
 
 
-PLACE = (1 << 40) - 1         # of an _id: where in its source a document stands
+POSITION = (1 << 40) - 1      # the bits of an _id below the source's number: the record's position
 
 
 def without_number(raw):
-    """A document with the number of its source taken out of its _id."""
-    place = support.key_of(raw) & PLACE
-    return raw[:9] + place.to_bytes(8, "little") + raw[17:]
+    """The document with 0 as the number of the source in its _id."""
+    position = support.key_of(raw) & POSITION
+    return raw[:9] + position.to_bytes(8, "little") + raw[17:]
 
 
 class Expected:
-    """What a source must become: `documents` by their place, as bytes without the source's number;
-    of each file or member, the rejects' places as (line, offset, column)."""
+    """The expected result of loading one source. `documents`: position -> BSON with 0 as the number
+    of the source. `rejects`: name of a file or archive entry -> (line, offset, column) of each."""
 
     def __init__(self, name):
         self.name = name
@@ -117,20 +118,21 @@ class Expected:
         self.end = 0
 
     def add(self, name, text):
-        """All of a file, or the next member of an archive; they follow each other."""
+        """Adds the text of the file, or of the next entry of the archive."""
         reading = mot_reader.read_bytes(text, number=0)
         for document in reading.documents:
-            place = mot_reader.document_id(0, self.end + self.offset_of(document["_id"]))
-            self.documents[place] = support.encoded({**document, "_id": place})
+            position = mot_reader.document_id(0, self.end + self.offset_of(document["_id"]))
+            self.documents[position] = support.encoded({**document, "_id": position})
         self.rejects[name] = [(reject.line, self.end + reject.offset, reject.column)
                               for reject in reading.rejects]
         self.end += len(text)
         return self
 
     @staticmethod
-    def offset_of(place):
-        stripe = int(format(place >> 32 & 0xFF, "08b")[::-1], 2)
-        return (place >> 20 & 0xFFF) << 28 | stripe << 20 | place & 0xFFFFF
+    def offset_of(position):
+        """The byte offset in the source (document_id.h)."""
+        stripe = int(format(position >> 32 & 0xFF, "08b")[::-1], 2)
+        return (position >> 20 & 0xFFF) << 28 | stripe << 20 | position & 0xFFFFF
 
     @property
     def records(self):
@@ -146,11 +148,11 @@ def expected_of(path):
 
 
 class FaultCase(support.ClusterCase):
-    """`shape` starts servers for this class alone; without it, those of the whole run are used.
-    `source` is what most tests load, and `expected` what must become of it."""
+    """Loads `source`, and compares the collection with `expected`, a list of Expected. `shape`:
+    arguments of tools/localcluster for servers of this class alone; None: the shared servers."""
 
     shape = None
-    rows = 8000               # in one block of a MiB, and so on one shard
+    rows = 8000               # in one block of 1 MiB, and so on one shard
 
     @classmethod
     def setUpClass(cls):
@@ -178,8 +180,7 @@ class FaultCase(support.ClusterCase):
 
     @classmethod
     def make_source(cls, folder):
-        """A made-up file with every oddity, and some records that must be rejected. Returns what to
-        load, and what to expect."""
+        """Generates a file in which 7 records must be rejected. Returns (path, its [Expected])."""
         path = folder / "year.txt"
         words = ["--rows", cls.rows, "--dirt", "heavy", "--bad", 7, path]
         subprocess.run([support.program("shardload-datagen"), *map(str, words)], check=True,
@@ -201,51 +202,53 @@ class FaultCase(support.ClusterCase):
         return self.start("shardload", *self.words(*more, **where))
 
     def wait_for_documents(self, running, count):
-        """Until so many documents are there, by the server's own word; the load must go on then."""
-        def there():
+        """Waits until the server holds `count` documents; the load must still be running then."""
+        def stored():
             try:
                 return self.database.t.estimated_document_count() >= count
             except pymongo.errors.PyMongoError:
                 return False
-        self.wait_for(lambda: not running.running() or there(), f"{count} documents")
+        self.wait_for(lambda: not running.running() or stored(), f"{count} documents")
         self.assertTrue(running.running(), f"ended too soon: {running.text()}")
 
     def wait_for_word(self, running, word):
         self.wait_for(lambda: not running.running() or word in running.text(), f"'{word}'")
         self.assertIn(word, running.text())
 
-    # The proof
+    # Nothing is lost
 
     def assert_content(self, expected=None):
-        """The collection holds exactly these sources, each under a number of its own."""
-        found = {}
+        """The collection holds exactly the documents of these sources, each source under its own
+        number."""
+        by_number = {}
         for raw in self.stored():
             raw, number = without_number(raw), support.key_of(raw) >> 40
-            documents = found.setdefault(number, {})
-            self.assertNotIn(support.key_of(raw), documents, "an _id comes twice")
+            documents = by_number.setdefault(number, {})
+            self.assertNotIn(support.key_of(raw), documents, "an _id occurs twice")
             documents[support.key_of(raw)] = raw
-        left = list(expected or self.expected)
-        for number, documents in sorted(found.items()):
-            self.assertTrue(left, f"number {number} belongs to no source")
-            source = max(left, key=lambda s: len(s.documents.items() & documents.items()))
-            left.remove(source)
-            for what, some in (("missing", source.documents.keys() - documents.keys()),
-                               ("too many", documents.keys() - source.documents.keys())):
-                if some:
-                    self.fail(f"{source.name}: {len(some)} documents are {what}, as that at byte "
-                              f"{Expected.offset_of(min(some))}")
-            for place, raw in source.documents.items():
-                if documents[place] != raw:
-                    self.fail(f"{source.name}, byte {Expected.offset_of(place)}:\n  loaded   "
-                              f"{support.readable(documents[place])}\n  expected "
+        missing = list(expected or self.expected)
+        for number, documents in sorted(by_number.items()):
+            self.assertTrue(missing, f"number {number} belongs to no source")
+            source = max(missing, key=lambda s: len(s.documents.items() & documents.items()))
+            missing.remove(source)
+            for problem, positions in (("missing", source.documents.keys() - documents.keys()),
+                                       ("too many", documents.keys() - source.documents.keys())):
+                if positions:
+                    self.fail(f"{source.name}: {len(positions)} documents are {problem}, the first "
+                              f"of them at byte {Expected.offset_of(min(positions))}")
+            for position, raw in source.documents.items():
+                if documents[position] != raw:
+                    self.fail(f"{source.name}, byte {Expected.offset_of(position)}:\n  loaded   "
+                              f"{support.readable(documents[position])}\n  expected "
                               f"{support.readable(raw)}")
-        self.assertEqual([source.name for source in left], [], "nothing of these is there")
+        self.assertEqual([source.name for source in missing], [], "sources without a document")
 
     def assert_nothing_lost(self, outcome, again=0, expected=None):
-        """Exactly the sources are there, the figures say so, and the balancer is as it was.
-        `again`: how many documents were there already; None where that depends on the moment."""
+        """The collection holds exactly the sources, the figures and rejects are right, and the
+        balancer runs. `again`: the number of documents that the load found already stored; None
+        where it depends on the time of the fault."""
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-        self.assertNotIn("Sanitizer", outcome.err)   # their exit code is the same
+        self.assertNotIn("Sanitizer", outcome.err)   # sanitizers exit with the same code
         expected = expected or self.expected
         self.assert_content(expected)
         self.assert_accounting(
@@ -262,19 +265,35 @@ class FaultCase(support.ClusterCase):
         return figures
 
     def assert_balancer(self):
-        if self.client.admin.command("hello").get("msg") == "isdbgrid":
+        if self.is_sharded():
             self.assertEqual(self.balancer_mode(), "full")
 
 
 class ProxyCase(FaultCase):
-    """The loader speaks to the lone server, or to the router, through a proxy."""
+    """The loader connects to the standalone server, or to the router, through a proxy."""
 
     def setUp(self):
         super().setUp()
-        port = int(self.uri.split("://")[1].split("/")[0].rpartition(":")[2])
-        self.proxy = proxy.Proxy(port)
+        self.proxy = proxy.Proxy(support.port_of(self.uri))
         self.addCleanup(self.proxy.close)
-        self.through = f"mongodb://{support.HOST}:{self.proxy.port}/"
+        self.through = self.proxy_uri(self.proxy)
 
     def words(self, *more, **where):
         return super().words(*more, **{"uri": self.through, **where})
+
+    def load_with_fault(self, fault, *more, batch=None, command=None, action=proxy.call, **where):
+        """Loads, and calls `fault(running)` at the batch or command of this number, counted from
+        the start of the load. `action`: makes the proxy's action from a function without arguments.
+        Returns the outcome."""
+        started = threading.Event()
+
+        def call_fault():
+            started.wait()
+            fault(running)
+        if batch:
+            self.proxy.on_batch(batch, action(call_fault))
+        else:
+            self.proxy.on_command(command, action(call_fault))
+        running = self.begin(*more, **where)
+        started.set()
+        return running.wait()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of other loaders and other programs at the same collection share: two sources,
-inserts that a failpoint holds back on the servers, and loads that are stopped in the middle.
+"""Base class of the tests with two loaders at one collection: two sources, inserts that a failpoint
+holds on the servers, and loads that are stopped with SIGSTOP.
 
-A held insert makes the race certain: its client is killed, the collection is dropped and created
-again, and only when the next load is about to send its own documents, the server goes on with it."""
+Held inserts make the race happen every time: the first loader is killed while its inserts are held,
+the collection is dropped and created again, and the inserts are released only when the next load is
+about to send its own documents."""
 import os
 import signal
-import struct
 import subprocess
 import sys
 
@@ -14,45 +14,34 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case  # noqa: E402
 import proxy  # noqa: E402
 import support  # noqa: E402
-from support import bson  # noqa: E402
 
 FAILPOINTS = "--mongod-option=--setParameter=enableTestCommands=1"
-HELD = "hangDuringBatchInsert"
+HOLD_INSERTS = "hangDuringBatchInsert"
 REPLACED = "was dropped, replaced, renamed or resharded during the load"
 
 
 class WithoutUuid(proxy.Proxy):
-    """The server seems to be older than 6.0: it knows no field `collectionUUID`. `carried` are the
-    names of the commands that have it nevertheless; with `unseen` operations in
-    progress may not be looked at."""
+    """A server that looks older than 6.0: it refuses the field `collectionUUID` as unknown.
+    `with_uuid`: the names of the commands that were sent with the field. `hide_operations`: the user
+    may not list operations in progress."""
 
-    def __init__(self, target, unseen=False):
-        self.asked, self.carried, self.unseen = {}, [], unseen
+    def __init__(self, target, hide_operations=False):
+        self.with_uuid, self.hide_operations = [], hide_operations
         super().__init__(target)
-        self.change = self.deny
 
     def action_for(self, message):
+        action = super().action_for(message)
         name, _ = proxy.command_of(message)
         if name and b"\x05collectionUUID\0" in message:
-            self.carried.append(name)
-            self.note(message, 40415)
-        elif self.unseen and b"$currentOp" in message:
-            self.note(message, 13)
-        return super().action_for(message)
-
-    def note(self, message, code):
-        self.asked[struct.unpack_from("<i", message, 4)[0]] = code
-
-    def deny(self, message):
-        code = self.asked.pop(struct.unpack_from("<i", message, 8)[0], None)
-        if code is None:
-            return message
-        answer = bson.encode({"ok": 0.0, "code": code, "errmsg": "refused by the test"})
-        return struct.pack("<i", 21 + len(answer)) + message[4:21] + answer
+            self.with_uuid.append(name)
+            return proxy.error_reply(40415, "refused by the test")
+        if self.hide_operations and b"$currentOp" in message:
+            return proxy.error_reply(13, "refused by the test")
+        return action
 
 
-class Watching(proxy.Proxy):
-    """Counts the batches, and those that carry the UUID of their collection."""
+class CountingUuids(proxy.Proxy):
+    """Counts the batches that name the UUID of their collection."""
 
     def __init__(self, target):
         self.by_uuid = 0
@@ -66,13 +55,13 @@ class Watching(proxy.Proxy):
 
 
 class OwnershipCase(fault_case.FaultCase):
-    route = ()                # more words of each load
-    members = ("s0-0",)       # whose primaries take inserts: by the names of localcluster
+    route = ()                # options of each load
+    members = ("s0-0",)       # the servers that take inserts, by their names in localcluster
     rows = 3000
 
     @classmethod
     def make_source(cls, folder):
-        """The first load's source, and expectations of both."""
+        """Generates the sources of the first and of the second load (`other`)."""
         cls.other = folder / "other.txt"
         subprocess.run([support.program("shardload-datagen"), "--rows", "900", "--seed", "9",
                         "--dirt", "heavy", "--bad", "3", cls.other], check=True,
@@ -85,11 +74,6 @@ class OwnershipCase(fault_case.FaultCase):
         self.first_work, self.second_work = self.scratch / "first", self.scratch / "second"
         self.addCleanup(self.clear_balancer)
 
-    def clear_balancer(self):
-        self.client.shardload.balancer.delete_many({})
-        if self.client.admin.command("hello").get("msg") == "isdbgrid":
-            self.client.admin.command("balancerStart")
-
     def words(self, *more, **where):
         return super().words(*self.route, *more, **where)
 
@@ -101,56 +85,57 @@ class OwnershipCase(fault_case.FaultCase):
         self.work = self.second_work
         return self.begin("--drop", *more, source=source or self.other, **where)
 
-    def between(self, made, *more):
-        """A proxy of that kind in front of the server. Returns (it, its URI)."""
-        host, _, query = self.uri.split("://")[1].partition("/")
-        server = made(int(host.split(",")[0].rpartition(":")[2]), *more)
+    def start_proxy(self, kind, *arguments):
+        """Starts a proxy of this class in front of the server. Returns (proxy, its URI)."""
+        server = kind(support.port_of(self.uri), *arguments)
         self.addCleanup(server.close)
-        return server, f"mongodb://{support.HOST}:{server.port}/"
+        return server, self.proxy_uri(server)
 
     def assert_only_the_second(self, outcome):
         self.assert_nothing_lost(outcome, expected=self.other_expected)
 
-    # Inserts that are held back
+    # Held inserts
 
-    def writable(self):
+    def primary_clients(self):
         """A client of each server that takes inserts."""
         return [self.enterContext(self.servers.member(name)) for name in self.primaries()]
 
     def primaries(self):
         return self.members
 
-    def hold(self):
-        """From now on inserts into the collection hang on the servers. Returns how to let them go."""
-        clients = self.writable()
+    def hold_inserts(self):
+        """From now on the servers hold inserts into the collection. Returns a function that releases
+        them."""
+        clients = self.primary_clients()
 
         def switch(mode):
             for client in clients:
-                client.admin.command("configureFailPoint", HELD, mode=mode,
+                client.admin.command("configureFailPoint", HOLD_INSERTS, mode=mode,
                                      data={"nss": f"{self.database_name}.t"})
         switch("alwaysOn")
         self.addCleanup(switch, "off")
         return lambda: switch("off")
 
-    def held(self):
-        """The inserts that hang now, each as (server, operation)."""
+    def held_inserts(self):
+        """The inserts that are held now, as a set of (server, operation)."""
         return {(number, entry["opid"])
-                for number, client in enumerate(self.writable())
-                for entry in client.admin.command("currentOp", failpointMsg=HELD)["inprog"]}
+                for number, client in enumerate(self.primary_clients())
+                for entry in client.admin.command("currentOp", failpointMsg=HOLD_INSERTS)["inprog"]}
 
-    def killed_with_held_inserts(self, *more, **where):
-        """A loader was killed; its inserts hang on the servers. Returns (how to let them go, they)."""
-        go_on = self.hold()
+    def kill_loader_with_held_inserts(self, *more, **where):
+        """Kills the first loader while the servers hold its inserts. Returns (a function that
+        releases them, the held inserts)."""
+        release = self.hold_inserts()
         running = self.first("--drop", *more, **{"threads": 4, "size": 500, **where})
-        self.wait_for(self.held, "inserts that hang")
+        self.wait_for(self.held_inserts, "held inserts")
         running.signal(signal.SIGKILL)
         running.wait()
-        return go_on, self.held()
+        return release, self.held_inserts()
 
-    # Loads that are stopped
+    # Stopped loads
 
-    def halted(self, *more, **where):
-        """The first load, stopped when some of its documents are there, and many are not."""
+    def stopped_load(self, *more, **where):
+        """Starts the first load, and stops it with SIGSTOP after some of its documents are stored."""
         before = self.database.t.estimated_document_count()
         running = self.first("--rate-limit", 400, *more, **{"size": 20, **where})
         self.wait_for_documents(running, before + 100)
@@ -158,6 +143,7 @@ class OwnershipCase(fault_case.FaultCase):
         self.addCleanup(running.signal, signal.SIGCONT)
         return running
 
-    def ended(self, running):
+    def continue_load(self, running):
+        """Continues a stopped load, and returns its outcome."""
         running.signal(signal.SIGCONT)
         return running.wait()

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a disk holds after a power failure, computed from a record of operations (record_writes.c).
+"""Computes the contents of a disk after a power failure from a recording by record_writes.c.
 
-    tape = Tape(path_of_the_record, "/folder/that/was/recorded")
-    tape.disk(cut, keep).write_to(another_folder)
+    recording = Recording(path, "/folder/that/was/recorded")
+    recording.disk(cut, keep).write_to(another_folder)
 
-`cut` is the number of operations that were done before the power failed. What the program had
-synced by then is on the disk. Of the rest `keep` decides, an object with two methods: `name()` is
-asked for each new, renamed or removed name whose folder was not synced, and `sectors(count)` for
-each write, which it answers with a truth value per sector of 512 bytes. So a file may have any part
-of what was written since it was synced, in any order, with zeros in the gaps, and a file whose
-name was not synced may be missing, as POSIX allows."""
+`cut` is the number of operations before the power failure. Data synced by then is on the disk. The
+object `keep` decides about unsynced data: `name()` returns whether a new, renamed or removed name in
+an unsynced folder is on the disk, and `sectors(count)` returns a truth value for each of the `count`
+sectors of 512 bytes of a write. So a file may have any part of the data written since its last sync,
+with zeros in the gaps, and a file whose name was not synced may be missing, as POSIX allows."""
 import os
 import struct
 from typing import NamedTuple
 
-OPENED, FOLDER_MADE, RENAMED, REMOVED, WRITTEN, CUT, SYNC_BEGUN, SYNC_ENDED = range(1, 9)
+OPENED, FOLDER_MADE, RENAMED, REMOVED, WRITTEN, TRUNCATED, SYNC_BEGUN, SYNC_ENDED = range(1, 9)
 RECORD = struct.Struct("<6Q")
 SECTOR = 512
 
 
 class Operation(NamedTuple):
-    moment: int               # nanoseconds of the steady clock
+    time: int                 # nanoseconds of the monotonic clock
     kind: int
     file: int                 # inode
     offset: int
@@ -28,8 +27,8 @@ class Operation(NamedTuple):
     data: bytes
 
 
-class Nothing:
-    """All that was not synced is lost."""
+class KeepNothing:
+    """Unsynced data is lost."""
 
     def name(self):
         return False
@@ -38,8 +37,8 @@ class Nothing:
         return [False] * count
 
 
-class Everything(Nothing):
-    """The kernel had just written it all: the same as when only the process dies."""
+class KeepEverything(KeepNothing):
+    """Unsynced data is on the disk, as after a crash of the process alone."""
 
     def name(self):
         return True
@@ -48,22 +47,22 @@ class Everything(Nothing):
         return [True] * count
 
 
-class Names(Everything):
-    """Names are on the disk, contents are not: files have their sizes of the last sync."""
+class KeepNames(KeepEverything):
+    """Unsynced names are on the disk; unsynced contents are lost."""
 
     def sectors(self, count):
         return [False] * count
 
 
-class Contents(Nothing):
-    """Contents are on the disk, the names of new files are not."""
+class KeepContents(KeepNothing):
+    """Unsynced contents are on the disk; unsynced names are lost."""
 
     def sectors(self, count):
         return [True] * count
 
 
-class Some:
-    """Whatever a generator of random numbers says."""
+class KeepRandomly:
+    """Names and sectors that a random number generator draws."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -80,48 +79,49 @@ class Disk(NamedTuple):
     folders: frozenset
     files: dict               # path -> contents
 
-    def write_to(self, place):
-        place.mkdir(exist_ok=True)
+    def write_to(self, root):
+        root.mkdir(exist_ok=True)
         for folder in sorted(self.folders):
-            (place / folder).mkdir(mode=0o700)
+            (root / folder).mkdir(mode=0o700)
         for path, content in self.files.items():
-            (place / path).write_bytes(content)
-            (place / path).chmod(0o600)
+            (root / path).write_bytes(content)
+            (root / path).chmod(0o600)
 
 
-class Tape:
-    def __init__(self, record, under):
-        data, at, self.under = record.read_bytes(), 0, os.fspath(under)
+class Recording:
+    def __init__(self, file, root):
+        data, at, self.root = file.read_bytes(), 0, os.fspath(root)
         self.operations = []
         while at < len(data):
-            moment, kind, file, offset, path, more = RECORD.unpack_from(data, at)
+            time, kind, inode, offset, path_bytes, data_bytes = RECORD.unpack_from(data, at)
             at += RECORD.size
-            name = data[at:at + path].decode()
-            at += path
-            self.operations.append(Operation(moment, kind, file, offset, self.inside(name),
-                                             data[at:at + more]))
-            at += more
+            path = data[at:at + path_bytes].decode()
+            at += path_bytes
+            self.operations.append(Operation(time, kind, inode, offset, self.relative(path),
+                                             data[at:at + data_bytes]))
+            at += data_bytes
 
-    def inside(self, path):
-        return os.path.relpath(path, self.under) if path else ""
+    def relative(self, path):
+        return os.path.relpath(path, self.root) if path else ""
 
     def __len__(self):
         return len(self.operations)
 
     def synced(self, cut):
-        """(file or folder -> the operation up to which its contents or names are on the disk)."""
-        found = {}
-        for one in self.operations[:cut]:
-            if one.kind == SYNC_ENDED:
-                begun = self.operations[one.offset]
-                what = begun.path or one.file
-                found[what] = max(found.get(what, 0), one.offset)
-        return found
+        """Inode of a file, or path of a folder -> number of the operation that began its last
+        completed sync. Its earlier operations are on the disk."""
+        synced = {}
+        for operation in self.operations[:cut]:
+            if operation.kind == SYNC_ENDED:
+                begun = self.operations[operation.offset]
+                key = begun.path or operation.file
+                synced[key] = max(synced.get(key, 0), operation.offset)
+        return synced
 
     def disk(self, cut, keep):
         synced = self.synced(cut)
-        names, folders, contents = {}, {"."}, {}      # path -> file; file -> its bytes
-        live = {}                                     # the names as the program saw them
+        names, folders, contents = {}, {"."}, {}      # path -> inode; inode -> its bytes
+        live = {}                                     # path -> inode, as the program sees them
         for number, one in enumerate(self.operations[:cut]):
             folder = os.path.dirname(one.path) or "."
             kept = number <= synced.get(folder, -1)
@@ -134,7 +134,7 @@ class Tape:
                 if kept or keep.name():
                     folders.add(one.path)
             elif one.kind == RENAMED:
-                to = self.inside(one.data.decode())
+                to = self.relative(one.data.decode())
                 live[to] = live.pop(one.path)
                 if kept or keep.name():
                     names.pop(one.path, None)
@@ -143,12 +143,12 @@ class Tape:
                 live.pop(one.path, None)
                 if kept or keep.name():
                     names.pop(one.path, None)
-            elif one.kind in (WRITTEN, CUT):
+            elif one.kind in (WRITTEN, TRUNCATED):
                 self.change(contents[one.file], one, number <= synced.get(one.file, -1), keep)
-        there = {path: bytes(contents[file]) for path, file in names.items()
+        files = {path: bytes(contents[file]) for path, file in names.items()
                  if self.has_folder(path, folders)}
         return Disk(frozenset(path for path in folders - {"."}
-                              if self.has_folder(path, folders)), there)
+                              if self.has_folder(path, folders)), files)
 
     @staticmethod
     def has_folder(path, folders):
@@ -159,7 +159,7 @@ class Tape:
 
     @staticmethod
     def change(content, one, is_synced, keep):
-        if one.kind == CUT:
+        if one.kind == TRUNCATED:
             if is_synced or keep.sectors(1)[0]:
                 del content[one.offset:]
             return

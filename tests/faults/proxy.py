@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy that stands between the loader and a server, and does to their messages what networks do.
+"""A TCP proxy between the loader and a server that cuts, delays, loses and changes messages.
 
     proxy = Proxy(port_of_the_server)
-    proxy.on_batch(5, cut_request(100))       # the fifth batch breaks off after 100 bytes
-    proxy.on_batch(9, call(server.kill))      # before the ninth one, this happens
+    proxy.on_batch(5, cut_request(100))       # cut the connection after 100 bytes of the fifth batch
+    proxy.on_batch(9, call(server.kill))      # kill the server before the ninth batch is forwarded
     ... load through proxy.port ...
     proxy.close()
 
-Faults strike batches (inserts into the collection that is named) or commands of any kind, counted
-over all connections in the order of their arrival, one that is sent again counting again: so the
-same load meets the same fault at the same place, however fast the machine is. Greetings (hello) are
-not counted, since drivers exchange them by the clock.
+A fault is set for a batch (an insert into the counted collection) or for a command of any kind.
+Batches and commands are counted over all connections in the order of their arrival; a retried batch
+counts again. So the same load has the same fault at the same batch, however fast the machine is.
+hello commands are not counted, because drivers send them at fixed intervals.
 
-Each connection has two threads, one for each direction, since servers may speak unasked. A fault
-that concerns a reply is noted under the number of its request before the request goes on, and is
-looked up by the other thread when the reply with that number comes. A fault that ends a connection
-shuts both its sockets down; both threads then end by themselves. Nothing but the counters and the
-tables of faults and connections is shared, and `lock` guards them; it is not held while an action
-runs.
+Each connection has two threads, one per direction, since a server may send several replies to one
+request. A fault in a reply is stored under the number of its request before the request is
+forwarded; the thread of the replies looks it up. A fault that ends a connection shuts down both its
+sockets, and both threads then end. The threads share only the counters and the tables of faults and
+connections, under `lock`, which is not held while an action runs.
 """
 import socket
 import struct
@@ -31,65 +30,78 @@ OP_MSG = 2013
 
 
 class Action:
-    """What is to happen to one batch. `before` runs before it goes on; `cut` bytes of it go on
-    (None: all of it), and then `after` runs; of its reply, `reply_cut` bytes (None: all) go back,
-    after `hold` has been set. `lost`: nothing goes back, and the connection stays open. `change`: a
-    function from the reply, as a dictionary or as bytes, to the one that goes back. `swallow`: the
-    batch never arrives, and `change` gets the answer {"ok": 1, "n": 0}."""
+    """What the proxy does with one message, a batch or another command.
+
+    before     called before the message is forwarded
+    cut        bytes of the message that are forwarded; None: all
+    after      called after the message was forwarded
+    hold       an event; the reply is held until it is set
+    reply_cut  bytes of the reply that are forwarded; None: all
+    lost       no reply is forwarded, and the connection stays open
+    change     a function that gets the reply as a dictionary and returns the reply to forward, as a
+               dictionary or as the bytes of its body
+    swallow    the message is not forwarded; `change` gets {"n": 0, "ok": 1.0} as its reply"""
 
     def __init__(self, before=None, cut=None, reply_cut=None, after=None, hold=None, lost=False,
                  change=None, swallow=False):
         self.before, self.cut, self.reply_cut, self.after = before, cut, reply_cut, after
         self.hold, self.lost, self.change, self.swallow = hold, lost, change, swallow
-        self.struck = threading.Event()      # set when the batch has come
+        self.arrived = threading.Event()     # set when the proxy has received the message
 
 
 def call(function):
-    """Before the batch goes on."""
+    """Calls the function before the message is forwarded."""
     return Action(before=function)
 
 
 def call_after(function):
-    """As soon as the batch has gone to the server, which may have done any part of it by then."""
+    """Calls the function once the message was sent to the server, which may have executed any part
+    of it by then."""
     return Action(after=function)
 
 
 def cut_request(count, before=None):
-    """The connection breaks after so many bytes of the batch."""
+    """Cuts the connection after `count` bytes of the message."""
     return Action(cut=count, before=before)
 
 
 def cut_reply(count):
-    """The batch arrives; the connection breaks after so many bytes of the answer."""
+    """Forwards the message, and cuts the connection after `count` bytes of its reply."""
     return Action(reply_cut=count)
 
 
 def lose_request():
-    """The batch never arrives, and nobody says so: the connection stays open."""
+    """Drops the message, and leaves the connection open."""
     return Action(lost=True, cut=0)
 
 
 def lose_reply():
-    """The batch arrives, the answer does not, and the connection stays open."""
+    """Forwards the message, drops its reply, and leaves the connection open."""
     return Action(lost=True)
 
 
 def delay_reply(event):
-    """The answer waits for the event."""
+    """Holds the reply until the event is set."""
     return Action(hold=event)
 
 
 def change_reply(function):
-    """The batch arrives; of its answer, a dictionary, the function makes another one, or bytes."""
+    """Forwards the message, and replaces its reply (a dictionary) by what the function returns, a
+    dictionary or the bytes of a body."""
     return Action(change=function)
 
 
+def error_reply(code, errmsg):
+    """Forwards the message, and replaces its reply by this error."""
+    return change_reply(lambda _: {"ok": 0.0, "code": code, "errmsg": errmsg})
+
+
 def answer(function):
-    """The batch never arrives; the function makes an answer of {"ok": 1, "n": 0}."""
+    """Drops the message, and replies with what the function makes of {"n": 0, "ok": 1.0}."""
     return Action(change=function, swallow=True)
 
 
-BODY = HEADER + 5             # where the body begins: behind the flags and the kind of section
+BODY = HEADER + 5             # offset of the body: after the flags and the kind of the section
 
 
 def body_of(message):
@@ -99,7 +111,7 @@ def body_of(message):
 
 
 def documents_of(message):
-    """The documents of an insert, which are its second section."""
+    """The documents of an insert, from its second section."""
     at = BODY + struct.unpack_from("<i", message, BODY)[0]
     if at == len(message):
         return []
@@ -109,15 +121,15 @@ def documents_of(message):
 
 
 def reply_with(request, body):
-    """A message that answers the request with the body, a dictionary or its bytes."""
+    """A reply to the request; `body` is a dictionary or bytes."""
     body = body if isinstance(body, bytes) else bson.encode(body)
     number = struct.unpack_from("<i", request, 4)[0]
     return struct.pack("<iiiiIB", BODY + len(body), number, number, OP_MSG, 0, 0) + body
 
 
 def command_of(message):
-    """The name of the command and its first value, as they stand in the message; None for messages
-    of the old kind. The command comes first, then its documents."""
+    """The name of the command and the message from the command's value on; (None, None) if this is
+    not an OP_MSG whose first section is the command."""
     if struct.unpack_from("<i", message, 12)[0] != OP_MSG or message[20] != 0:
         return None, None
     end = message.index(b"\0", 26)
@@ -125,13 +137,13 @@ def command_of(message):
 
 
 def collection_of(value):
-    """The name that is the first value of a command."""
+    """The collection of a command, from the second result of command_of()."""
     return value[4:value.index(b"\0", 4)].decode()
 
 
 def unknown_command(name):
-    """A change of requests: commands of this name reach the server as one that it does not know, so
-    that it refuses them and does nothing."""
+    """For Proxy.change_request: changes the last letter of this command's name, so that the server
+    refuses the command as unknown."""
     def change(message):
         if command_of(message)[0] != name:
             return message
@@ -140,7 +152,7 @@ def unknown_command(name):
 
 
 def receive(side, count):
-    """Exactly so many bytes, or None when the other end is gone."""
+    """Exactly `count` bytes, or None when the peer has closed the connection."""
     parts = bytearray()
     while len(parts) < count:
         try:
@@ -170,16 +182,16 @@ class Link:
         self.replies = {}                    # request number -> action
         for side in (self.client, self.server):
             side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.threads = [threading.Thread(target=self.guard, args=[work], daemon=True)
-                        for work in (self.requests, self.answers)]
+        self.threads = [threading.Thread(target=self.cut_at_end_of, args=[forward], daemon=True)
+                        for forward in (self.forward_requests, self.forward_replies)]
         for thread in self.threads:
             thread.start()
 
-    def guard(self, work):
+    def cut_at_end_of(self, forward):
         try:
-            work()
+            forward()
         except OSError:
-            pass                             # one end is gone: so is the other one
+            pass                             # one side has closed its connection
         finally:
             self.cut()
 
@@ -190,7 +202,7 @@ class Link:
             except OSError:
                 pass
 
-    def requests(self):
+    def forward_requests(self):
         while (message := receive_message(self.client)) is not None:
             message = self.proxy.change_request(message)
             self.proxy.observe(self, "request", message)
@@ -202,19 +214,19 @@ class Link:
                 action.before()
             if action.swallow:
                 self.client.sendall(reply_with(message, action.change({"n": 0, "ok": 1.0})))
-                action.struck.set()
+                action.arrived.set()
                 continue
             self.replies[struct.unpack_from("<i", message, 4)[0]] = action
             self.server.sendall(message[:action.cut])
-            action.struck.set()
+            action.arrived.set()
             if action.after:
                 action.after()
             if action.cut is not None and not action.lost:
                 return
 
-    def answers(self):
+    def forward_replies(self):
         while (message := receive_message(self.server)) is not None:
-            message = self.proxy.change(message)
+            message = self.proxy.change_reply(message)
             self.proxy.observe(self, "reply", message)
             action = self.replies.pop(struct.unpack_from("<i", message, 8)[0], None)
             if action is not None:
@@ -240,14 +252,16 @@ class Link:
 
 class Proxy:
     def __init__(self, target, collection="t"):
-        """`collection`: the name of the one whose batches count, or a function that tells it."""
+        """`target`: the server's port. `collection`: the collection whose inserts are counted as
+        batches: its name, or a function that decides by the name."""
         self.target = target
         self.is_counted = collection if callable(collection) else collection.__eq__
-        self.change = lambda message: message    # of every reply; must keep its length
-        self.seen = None                     # a list: every message but greetings is kept
-        self.always = None                   # the action for batches that have none of their own
-        self.observe = lambda link, kind, message: None   # every request and reply, before it goes on
-        self.change_request = lambda message: message    # of every request, likewise
+        # Called with each message before it is forwarded. A change must keep the length.
+        self.change_request = lambda message: message
+        self.change_reply = lambda message: message
+        self.observe = lambda link, kind, message: None
+        self.recorded = None                 # a list: receives every request but hello
+        self.always = None                   # the action for batches without an action of their own
         self.lock = threading.Lock()
         self.faults, self.links = {}, []     # faults: (kind, number) -> action
         self.counts = {"batch": 0, "command": 0}
@@ -256,16 +270,16 @@ class Proxy:
         self.accept()
 
     def accept(self):
-        """Takes connections: from the beginning, and again after refuse()."""
+        """Accepts connections: from the beginning, and again after refuse()."""
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind((HOST, self.port))
         self.port = self.listener.getsockname()[1]
         self.listener.listen(64)
-        self.acceptor = threading.Thread(target=self.take, args=[self.listener], daemon=True)
+        self.acceptor = threading.Thread(target=self.accept_from, args=[self.listener], daemon=True)
         self.acceptor.start()
 
-    def take(self, listener):
+    def accept_from(self, listener):
         while True:
             try:
                 client, _ = listener.accept()
@@ -273,14 +287,14 @@ class Proxy:
                 return
             try:
                 link = Link(self, client)
-            except OSError:                  # the server refuses: so does the proxy
+            except OSError:                  # the server refuses connections
                 client.close()
                 continue
             with self.lock:
                 self.links.append(link)
 
     def refuse(self):
-        """No new connections, until accept() is called."""
+        """Refuses new connections until accept() is called."""
         if self.listener:
             self.listener.shutdown(socket.SHUT_RDWR)
             self.acceptor.join()
@@ -288,7 +302,7 @@ class Proxy:
             self.listener = None
 
     def cut_all(self):
-        """Every connection breaks, at whatever place it is."""
+        """Cuts every open connection at once."""
         with self.lock:
             links = list(self.links)
         for link in links:
@@ -296,11 +310,11 @@ class Proxy:
 
     @property
     def batches(self):
-        """How many have come so far."""
+        """The number of batches received so far."""
         return self.counts["batch"]
 
     def on_batch(self, number, action):
-        """The number-th batch from now on meets this. Returns the action."""
+        """Sets the action for the number-th batch from now on, and returns the action."""
         return self.on("batch", number, action)
 
     def on_command(self, number, action):
@@ -320,20 +334,19 @@ class Proxy:
             kinds.append("batch")
         action = self.always if "batch" in kinds else None
         with self.lock:
-            if self.seen is not None:
-                self.seen.append(message)
+            if self.recorded is not None:
+                self.recorded.append(message)
             for kind in kinds:
                 self.counts[kind] += 1
                 action = self.faults.pop((kind, self.counts[kind]), action)
         return action
 
     def unused(self):
-        """The faults that have not struck."""
+        """The faults whose batch or command has not arrived, as (kind, number)."""
         with self.lock:
             return sorted(self.faults)
 
-    def forget(self):
-        """No faults any more."""
+    def clear_faults(self):
         with self.lock:
             self.faults.clear()
             self.always = None
@@ -347,3 +360,18 @@ class Proxy:
                 if action.hold:
                     action.hold.set()
             link.close()
+
+
+class Refusing(Proxy):
+    """Replies to each command of one name with an error; the server executes the command all the
+    same."""
+
+    def __init__(self, target, name, code=13, errmsg="not authorized for this"):
+        self.name, self.code, self.errmsg = name, code, errmsg
+        super().__init__(target)
+
+    def action_for(self, message):
+        action = super().action_for(message)
+        if command_of(message)[0] == self.name:
+            return error_reply(self.code, self.errmsg)
+        return action

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library to preload: records what a program does to the files below a folder, in order.
+/* A library for LD_PRELOAD: records a program's file operations below a folder, in order.
  *
- * RECORD_UNDER names the folder, RECORD_INTO the file that receives one record per operation:
- * writes with their data, truncations, new names, renamed and removed names, and the beginning and
- * end of every fsync and fdatasync. power_cut.py computes from it what a disk would hold if the
- * power had failed at any moment.
+ * RECORD_UNDER is the folder, RECORD_INTO the file that receives one record per operation: writes
+ * with their data, truncations, new, renamed and removed names, and the beginning and end of each
+ * fsync and fdatasync. power_cut.py computes from the records the contents of the disk after a
+ * power failure at any time.
  *
- * The operations are done first and recorded then, both under one lock; only a sync runs without
- * it, as other threads may write meanwhile. The C library writes the buffers of its streams (FILE)
- * by calls that no library can replace. So before each record, every open file is looked at: what
- * it has become longer by is recorded as a write. A stream that writes into the middle of a file
- * is not seen. */
+ * An operation and its record are made under one lock; only a sync runs without it, since other
+ * threads may write meanwhile. The C library flushes its streams (FILE) by internal calls that a
+ * preloaded library cannot intercept. So before each record the sizes of all open files are
+ * checked, and bytes by which a file has grown are recorded as a write. A stream that writes before
+ * the end of a file is not recorded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,12 +32,13 @@
     if (!real)                                                                                     \
     *(void **)&real = dlsym(RTLD_NEXT, #name)
 
-enum { OPENED = 1, FOLDER_MADE, RENAMED, REMOVED, WRITTEN, CUT, SYNC_BEGUN, SYNC_ENDED };
+enum { OPENED = 1, FOLDER_MADE, RENAMED, REMOVED, WRITTEN, TRUNCATED, SYNC_BEGUN, SYNC_ENDED };
 
 typedef struct sl_record {
-    uint64_t nanoseconds; /* of the steady clock */
-    uint64_t kind, file;  /* its inode */
-    uint64_t offset;      /* of a write; new size of a cut file; number of the sync's beginning */
+    uint64_t nanoseconds; /* of the monotonic clock */
+    uint64_t kind, file;  /* one of the enumeration; inode */
+    uint64_t offset;      /* WRITTEN: in the file; TRUNCATED: new size; SYNC_ENDED: number of the
+                             SYNC_BEGUN record */
     uint64_t path_bytes, data_bytes;
 } sl_record;
 
@@ -75,12 +76,12 @@ static uint64_t append(uint64_t kind, uint64_t file, uint64_t offset, const char
                             {(void *)(uintptr_t)data, bytes}};
     REAL(writev, ssize_t, int, const struct iovec *, int);
     if (real(into, parts, 3) < 0)
-        abort(); /* a record with a gap would show a disk that never was */
+        abort(); /* without this record every later disk would be wrong */
     return records++;
 }
 
-/* What streams have written meanwhile. */
-static void catch_up(void) {
+/* Records the bytes that streams have written since the last record. */
+static void record_growth(void) {
     for (int i = 0; i < FILES; i++) {
         struct stat facts;
         if (!files[i].open || fstat(i, &facts) != 0 || facts.st_size <= files[i].size)
@@ -88,7 +89,7 @@ static void catch_up(void) {
         size_t bytes = (size_t)(facts.st_size - files[i].size);
         char path[64], *data = malloc(bytes);
         snprintf(path, sizeof path, "/proc/self/fd/%d", i);
-        /* `i` may be for writing only. openat is not replaced here. */
+        /* Opened again, since `i` may be write-only. openat is not intercepted. */
         int again = data ? openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
         if (again < 0 || pread(again, data, bytes, files[i].size) != (ssize_t)bytes)
             abort();
@@ -103,7 +104,7 @@ static bool is_open(int file) {
     return file >= 0 && file < FILES && files[file].open;
 }
 
-static void has_size(int file, off_t size) {
+static void set_size(int file, off_t size) {
     for (int i = 0; i < FILES; i++) {
         if (files[i].open && files[i].file == files[file].file)
             files[i].size = size;
@@ -111,23 +112,23 @@ static void has_size(int file, off_t size) {
 }
 
 static void begin(void) {
-    int why = errno;
+    int saved = errno;
     pthread_mutex_lock(&lock);
-    catch_up();
-    errno = why;
+    record_growth();
+    errno = saved;
 }
 
 static void end(void) {
-    int why = errno;
+    int saved = errno;
     pthread_mutex_unlock(&lock);
-    errno = why;
+    errno = saved;
 }
 
 /* ---- names ---- */
 
-static void opened(const char *path, int file, int flags) {
+static void record_open(const char *path, int file, int flags) {
     struct stat facts;
-    int why = errno;
+    int saved = errno;
     if (file >= 0 && file < FILES && fstat(file, &facts) == 0) {
         bool folder = S_ISDIR(facts.st_mode);
         files[file].open = true;
@@ -136,9 +137,9 @@ static void opened(const char *path, int file, int flags) {
         if (!folder)
             append(OPENED, facts.st_ino, (uint64_t)facts.st_size, path, NULL, 0);
         if (flags & O_TRUNC)
-            append(CUT, facts.st_ino, 0, NULL, NULL, 0);
+            append(TRUNCATED, facts.st_ino, 0, NULL, NULL, 0);
     }
-    errno = why;
+    errno = saved;
 }
 
 #define OPEN(name)                                                                                 \
@@ -152,7 +153,7 @@ static void opened(const char *path, int file, int flags) {
             return real(path, flags, mode);                                                        \
         begin();                                                                                   \
         int file = real(path, flags, mode);                                                        \
-        opened(path, file, flags);                                                                 \
+        record_open(path, file, flags);                                                            \
         end();                                                                                     \
         return file;                                                                               \
     }
@@ -167,7 +168,7 @@ OPEN(open64)
         begin();                                                                                   \
         FILE *stream = real(path, mode);                                                           \
         if (stream)                                                                                \
-            opened(path, fileno(stream), *mode == 'w' ? O_TRUNC : 0);                              \
+            record_open(path, fileno(stream), *mode == 'w' ? O_TRUNC : 0);                         \
         end();                                                                                     \
         return stream;                                                                             \
     }
@@ -181,14 +182,14 @@ STREAM(fopen64)
             return real(path, flags);                                                              \
         begin();                                                                                   \
         int file = real(path, flags);                                                              \
-        opened(path, file, 0);                                                                     \
+        record_open(path, file, 0);                                                                \
         end();                                                                                     \
         return file;                                                                               \
     }
 TEMPORARY(mkostemp)
 TEMPORARY(mkostemp64)
 
-static int named(int status, uint64_t kind, const char *path, const char *to) {
+static int record_name(int status, uint64_t kind, const char *path, const char *to) {
     if (status == 0)
         append(kind, 0, 0, path, to, to ? strlen(to) : 0);
     end();
@@ -200,7 +201,7 @@ int mkdir(const char *path, mode_t mode) {
     if (!is_ours(path))
         return real(path, mode);
     begin();
-    return named(real(path, mode), FOLDER_MADE, path, NULL);
+    return record_name(real(path, mode), FOLDER_MADE, path, NULL);
 }
 
 int rename(const char *from, const char *to) {
@@ -208,7 +209,7 @@ int rename(const char *from, const char *to) {
     if (!is_ours(from))
         return real(from, to);
     begin();
-    return named(real(from, to), RENAMED, from, to);
+    return record_name(real(from, to), RENAMED, from, to);
 }
 
 int unlink(const char *path) {
@@ -216,19 +217,19 @@ int unlink(const char *path) {
     if (!is_ours(path))
         return real(path);
     begin();
-    return named(real(path), REMOVED, path, NULL);
+    return record_name(real(path), REMOVED, path, NULL);
 }
 
 /* ---- contents ---- */
 
-static ssize_t written(int file, off_t offset, const void *data, ssize_t bytes) {
+static ssize_t record_write(int file, off_t offset, const void *data, ssize_t bytes) {
     struct stat facts;
-    int why = errno;
+    int saved = errno;
     if (bytes > 0)
         append(WRITTEN, files[file].file, (uint64_t)offset, NULL, data, (size_t)bytes);
     if (bytes > 0 && fstat(file, &facts) == 0)
-        has_size(file, facts.st_size);
-    errno = why;
+        set_size(file, facts.st_size);
+    errno = saved;
     end();
     return bytes;
 }
@@ -240,7 +241,7 @@ ssize_t write(int file, const void *data, size_t bytes) {
     begin();
     ssize_t done = real(file, data, bytes);
     off_t at = lseek(file, 0, SEEK_CUR);
-    return written(file, at - (done > 0 ? done : 0), data, done);
+    return record_write(file, at - (done > 0 ? done : 0), data, done);
 }
 
 #define PWRITE(name)                                                                               \
@@ -249,7 +250,7 @@ ssize_t write(int file, const void *data, size_t bytes) {
         if (!is_open(file))                                                                        \
             return real(file, data, bytes, offset);                                                \
         begin();                                                                                   \
-        return written(file, offset, data, real(file, data, bytes, offset));                       \
+        return record_write(file, offset, data, real(file, data, bytes, offset));                  \
     }
 PWRITE(pwrite)
 PWRITE(pwrite64)
@@ -262,8 +263,8 @@ PWRITE(pwrite64)
         begin();                                                                                   \
         int status = real(file, size);                                                             \
         if (status == 0) {                                                                         \
-            append(CUT, files[file].file, (uint64_t)size, NULL, NULL, 0);                          \
-            has_size(file, size);                                                                  \
+            append(TRUNCATED, files[file].file, (uint64_t)size, NULL, NULL, 0);                    \
+            set_size(file, size);                                                                  \
         }                                                                                          \
         end();                                                                                     \
         return status;                                                                             \

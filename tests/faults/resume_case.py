@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of --resume share: a source of many blocks that is small enough to be loaded
-often, in every wrapping, and loads to which something happens at a known place.
+"""Base class of the tests of --resume: a source that is loaded quickly and still has many blocks, as
+a plain file, gzip file, folder or archive, and loads that are killed at a known batch.
 
-A block is a MiB of text, and what a journal is about. The rows are made wide, so that a block holds
-few of them, and a load of a few thousand documents has many blocks."""
+A block is 1 MiB of text, and the journal has one entry per block. The rows are about 10 KB wide, so
+that a block holds only some 100 documents."""
 import gzip
 import io
 import os
 import signal
 import sys
 import tarfile
-import threading
 import time
 import zipfile
 
@@ -26,7 +25,7 @@ BATCH = 20
 
 
 def wide_text(seed, blocks=BLOCKS):
-    """So many blocks of rows of about 10 KB, each unlike the others; a few must be rejected."""
+    """`blocks` blocks of different rows of about 10 KB; a few of the rows must be rejected."""
     lines, size, row = [support.HEADER], 0, 0
     while size < (blocks << 20) - 30000:
         row += 1
@@ -39,7 +38,7 @@ def wide_text(seed, blocks=BLOCKS):
     return ("\n".join(lines) + "\n").encode()
 
 
-# How a text can be wrapped: each returns the source to load, and what must become of it.
+# Kinds of sources. Each function stores the texts, and returns (the source, its [Expected]).
 
 def plain(folder, texts):
     path = folder / "year.txt"
@@ -55,12 +54,12 @@ def gzipped(folder, texts):
 
 def several(folder, texts):
     """A folder of files, plain and gzipped."""
-    place = folder / "years"
-    place.mkdir()
-    paths = [place / "2014.txt", place / "2015.txt.gz", place / "2016.txt"]
+    source = folder / "years"
+    source.mkdir()
+    paths = [source / "2014.txt", source / "2015.txt.gz", source / "2016.txt"]
     for path, text in zip(paths, texts):
         path.write_bytes(gzip.compress(text, 1) if path.suffix == ".gz" else text)
-    return place, [expected_of(path) for path in paths]
+    return source, [expected_of(path) for path in paths]
 
 
 def tarred(folder, texts):
@@ -102,13 +101,7 @@ class ResumeCase(fault_case.ProxyCase):
     def words(self, *more, **where):
         return super().words(*more, **{"size": BATCH, **where})
 
-    def clear_balancer(self):
-        """What loads that were killed have left would count for those of the next test."""
-        self.client.shardload.balancer.delete_many({})
-        if self.client.admin.command("hello").get("msg") == "isdbgrid":
-            self.client.admin.command("balancerStart")
-
-    # A load that something happens to
+    # Interrupted loads
 
     def journal(self):
         try:
@@ -117,55 +110,46 @@ class ResumeCase(fault_case.ProxyCase):
             return b""
 
     def wait_for_journal(self, limit=10):
-        """Until it grows, which takes a second or so if some block has just been finished; on a busy
-        machine that may have been written already, and then it does not grow any more."""
+        """Waits until the journal grows, about a second after a block was completed. On a busy
+        machine that entry may have been written before: then this returns after `limit` seconds."""
         before, end = len(self.journal()), time.monotonic() + limit
         while len(self.journal()) <= before and time.monotonic() < end:
             time.sleep(0.0005)
 
-    def struck(self, strike, *more, batch=None, command=None, action=proxy.call, **where):
-        """A load to which `strike(running)` is done at that batch or command, counted from its
-        start. `action` makes the proxy's action of a function. Returns the outcome."""
-        begun = threading.Event()
-
-        def do():
-            begun.wait()
-            strike(running)
-        action = action(do)
-        if batch:
-            self.proxy.on_batch(batch, action)
-        else:
-            self.proxy.on_command(command, action)
-        running = self.begin(*more, **where)
-        begun.set()
-        outcome = running.wait()
-        self.proxy.forget()
+    def load_with_fault(self, *arguments, **where):
+        outcome = super().load_with_fault(*arguments, **where)
+        self.proxy.clear_faults()    # one that was not reached must not hit the resumed load
         return outcome
 
-    def interrupted(self, *more, batch=30, **where):
-        """A load that was killed at that batch, when its journal held all that was finished."""
+    def killed_load(self, *more, batch=30, **where):
+        """Kills a load at this batch, once its journal holds the completed blocks."""
         def kill(running):
             self.wait_for_journal()
             running.signal(signal.SIGKILL)
-        outcome = self.struck(kill, *more, batch=batch, **where)
+        outcome = self.load_with_fault(kill, *more, batch=batch, **where)
         self.assertNotIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS), outcome.text)
         return outcome
 
-    def interrupted_between_inserts(self, *more, **where):
-        """The same with one thread, whose last batch does not reach the server: no insert is under
-        way any more, so that the collection stays as it is."""
-        return self.interrupted(*more, threads=1,
+    def load_killed_between_inserts(self, *more, **where):
+        """killed_load() with one thread, whose last batch does not reach the server: no insert is
+        running when it returns, and the collection does not change any more."""
+        return self.killed_load(*more, threads=1,
                                 action=lambda kill: proxy.cut_request(0, before=kill), **where)
+
+    def read_other_collections(self):
+        """The documents of the collections beside the target: name -> documents."""
+        return {name: list(self.database[name].find())
+                for name in self.database.list_collection_names() if name != "t"}
 
     def resume(self, *more, **where):
         return self.begin("--resume", *more, **where).wait()
 
-    def sent(self, action):
-        """How many batches an action sends."""
+    def count_batches(self, action):
+        """Returns (the action's result, the number of batches that the loader sent)."""
         before = self.proxy.batches
         result = action()
         return result, self.proxy.batches - before
 
     def assert_completed(self, outcome):
-        """A resumed load has brought everything there, and its account is that of the source."""
+        """A resumed load has stored the complete source, and its totals are those of the source."""
         self.assert_nothing_lost(outcome, again=None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server completes an insert whose client is gone: it must not reach the next load's collection.
-Nor may a loader that still runs when its collection is dropped."""
+"""Inserts of a killed loader, and of a loader whose collection is dropped, do not store documents in
+the collection of the next load."""
 import os
 import signal
 import sys
@@ -9,26 +9,28 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import proxy  # noqa: E402
 import support  # noqa: E402
 from fault_case import ROUNDS  # noqa: E402
-from ownership_case import (FAILPOINTS, REPLACED, OwnershipCase, Watching,  # noqa: E402
+from ownership_case import (FAILPOINTS, REPLACED, CountingUuids, OwnershipCase,  # noqa: E402
                             WithoutUuid)
 
 
-class Stories:
-    # Killed, and the next load at once
+class AnyServer:
+    # The loader is killed, and the next load starts at once
 
-    def test_the_inserts_of_a_killed_loader_do_not_reach_the_next_collection(self):
-        go_on, dead = self.killed_with_held_inserts()
-        running = self.second(size=500)
-        self.wait_for(lambda: not running.running() or self.held() - dead, "the next load's inserts")
-        go_on()
-        self.assert_only_the_second(running.wait())
+    def load_over_held_inserts(self, *words, **where):
+        """Runs the second load while inserts of the killed first one are held; they are released
+        when the second load inserts. Returns its outcome."""
+        release, held = self.kill_loader_with_held_inserts()
+        running = self.second(*words, size=500, **where)
+        self.wait_for(lambda: not running.running() or self.held_inserts() - held,
+                      "the next load's inserts")
+        release()
+        return running.wait()
 
-    def test_the_same_file_with_other_names(self):
-        go_on, dead = self.killed_with_held_inserts()
-        running = self.second("--names", "long", source=self.source, size=500)
-        self.wait_for(lambda: not running.running() or self.held() - dead, "the next load's inserts")
-        go_on()
-        outcome = running.wait()
+    def test_inserts_of_a_killed_loader_do_not_reach_the_next_collection(self):
+        self.assert_only_the_second(self.load_over_held_inserts())
+
+    def test_inserts_of_a_killed_loader_do_not_reach_a_load_with_other_field_names(self):
+        outcome = self.load_over_held_inserts("--names", "long", source=self.source)
         (expected,) = self.expected
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assert_accounting(self.second_work, inserted=len(expected.documents),
@@ -36,7 +38,7 @@ class Stories:
         self.assertEqual(self.database.t.count_documents({}), len(expected.documents))
         self.assertEqual(self.database.t.count_documents({"test_id": {"$exists": False}}), 0)
 
-    def test_killed_at_any_moment(self):
+    def test_killed_at_random_times_no_insert_reaches_the_next_collection(self):
         large = self.file("large.txt", self.source.read_bytes() * 15)   # 45,000 rows
         for number in range(4 * ROUNDS):
             with self.subTest(number):
@@ -51,16 +53,16 @@ class Stories:
 
     def inserting(self):
         return any(client.admin.command("currentOp", ns=f"{self.database_name}.t",
-                                        op="insert")["inprog"] for client in self.writable())
+                                        op="insert")["inprog"] for client in self.primary_clients())
 
-    # Dropped under a loader that runs
+    # The collection is dropped while a loader runs
 
-    def test_the_next_load_drops_the_collection_of_one_that_runs(self):
-        running = self.halted()
-        outcome = self.second().wait()   # the balancer stays off for the one that runs
+    def test_a_running_load_stops_when_the_next_load_drops_its_collection(self):
+        running = self.stopped_load()
+        outcome = self.second().wait()   # the balancer stays off for the running load
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assert_content(self.other_expected)
-        outcome = self.ended(running)
+        outcome = self.continue_load(running)
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn(f"{self.database_name}.t (UUID ", outcome.err)
         self.assertIn(REPLACED, outcome.err)
@@ -75,19 +77,17 @@ class Stories:
         self.assertIn("dropped and made anew since", again.err)
         self.assert_content(self.other_expected)
 
-    def test_dropped_in_mid_load_without_verification(self):
-        running = self.halted("--no-verify")
+    def test_a_dropped_collection_is_reported_without_verification(self):
+        running = self.stopped_load("--no-verify")
         self.database.t.drop()
-        outcome = self.ended(running)
+        outcome = self.continue_load(running)
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn(REPLACED, outcome.err)
         self.assertIn("there is no collection of this name now", outcome.err)
         self.assertNotIn("t", self.database.list_collection_names())
 
-    # What is sent
-
-    def test_every_batch_carries_the_uuid(self):
-        server, uri = self.between(Watching)
+    def test_every_batch_names_the_uuid_of_the_collection(self):
+        server, uri = self.start_proxy(CountingUuids)
         outcome = self.first("--route", "mongos", uri=uri).wait()
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertGreater(server.batches, 10)
@@ -95,62 +95,63 @@ class Stories:
 
 
 class OldServers:
-    """Servers that do not take the UUID: collections are known by their names only."""
+    """Servers before 6.0, on which an insert names its collection by name only."""
 
-    def test_the_next_load_waits_for_the_inserts_of_a_killed_one(self):
-        server, uri = self.between(WithoutUuid)
-        go_on, _ = self.killed_with_held_inserts(uri=uri)
+    def test_the_next_load_waits_for_the_inserts_of_a_killed_loader(self):
+        server, uri = self.start_proxy(WithoutUuid)
+        release, _ = self.kill_loader_with_held_inserts(uri=uri)
         running = self.second(uri=uri)
         self.wait_for_word(running, "an insert is running on s")
-        go_on()
+        release()
         self.assert_only_the_second(running.wait())
-        self.assertEqual(set(server.carried), {"find"}, "the field was sent to a server that refuses it")
+        self.assertEqual(set(server.with_uuid), {"find"},
+                         "the field was sent to a server that refuses it")
 
-    def test_it_does_not_wait_for_ever(self):
-        _, uri = self.between(WithoutUuid)
+    def test_it_gives_up_waiting_for_an_insert_that_does_not_end(self):
+        _, uri = self.start_proxy(WithoutUuid)
         self.load(self.other, code=support.EXIT_REJECTS)
-        go_on = self.hold()
+        release = self.hold_inserts()
         running = self.first(uri=uri)
-        self.wait_for(self.held, "inserts that hang")
+        self.wait_for(self.held_inserts, "held inserts")
         running.signal(signal.SIGKILL)
         running.wait()
         outcome = self.second(uri=uri).wait()
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn("stop the program that sends it", outcome.err)
         self.assertEqual(self.database.t.count_documents({}),
-                         len(self.other_expected[0].documents), "dropped nevertheless")
-        go_on()
+                         len(self.other_expected[0].documents), "the collection was dropped")
+        release()
 
-    def test_who_may_not_see_operations_is_warned(self):
-        _, uri = self.between(WithoutUuid, True)
+    def test_a_user_who_may_not_list_operations_is_warned(self):
+        _, uri = self.start_proxy(WithoutUuid, True)
         outcome = self.second(uri=uri).wait()
         self.assertIn("cannot check whether another program is inserting", outcome.err)
         self.assert_only_the_second(outcome)
 
-    def test_replaced_in_mid_load(self):
+    def test_a_collection_replaced_during_the_load_is_reported(self):
         for more in ([], ["--no-verify"]):
             with self.subTest(more):
-                _, uri = self.between(WithoutUuid)
+                _, uri = self.start_proxy(WithoutUuid)
                 self.client.drop_database(self.database_name)
                 self.first_work = self.scratch / f"first-{len(more)}"
-                running = self.halted("--drop", *more, uri=uri)
+                running = self.stopped_load("--drop", *more, uri=uri)
                 self.database.t.drop()
-                outcome = self.ended(running)
+                outcome = self.continue_load(running)
                 self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
                 self.assertIn(REPLACED, outcome.err)
                 self.assertIn("may hold documents of this load", outcome.err)
 
 
-class LoneServer(Stories, OldServers, OwnershipCase):
+class LoneServer(AnyServer, OldServers, OwnershipCase):
     shape = ("--standalone", FAILPOINTS)
 
     def primaries(self):
         return [self.servers.names()[0]]
 
-    def test_renamed_and_back(self):
-        running = self.halted()
+    def test_a_load_is_resumed_after_the_collection_was_renamed_and_renamed_back(self):
+        running = self.stopped_load()
         self.database.t.rename("u")
-        outcome = self.ended(running)
+        outcome = self.continue_load(running)
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn("its name is u now", outcome.err)
         self.assertIn("--resume", outcome.err)
@@ -159,32 +160,36 @@ class LoneServer(Stories, OldServers, OwnershipCase):
         self.assert_nothing_lost(self.begin("--resume").wait(), again=None)
 
 
-class ReplicaSet(Stories, OwnershipCase):
+class ReplicaSet(AnyServer, OwnershipCase):
     shape = ("--shards", 0, "--replicas", 3, FAILPOINTS)
 
     def primaries(self):
         return [self.servers.primary_of("rs0", 3)]
 
 
-class Cluster(Stories, OldServers, OwnershipCase):
+class Cluster(AnyServer, OldServers, OwnershipCase):
     shape = ("--shards", 2, FAILPOINTS)
     members = ("s0-0", "s1-0")
 
 
-class Direct(Stories, OwnershipCase):
+class Direct(AnyServer, OwnershipCase):
     shape = ("--shards", 2, FAILPOINTS)
     members = ("s0-0", "s1-0")
     route = ("--route", "direct")
 
-    def test_a_shard_with_another_collection_of_the_name(self):
+    def other_shard(self):
+        """A client of the shard that is not the database's primary shard. The router reads the UUID
+        of the collection from the primary shard."""
+        primary = self.client.config.databases.find_one({"_id": self.database_name})["primary"]
+        return self.enterContext(self.servers.member({"s0": "s1-0", "s1": "s0-0"}[primary]))
+
+    def test_a_collection_replaced_on_one_shard_is_reported(self):
         self.load("--route", "direct", self.other, code=support.EXIT_REJECTS)
-        running = self.halted()
-        # Of the two, the one that the router does not ask for the collection's UUID.
-        home = self.client.config.databases.find_one({"_id": self.database_name})["primary"]
-        shard = self.enterContext(self.servers.member({"s0": "s1-0", "s1": "s0-0"}[home]))
+        running = self.stopped_load()
+        shard = self.other_shard()
         shard[self.database_name].t.drop()
         shard[self.database_name].create_collection("t")
-        outcome = self.ended(running)
+        outcome = self.continue_load(running)
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn("one of the shards has lost the collection or has another",
                       outcome.err)
@@ -194,14 +199,13 @@ class Direct(Stories, OwnershipCase):
         self.assertIn("one of the shards has lost the collection or has another",
                       outcome.err)
 
-    def test_a_shard_with_another_collection_behind_the_last_batch(self):
-        """With --no-verify no documents are counted: the shard must be asked."""
+    def test_a_collection_replaced_on_one_shard_after_the_last_batch_is_reported(self):
+        """With --no-verify no documents are counted; the loader reads the UUID from each shard."""
         large = self.file("large.txt", self.source.read_bytes() * 15)   # for both shards
-        server, uri = self.between(proxy.Proxy)
+        server, uri = self.start_proxy(proxy.Proxy)
         self.load("--route", "direct", self.other, code=support.EXIT_REJECTS)
         complete = 15 * len(self.expected[0].documents) + len(self.other_expected[0].documents)
-        home = self.client.config.databases.find_one({"_id": self.database_name})["primary"]
-        shard = self.enterContext(self.servers.member({"s0": "s1-0", "s1": "s0-0"}[home]))
+        shard = self.other_shard()
         replaced = []
 
         def replace(message):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--route direct` when something happens to the shards: what was sent to one that did not own it any
-more is not believed to be there, and elections are waited for as on any other way."""
+"""`--route direct` during chunk migrations and elections: documents sent to a shard that no longer
+owned their chunk are not counted as delivered, and the load goes on after an election."""
 import os
 import signal
 import sys
@@ -11,19 +11,19 @@ import fault_case  # noqa: E402
 import support  # noqa: E402
 
 DIRECT = "--route", "direct"
-SOME = None                   # how much was there already depends on the moment
+SOME = None                   # the number of documents found already stored depends on timing
 
 
-class Halting(fault_case.FaultCase):
-    """Loads that are stopped in the middle, so that there is time to move chunks."""
+class StoppedLoads(fault_case.FaultCase):
+    """Loads that are stopped with SIGSTOP, so that a test can move chunks meanwhile."""
 
     rows = 36000              # in four blocks, two on each shard
 
     def words(self, *more, **where):
         return super().words(*DIRECT, *more, **{"size": 20, **where})
 
-    def halted(self):
-        """A load that has been stopped in the middle; it goes on when it is told to."""
+    def stopped_load(self):
+        """Starts a load, and stops it with SIGSTOP after some documents are stored."""
         running = self.begin()
         self.wait_for_documents(running, 500)
         running.signal(signal.SIGSTOP)
@@ -31,12 +31,10 @@ class Halting(fault_case.FaultCase):
         return running
 
     def chunk(self, filled=True):
-        """Bounds of the chunk that is being filled, its shard, and the other shard; or the same of a
-        chunk of this load on the other shard, which is filled later."""
-        namespace = f"{self.database_name}.t"
-        entry = self.client.config.collections.find_one({"_id": namespace})
+        """The chunk that is being filled; with filled=False a chunk of this load on the other shard,
+        which is filled later. Returns (its bounds, its shard, the other shard)."""
         first = self.database.t.find_one({}, {"_id": 1})["_id"]
-        chunks = list(self.client.config.chunks.find({"uuid": entry["uuid"]}))
+        chunks = self.chunks()
         chunk = next(chunk for chunk in chunks
                      if chunk["min"]["_id"] <= first < chunk["max"]["_id"])
         if not filled:
@@ -52,9 +50,9 @@ class Halting(fault_case.FaultCase):
         self.client.admin.command("moveChunk", f"{self.database_name}.t", bounds=bounds, to=other)
 
 
-class ChunksMove(Halting):
-    def test_a_chunk_that_is_moved_is_noticed_and_resume_mends(self):
-        running = self.halted()
+class ChunksMove(StoppedLoads):
+    def test_a_chunk_that_is_moved_is_noticed_and_resume_completes_the_load(self):
+        running = self.stopped_load()
         self.move(self.chunk())
         running.signal(signal.SIGCONT)
         outcome = running.wait()
@@ -62,13 +60,13 @@ class ChunksMove(Halting):
         self.assertIn("were moved to other shards", outcome.err)
         self.assertIn("--resume", outcome.err)
         self.assert_balancer()
-        # What went astray is what makes this necessary.
+        # Documents were stored on the wrong shard, where the router does not find them.
         inserted = support.run_record(self.work)["accounting"]["inserted"]
         self.assertLess(self.database.t.count_documents({}), inserted)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
-    def test_a_chunk_that_is_moved_away_from_the_other_shard(self):
-        running = self.halted()
+    def test_a_chunk_moved_away_from_the_other_shard_is_noticed(self):
+        running = self.stopped_load()
         self.move(self.chunk(filled=False))
         running.signal(signal.SIGCONT)
         outcome = running.wait()
@@ -76,37 +74,38 @@ class ChunksMove(Halting):
         self.assertIn("were moved to other shards", outcome.err)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
-    def test_the_other_way_mends_too(self):
-        running = self.halted()
+    def test_a_resume_through_the_routers_completes_the_load(self):
+        running = self.stopped_load()
         self.move(self.chunk())
         running.signal(signal.SIGCONT)
         self.assertEqual(running.wait().code, support.EXIT_CLUSTER)
         self.assert_nothing_lost(self.begin("--resume", "--route", "mongos").wait(), again=SOME)
 
-    def test_a_chunk_that_is_split_has_not_moved(self):
-        running = self.halted()
+    def test_a_split_chunk_does_not_disturb_the_load(self):
+        running = self.stopped_load()
         filled = self.database.t.find_one({}, {"_id": 1})["_id"]
         self.client.admin.command("split", f"{self.database_name}.t", middle={"_id": filled})
         running.signal(signal.SIGCONT)
         self.assert_nothing_lost(running.wait())
 
     def test_a_collection_that_is_dropped_is_noticed(self):
-        running = self.halted()
+        running = self.stopped_load()
         self.database.t.drop()
         running.signal(signal.SIGCONT)
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
 
     def test_killed_and_resumed(self):
-        running = self.halted()
+        running = self.stopped_load()
         running.signal(signal.SIGKILL)
         running.wait()
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
 
-class InTheMiddleOfAMove(Halting):
-    """A migration hangs between the last document that it copies and its commit. What is sent to the
-    shard meanwhile is lost, and the version of the chunk map does not say so yet."""
+class InTheMiddleOfAMove(StoppedLoads):
+    """A failpoint holds a migration after it has copied the last document and before its commit.
+    Documents sent to the shard meanwhile are lost, and the version of the chunk map is still the old
+    one."""
 
     shape = ("--shards", 2, "--mongod-option=--setParameter=enableTestCommands=1")
 
@@ -115,9 +114,10 @@ class InTheMiddleOfAMove(Halting):
             return client.admin.command("configureFailPoint", name, mode=mode)
 
     def begin_move(self, hang, filled=True):
-        """The load goes on, and has found out. Returns it, how to let the move go on as well, which
-        hangs at that failpoint, and what has become of the move in the end."""
-        running = self.halted()
+        """Starts a move that is held at the failpoint `hang`, and continues the load until it
+        reports the move. Returns (the load, a function that releases the move and returns its
+        outcome in a list)."""
+        running = self.stopped_load()
         chunk = self.chunk(filled)
         member = self.servers.primary_of(chunk[1], 1)
         before = self.failpoint(member, hang, "alwaysOn")["count"]
@@ -132,19 +132,19 @@ class InTheMiddleOfAMove(Halting):
         running.signal(signal.SIGCONT)
         self.wait_for_word(running, f"shard {chunk[1]} is moving chunks")
 
-        def go_on():
+        def release():
             self.failpoint(member, hang, "off")
             thread.join()
             return outcome
-        return running, go_on
+        return running, release
 
-    def sent(self):
+    def ids_on_shards(self):
         """The _ids of all documents that any shard stores, whether it owns them or not."""
-        found = set()
+        ids = set()
         for shard in ("s0", "s1"):
             with self.servers.member(self.servers.primary_of(shard, 1)) as client:
-                found |= {one["_id"] for one in client[self.database_name].t.find({}, {"_id": 1})}
-        return found
+                ids |= {one["_id"] for one in client[self.database_name].t.find({}, {"_id": 1})}
+        return ids
 
     def try_move(self, chunk, outcome):
         try:
@@ -153,44 +153,44 @@ class InTheMiddleOfAMove(Halting):
         except support.pymongo.errors.PyMongoError as error:
             outcome.append(str(error))
 
-    def test_nothing_is_believed_before_it_is_decided(self):
-        self.assert_nothing_is_believed(filled=True)
+    def test_blocks_sent_during_a_move_are_not_counted_as_delivered(self):
+        self.assert_move_noticed(filled=True)
 
-    def test_nothing_is_believed_when_the_other_shard_gives_away(self):
-        self.assert_nothing_is_believed(filled=False)
+    def test_a_move_from_the_other_shard_is_noticed(self):
+        self.assert_move_noticed(filled=False)
 
-    def test_the_journal_does_not_grow_before_it_is_decided(self):
-        """Even when all documents have been sent."""
-        running, go_on = self.begin_move("moveChunkHangAtStep4")
+    def test_no_block_is_journaled_before_the_move_ends_even_when_all_are_sent(self):
+        running, release = self.begin_move("moveChunkHangAtStep4")
         journal = (self.work / "journal").read_bytes()
-        self.wait_for(lambda: not running.running() or len(self.sent()) == self.rows, "documents")
+        self.wait_for(lambda: not running.running() or len(self.ids_on_shards()) == self.rows,
+                      "documents")
         reports = len(running.progress())
         self.wait_for(lambda: not running.running() or len(running.progress()) > reports + 2,
                       "further reports of progress")
         self.assertTrue(running.running(), running.text())
         self.assertEqual((self.work / "journal").read_bytes(), journal)
-        self.assertEqual(go_on(), ["moved"])
+        self.assertEqual(release(), ["moved"])
         self.assertEqual(running.wait().code, support.EXIT_CLUSTER)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
-    def assert_nothing_is_believed(self, filled):
-        running, go_on = self.begin_move("moveChunkHangAtStep5", filled)
-        self.assertEqual(go_on(), ["moved"])
-        ended = running.wait()
-        self.assertEqual(ended.code, support.EXIT_CLUSTER, ended.text)
-        self.assertIn("were moved to other shards", ended.err)
+    def assert_move_noticed(self, filled):
+        running, release = self.begin_move("moveChunkHangAtStep5", filled)
+        self.assertEqual(release(), ["moved"])
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.assertIn("were moved to other shards", outcome.err)
         inserted = support.run_record(self.work)["accounting"]["inserted"]
         if filled:
-            self.assertLess(self.database.t.count_documents({}), inserted, "nothing went astray")
+            self.assertLess(self.database.t.count_documents({}), inserted, "no document was lost")
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
-    def test_a_move_that_fails_does_no_harm(self):
-        running, go_on = self.begin_move("moveChunkHangAtStep4")
+    def test_a_move_that_fails_does_not_disturb_the_load(self):
+        running, release = self.begin_move("moveChunkHangAtStep4")
         for shard in ("s0", "s1"):
             member = self.servers.primary_of(shard, 1)
             self.failpoint(member, "failMigrationCommit", "alwaysOn")
             self.addCleanup(self.failpoint, member, "failMigrationCommit", "off")
-        self.assertNotEqual(go_on(), ["moved"])
+        self.assertNotEqual(release(), ["moved"])
         self.assert_nothing_lost(running.wait())
 
 
@@ -198,7 +198,7 @@ class Elections(fault_case.FaultCase):
     shape = "--shards", 2, "--replicas", 3
     rows = 36000
 
-    def begun(self):
+    def begin_and_wait(self):
         running = self.begin(*DIRECT, size=20)
         self.wait_for_documents(running, 500)
         return running
@@ -208,7 +208,7 @@ class Elections(fault_case.FaultCase):
 
     def test_the_primaries_are_killed(self):
         old = self.primaries()
-        running = self.begun()
+        running = self.begin_and_wait()
         for member in old:
             self.servers.kill(member)
         outcome = running.wait()
@@ -219,7 +219,7 @@ class Elections(fault_case.FaultCase):
 
     def test_the_primaries_step_down(self):
         old = self.primaries()
-        running = self.begun()
+        running = self.begin_and_wait()
         for member in old:
             self.servers.step_down(member)
         self.assert_nothing_lost(running.wait(), again=SOME)

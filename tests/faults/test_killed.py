@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loader is killed, at any moment, and resumed, and killed again, until it comes to its end:
-then exactly the source is there.
+"""A loader that is killed and resumed again and again, until a run completes, stores exactly the
+source.
 
-The moments are drawn from a seed: at a command that the loader sends, before the server sees it or
-while the server is at work on it, or when the journal is being written; or some milliseconds after
-that. Commands are all it says, from the first question over the placing of ranges and the batches
-to the final counts. Some of the resumed loads have other threads and batches than the first."""
+The times of the kills are drawn from a seed: at one of the commands that the loader sends (from its
+first query through placement and batches to the final counts), before or after the server receives
+it, or when the journal is written; or some milliseconds later. The resumed loads may use other
+numbers of threads and other batch sizes than the first run."""
 import os
 import random
 import signal
@@ -18,26 +18,26 @@ import resume_case  # noqa: E402
 from fault_case import ROUNDS  # noqa: E402
 from resume_case import BATCH, ResumeCase  # noqa: E402
 
-KILLS = 20 * ROUNDS           # of each wrapping
-COMMANDS = 90                 # a whole load in small batches has some 100
+KILLS = 20 * ROUNDS           # for each kind of source
+COMMANDS = 90                 # a complete load in small batches sends some 100
 
 
 class Killed:
-    def test_at_random_moments(self):
+    def test_killed_at_random_times_and_resumed_it_stores_exactly_the_source(self):
         draw = random.Random(self.wrapping.__name__)
         kills = loads = 0
         while kills < KILLS:
             loads += 1
             self.work = self.scratch / f"work-{loads}"
             self.client.drop_database(self.database_name)
-            outcome = self.one_slice(draw)
+            outcome = self.run_and_kill(draw)
             while outcome.code == -signal.SIGKILL:
                 kills += 1
-                outcome = self.one_slice(draw, "--resume")
+                outcome = self.run_and_kill(draw, "--resume")
             self.assert_completed(outcome)
 
-    def one_slice(self, draw, *more):
-        """Until it is killed, or comes to its end before."""
+    def run_and_kill(self, draw, *more):
+        """Runs until the kill, or until the load ends before it."""
         later = draw.choice([0, 0, 0, 0.001, 0.003, 0.01, 0.03])
         journal = draw.random() < 0.5
 
@@ -46,10 +46,11 @@ class Killed:
                 self.wait_for_journal(1.2)
             time.sleep(later)
             running.signal(signal.SIGKILL)
-        return self.struck(kill, *more, command=draw.randint(1, COMMANDS),
-                           action=proxy.call_after if draw.random() < 0.5 else proxy.call,
-                           threads=draw.choice([1, 2, 3]),
-                           size=draw.choice([7, BATCH, 60]))
+        return self.load_with_fault(
+            kill, *more, command=draw.randint(1, COMMANDS),
+            action=proxy.call_after if draw.random() < 0.5 else proxy.call,
+            threads=draw.choice([1, 2, 3]),
+            size=draw.choice([7, BATCH, 60]))
 
 
 class Plain(Killed, ResumeCase):

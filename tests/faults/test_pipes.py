@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipes: their text comes once, and no fingerprint tells it from another one. A load that was killed
-is completed by --resume with the same text; text that ends too soon is refused, and so is a new load
-that would store the same text beside what the killed one has left."""
+"""A pipe has no fingerprint, and its text can be read only once. --resume with the same text
+completes a killed load, and refuses text that ends too early or differs. A new load that could store
+the text of a killed load twice is refused."""
 import os
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import proxy  # noqa: E402
 import resume_case  # noqa: E402
 import support  # noqa: E402
 from fault_case import Expected  # noqa: E402
@@ -26,7 +25,7 @@ class PipeCase(ResumeCase):
         return "-", [Expected("-").add("-", cls.text)]
 
     def begin(self, *more, count=None, **where):
-        """Loads the text, or its first `count` bytes, from a pipe."""
+        """Starts a load of the text, or of its first `count` bytes, from a pipe."""
         words = ["head", "-c", str(count if count is not None else len(self.text)), self.file]
         writer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         running = self.start("shardload", *self.words(*more, **where), stdin=writer.stdout)
@@ -34,8 +33,9 @@ class PipeCase(ResumeCase):
         self.addCleanup(writer.wait)
         return running
 
-    def fed(self, *more):
-        """A load whose pipe stays open: returns it and the pipe's end. It has stored documents."""
+    def begin_with_open_pipe(self, *more):
+        """Starts a load of half the text from a pipe that stays open. Returns (Running, the pipe's
+        end for writing)."""
         reading, writing = os.pipe()
         self.addCleanup(lambda: os.path.exists(f"/proc/self/fd/{writing}") and os.close(writing))
         running = self.start("shardload", *self.words(*more), stdin=reading)
@@ -49,15 +49,15 @@ class PipeCase(ResumeCase):
 
 
 class Resumed(PipeCase):
-    def test_with_the_same_text_it_is_completed(self):
-        self.interrupted(batch=20)
+    def test_the_same_text_completes_the_load(self):
+        self.killed_load(batch=20)
         self.assert_completed(self.resume())
         self.assertEqual(len(self.numbers()), 1)
 
-    def test_text_that_ends_too_soon_is_refused(self):
-        self.interrupted(batch=20)
+    def test_text_that_ends_too_early_is_refused(self):
+        self.killed_load(batch=20)
         before = sorted(self.stored())
-        # Within the first block, at its end, and within the next one: all of them were done.
+        # In the first block, at its end, and in the second block; both blocks were completed.
         block = self.text.index(b"\n", (1 << 20) - 1) + 1
         for count in (70000, block - 1, block, block + 70000):
             with self.subTest(count=count):
@@ -69,7 +69,7 @@ class Resumed(PipeCase):
         self.assert_completed(self.resume())
 
     def test_other_text_is_refused(self):
-        self.interrupted(batch=20)
+        self.killed_load(batch=20)
         before = sorted(self.stored())
         good = self.text
         self.file.write_bytes(good[:200000] + good[200000:].replace(b"SILVER", b"GOLDEN"))
@@ -83,14 +83,14 @@ class Resumed(PipeCase):
 
 
 class Repeated(PipeCase):
-    """The same command again, without --resume."""
+    """The killed load is started again without --resume."""
 
-    def elsewhere(self):
+    def use_another_work_directory(self):
         self.first_work, self.work = self.work, self.scratch / "other-work"
 
     def assert_refused(self, *more):
         before = sorted(self.stored())
-        outcome, batches = self.sent(lambda: self.begin(*more).wait())
+        outcome, batches = self.count_batches(lambda: self.begin(*more).wait())
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
         self.assertIn("1 pipe whose load was not completed", outcome.err)
         self.assertIn(f"--resume --work-dir {self.first_work.resolve()}", outcome.err)
@@ -98,62 +98,62 @@ class Repeated(PipeCase):
         self.assertEqual(batches, 0)
         self.assertEqual(sorted(self.stored()), before)
 
-    def test_into_the_same_work_directory_it_is_refused(self):
-        self.interrupted(batch=20)
+    def test_with_the_same_work_directory_it_is_refused(self):
+        self.killed_load(batch=20)
         before = sorted(self.stored())
         outcome = self.begin().wait()
         self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
         self.assertIn("complete it with --resume", outcome.err)
         self.assertEqual(sorted(self.stored()), before)
 
-    def test_into_another_work_directory_it_is_refused(self):
-        self.interrupted(batch=20)
-        self.elsewhere()
+    def test_with_another_work_directory_it_is_refused(self):
+        self.killed_load(batch=20)
+        self.use_another_work_directory()
         self.assert_refused()
         self.assert_refused("--again")
         self.work = self.first_work
         self.assert_completed(self.resume())
         self.assertEqual(len(self.numbers()), 1)
 
-    def test_beside_it_a_pipe_is_loaded_where_that_is_asked_for(self):
-        self.interrupted(batch=20)
-        had = len(self.stored())
-        self.elsewhere()
+    def test_with_another_pipe_option_the_pipe_is_loaded(self):
+        self.killed_load(batch=20)
+        before = len(self.stored())
+        self.use_another_work_directory()
         outcome = self.begin("--another-pipe").wait()
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertEqual(len(self.numbers()), 2)
-        self.assertEqual(len(self.stored()), had + len(self.expected[0].documents))
+        self.assertEqual(len(self.stored()), before + len(self.expected[0].documents))
 
-    def test_with_drop_it_begins_anew(self):
-        self.interrupted(batch=20)
-        self.elsewhere()
+    def test_with_drop_the_pipe_is_loaded(self):
+        self.killed_load(batch=20)
+        self.use_another_work_directory()
         self.assert_nothing_lost(self.begin("--drop").wait())
 
-    def test_after_one_that_was_completed_another_pipe_is_loaded(self):
-        self.interrupted(batch=20)
+    def test_after_a_completed_load_another_pipe_is_loaded(self):
+        self.killed_load(batch=20)
         self.assert_completed(self.resume())
-        self.elsewhere()
+        self.use_another_work_directory()
         outcome = self.begin().wait()
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertEqual(len(self.numbers()), 2)
 
-    def test_beside_one_that_was_stopped_by_ctrl_c(self):
-        outcome = self.struck(lambda running: running.signal(signal.SIGINT), batch=20)
+    def test_after_ctrl_c_it_is_refused(self):
+        outcome = self.load_with_fault(lambda running: running.signal(signal.SIGINT), batch=20)
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-        self.elsewhere()
+        self.use_another_work_directory()
         self.assert_refused()
 
-    def test_files_may_be_loaded_beside_it(self):
-        self.interrupted(batch=20)
-        self.elsewhere()
+    def test_after_the_kill_a_file_is_loaded(self):
+        self.killed_load(batch=20)
+        self.use_another_work_directory()
         outcome = self.start("shardload", *self.words(source=self.file)).wait()
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
 
 
-class AtOnce(PipeCase):
-    def test_a_second_pipe_must_be_asked_for_and_then_both_are_loaded(self):
-        """Whether the first loader still runs, perhaps on another host, the second cannot know."""
-        first, end = self.fed()
+class TwoLoaders(PipeCase):
+    def test_a_second_pipe_needs_another_pipe_option_and_then_both_are_loaded(self):
+        """The second loader cannot know whether the first one still runs, perhaps on another host."""
+        first, end = self.begin_with_open_pipe()
         self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
         self.first_work, self.work = self.work, self.scratch / "other-work"
         outcome = self.begin().wait()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine of the loader loses power, at any moment: what had not been synced is lost, or is
-there in part, and --resume completes the load all the same.
+"""The loader's machine loses power at any time: unsynced data is lost in part or in full, and
+--resume completes the load all the same.
 
-SIGKILL cannot show this, as the kernel still writes what a killed program has written. So one load
-is recorded, with each of its writes, renames and syncs, and the moment of each batch and its reply.
-From that the work directory and the collection are computed as they would be after a power failure
-between any two operations. For every such moment the journal is held against the rest of the disk
-and the collection; from a selection of them the load is resumed in earnest."""
+SIGKILL does not test this, because the kernel still writes the data of a killed program to the disk.
+So one load is recorded with each of its writes, renames and syncs, and with the times of each batch
+and its reply. The work directory and the collection after a power failure between any two operations
+are computed from the recording. For each such time the journal is compared with the other files and
+the collection; for a random selection the load is resumed."""
 import os
 import pathlib
 import random
@@ -19,19 +19,20 @@ from typing import NamedTuple
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case  # noqa: E402
 import power_cut  # noqa: E402
+import proxy  # noqa: E402
 import resume_case  # noqa: E402
 import support  # noqa: E402
 from support import bson  # noqa: E402
 
 RESUMES = 24 * fault_case.ROUNDS
-TEARS = 3 * fault_case.ROUNDS   # of each moment, besides the regular ones
-DOCUMENTS_PER_SECOND = 300      # the load takes a few seconds, and the journal grows once a second
-EVERY = 23                      # of so many rows one is rejected
+RANDOM_DISKS = 3 * fault_case.ROUNDS   # for each time, besides the four regular ones
+DOCUMENTS_PER_SECOND = 300      # the load takes a few seconds; the journal is written once a second
+REJECTED = 23                   # one row in 23 is rejected
 
 
 def text_with_rejects(seed):
     lines = resume_case.wide_text(seed, resume_case.BLOCKS // 3).decode().split("\n")
-    return "\n".join(line.replace("|49828|", "|49 828|") if number % EVERY == 7 else line
+    return "\n".join(line.replace("|49828|", "|49 828|") if number % REJECTED == 7 else line
                      for number, line in enumerate(lines)).encode()
 
 
@@ -52,7 +53,8 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """What a reader of the journal's format finds up to the first record that is not whole."""
+    """The journal's documents and entries up to the first invalid record, by an independent reader
+    (src/load/journal.h)."""
 
     def __init__(self, data):
         self.documents, self.entries = {}, []
@@ -72,7 +74,7 @@ class Journal:
 
 
 class Batch:
-    """An insert into the target: when it passed, and when its reply did."""
+    """An insert into the target: the times at which the proxy forwarded it and its reply."""
 
     def __init__(self, ids):
         self.sent, self.answered = time.monotonic_ns(), None
@@ -80,7 +82,8 @@ class Batch:
 
 
 class Traffic:
-    """What passes a proxy, by the same clock as the record of writes."""
+    """Proxy.observe: the batches and the first change of the cluster, timed by the clock of the
+    recording."""
 
     def __init__(self, collection):
         self.collection = collection
@@ -92,16 +95,16 @@ class Traffic:
             if (link, number) in self.waiting:
                 self.waiting.pop((link, number)).answered = time.monotonic_ns()
             return
-        name, value = resume_case.proxy.command_of(message)
+        name, value = proxy.command_of(message)
         if name in ("create", "insert", "findAndModify", "update") and self.first_change is None:
             self.first_change = time.monotonic_ns()
-        if name == "insert" and resume_case.proxy.collection_of(value) == self.collection:
+        if name == "insert" and proxy.collection_of(value) == self.collection:
             batch = self.waiting[link, number] = Batch(self.ids_of(message))
             self.batches.append(batch)
 
     @staticmethod
     def ids_of(message):
-        """Of the documents in the message's sequences (section kind 1)."""
+        """The _ids of the documents in the message's sequences (sections of kind 1)."""
         ids, at, end = [], 20, len(message)
         while at < end and message[at] in (0, 1):
             size = struct.unpack_from("<i", message, at + 1)[0]
@@ -127,75 +130,75 @@ class PowerLoss(resume_case.ResumeCase):
         library = pathlib.Path(os.environ["SHARDLOAD_BUILD"], "bin", "tests", "record_writes.so")
         if not library.exists():
             self.skipTest("record_writes.so has not been built")
-        under, into = self.scratch / "disk", self.scratch / "record"
-        under.mkdir()
-        self.work = under / "work"
+        disk, recording = self.scratch / "disk", self.scratch / "recording"
+        disk.mkdir()
+        self.work = disk / "work"
         self.traffic = self.proxy.observe = Traffic("t")
-        self.early = None
+        self.registry_before = None          # the other collections before the first batch
 
-        def remember():
-            self.early = self.others()
-        self.proxy.on_batch(1, resume_case.proxy.call(remember))
+        def read_registry():
+            self.registry_before = self.read_other_collections()
+        self.proxy.on_batch(1, proxy.call(read_registry))
         running = self.start(
             "shardload", *self.words("--rate-limit", DOCUMENTS_PER_SECOND, threads=2),
             environment=support.clean_environment(
-                LD_PRELOAD=str(library), RECORD_UNDER=str(under), RECORD_INTO=str(into),
+                LD_PRELOAD=str(library), RECORD_UNDER=str(disk), RECORD_INTO=str(recording),
                 ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"))
         self.assert_nothing_lost(running.wait())
         self.proxy.observe = lambda *_: None
-        self.late = self.others()
-        self.tape = power_cut.Tape(into, under)
-        self.final = self.tape.disk(len(self.tape), power_cut.Everything())
-        for path, content in self.final.files.items():   # the record is complete
-            self.assertEqual(content, (under / path).read_bytes(), path)
-        self.assertEqual(len(self.final.files), sum(p.is_file() for p in under.rglob("*")))
+        self.registry_after = self.read_other_collections()
+        self.recording = power_cut.Recording(recording, disk)
+        self.final = self.recording.disk(len(self.recording), power_cut.KeepEverything())
+        for path, content in self.final.files.items():   # the recording is complete
+            self.assertEqual(content, (disk / path).read_bytes(), path)
+        self.assertEqual(len(self.final.files), sum(p.is_file() for p in disk.rglob("*")))
         self.numbers = Journal(self.final.files["work/journal"]).documents["target"]["numbers"]
-        self.blocks = {number: self.ids_by_offset(number) for number in self.numbers}
-
-    def others(self):
-        """The contents of the collections beside the target."""
-        return {name: list(self.database[name].find())
-                for name in self.database.list_collection_names() if name != "t"}
+        self.sent_ids = {number: self.ids_by_offset(number) for number in self.numbers}
 
     def ids_by_offset(self, number):
-        return sorted((fault_case.Expected.offset_of(key & fault_case.PLACE), key)
+        """(offset, _id) of each document of this source that was sent, in order."""
+        return sorted((fault_case.Expected.offset_of(key & fault_case.POSITION), key)
                       for batch in self.traffic.batches for key in batch.ids
                       if key >> 40 == number)
 
-    def moment(self, cut):
-        """The power fails as soon as operation `cut` - 1 is done."""
-        return self.tape.operations[cut - 1].moment if cut else 0
+    def time_of(self, cut):
+        """The time of a power failure right after operation `cut` - 1."""
+        return self.recording.operations[cut - 1].time if cut else 0
 
     def keeps(self, draw):
-        regular = [power_cut.Nothing, power_cut.Everything, power_cut.Names, power_cut.Contents]
-        return [keep() for keep in regular] + [power_cut.Some(draw) for _ in range(TEARS)]
+        regular = [power_cut.KeepNothing, power_cut.KeepEverything, power_cut.KeepNames,
+                   power_cut.KeepContents]
+        return [keep() for keep in regular] + \
+            [power_cut.KeepRandomly(draw) for _ in range(RANDOM_DISKS)]
 
-    # For each moment
+    # After each operation
 
-    def test_the_journal_promises_only_what_is_there(self):
+    def test_the_journal_lists_no_block_that_is_not_stored(self):
         draw = random.Random(1)
-        self.assertGreater(sum(one.kind == power_cut.SYNC_ENDED for one in self.tape.operations), 8)
-        broken = []
-        for cut in range(len(self.tape) + 1):
+        operations = self.recording.operations
+        self.assertGreater(sum(one.kind == power_cut.SYNC_ENDED for one in operations), 8)
+        failures = []
+        for cut in range(len(operations) + 1):
             for keep in self.keeps(draw):
                 try:
-                    self.assert_promises(cut, self.tape.disk(cut, keep))
+                    self.assert_consistent(cut, self.recording.disk(cut, keep))
                 except AssertionError as error:
-                    broken.append(f"cut {cut} of {len(self.tape)}, {type(keep).__name__}: {error}")
-        self.assertEqual(broken[:3], [], f"{len(broken)} moments")
+                    failures.append(f"cut {cut} of {len(operations)}, {type(keep).__name__}: {error}")
+        self.assertEqual(failures[:3], [], f"{len(failures)} failures")
 
-    def assert_promises(self, cut, disk):
-        now = self.moment(cut)
+    def assert_consistent(self, cut, disk):
+        """The cluster and the other files hold what the journal relies on."""
+        now = self.time_of(cut)
         journal = Journal(disk.files.get("work/journal", b""))
         if self.traffic.first_change < now:
             self.assertIn("begun", journal.documents, "the cluster was changed before")
         if self.traffic.batches[0].sent < now:
             self.assertIn("target", journal.documents, "documents were sent before")
-        there = {key for batch in self.traffic.batches for key in batch.ids
-                 if batch.answered and batch.answered < now}
+        acknowledged = {key for batch in self.traffic.batches for key in batch.ids
+                        if batch.answered and batch.answered < now}
         for entry in journal.entries:
             number = self.numbers[entry.source]
-            missing = [key for offset, key in self.blocks[number] if key not in there and
+            missing = [key for offset, key in self.sent_ids[number] if key not in acknowledged and
                        entry.offset <= offset < entry.offset + entry.text_bytes]
             self.assertEqual(missing, [], f"not acknowledged, but in the journal: {entry}")
             self.assert_prefix(disk, "work/rejects.tsv", entry.table_bytes)
@@ -206,52 +209,53 @@ class PowerLoss(resume_case.ResumeCase):
 
     def assert_prefix(self, disk, path, length):
         self.assertEqual(disk.files.get(path, b"")[:length], self.final.files[path][:length],
-                         f"{path} has other {length} bytes than the journal relies on")
+                         f"the first {length} bytes of {path} differ, and the journal relies on them")
 
-    def test_all_is_on_the_disk_when_it_ends(self):
-        disk = self.tape.disk(len(self.tape), power_cut.Nothing())
+    def test_all_files_but_the_log_are_synced_when_the_load_ends(self):
+        disk = self.recording.disk(len(self.recording), power_cut.KeepNothing())
         for path, content in self.final.files.items():
             if not path.endswith("shardload.log"):
                 self.assertEqual(disk.files.get(path), content, path)
         self.assertIn("finished", Journal(disk.files["work/journal"]).documents)
 
-    # For some
+    # After randomly drawn operations
 
     def test_resumed_loads_complete(self):
         draw = random.Random(2)
-        syncs = [number for number, one in enumerate(self.tape.operations)
+        operations = self.recording.operations
+        syncs = [number for number, one in enumerate(operations)
                  if one.kind in (power_cut.SYNC_BEGUN, power_cut.SYNC_ENDED, power_cut.RENAMED)]
         tried = []
         for attempt in range(RESUMES):
             cut = draw.choice(syncs) + draw.randint(0, 1) if attempt % 2 \
-                else draw.randint(0, len(self.tape))
+                else draw.randint(0, len(operations))
             keep = draw.choice(self.keeps(draw))
-            disk = self.tape.disk(cut, keep)
+            disk = self.recording.disk(cut, keep)
             if disk in tried:
                 continue
             tried.append(disk)
-            with self.subTest(cut=cut, of=len(self.tape), keep=type(keep).__name__):
+            with self.subTest(cut=cut, of=len(operations), keep=type(keep).__name__):
                 self.resume_from(f"after-{attempt}", cut, disk, draw)
         self.assertGreater(len(tried), RESUMES // 2)
 
     def resume_from(self, name, cut, disk, draw):
-        now = self.moment(cut)
-        there = []
+        now = self.time_of(cut)
+        stored = []
         for batch in self.traffic.batches:
             if batch.answered and batch.answered < now:
-                there += batch.ids
-            elif batch.sent < now:           # the server may have done any part of it
-                there += [key for key in batch.ids if draw.random() < 0.5]
-        self.database.t.delete_many({"_id": {"$nin": there}})
-        registered = self.late if now > self.traffic.batches[-1].answered else self.early
-        for other, documents in registered.items():
+                stored += batch.ids
+            elif batch.sent < now:           # the server may have stored any part of it
+                stored += [key for key in batch.ids if draw.random() < 0.5]
+        self.database.t.delete_many({"_id": {"$nin": stored}})
+        ended = now > self.traffic.batches[-1].answered
+        for other, documents in (self.registry_after if ended else self.registry_before).items():
             self.database[other].delete_many({})
             self.database[other].insert_many(documents)
-        place = self.scratch / name
-        disk.write_to(place)
-        self.work = place / "work"
+        folder = self.scratch / name
+        disk.write_to(folder)
+        self.work = folder / "work"
         outcome = self.resume()
-        if outcome.code == support.EXIT_USAGE:           # nothing to go on from: a new load
+        if outcome.code == support.EXIT_USAGE:           # no journal to resume from: a new load
             self.assertLessEqual(now, self.traffic.first_change, outcome.text)
             self.assertRegex(outcome.err, "no journal|cannot use the work directory")
             outcome = self.begin().wait()

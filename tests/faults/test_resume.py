@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--resume: every way in which a load can stop short leaves something to go on from; what is
-finished is not sent again; and what is not the same load any more is refused."""
+"""--resume completes a load however it was stopped, sends no completed block again, and refuses
+sources, options or a target other than those of the first run."""
 import os
 import random
 import signal
@@ -15,25 +15,25 @@ import resume_case  # noqa: E402
 import support  # noqa: E402
 from resume_case import ResumeCase  # noqa: E402
 
-BATCHES = 70                  # a whole load has fewer
+BATCHES = 70                  # a complete load has fewer
 WRONG = support.EXIT_USAGE, support.EXIT_SOURCE
 
 
 class Stopped(ResumeCase):
-    """Stopped in the middle, in each of the ways there are, and completed by --resume."""
+    """A stopped load is completed by --resume."""
 
     def assert_resumes(self, *more):
-        outcome, batches = self.sent(lambda: self.resume(*more))
+        outcome, batches = self.count_batches(lambda: self.resume(*more))
         self.assert_completed(outcome)
-        self.assertLess(batches, BATCHES * 2 // 3, "what was finished is sent again")
+        self.assertLess(batches, BATCHES * 2 // 3, "completed blocks were sent again")
 
     def stopped_by(self, *numbers):
         def send(running):
             if len(numbers) > 1:
-                self.wait_for_journal()      # at once means without a last entry
+                self.wait_for_journal()      # the second signal ends the load without a last entry
             for number in numbers:
                 running.signal(number)
-        outcome = self.struck(send, batch=40)
+        outcome = self.load_with_fault(send, batch=40)
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
         self.assertIn("--resume", outcome.err)
         self.assert_balancer()
@@ -46,16 +46,16 @@ class Stopped(ResumeCase):
         self.stopped_by(signal.SIGINT, signal.SIGINT)
         self.assert_resumes()
 
-    def test_by_a_polite_kill(self):
+    def test_by_sigterm(self):
         self.stopped_by(signal.SIGTERM)
         self.assert_resumes()
 
-    def test_by_a_hangup(self):
+    def test_by_sighup(self):
         self.stopped_by(signal.SIGHUP)
         self.assert_resumes()
 
     def test_by_a_kill(self):
-        self.interrupted(batch=40)
+        self.killed_load(batch=40)
         self.assert_resumes()
 
     def test_by_too_many_rejects(self):
@@ -65,8 +65,8 @@ class Stopped(ResumeCase):
         self.assertIn("--resume", outcome.err)
         self.assert_completed(self.resume("--max-rejects", 100))
 
-    def test_by_nobody_listening_any_more(self):
-        """`shardload load ... | head -1`: it goes on, or can be resumed."""
+    def test_by_a_closed_standard_output(self):
+        """`shardload load ... | head -1` completes, or can be resumed."""
         words = [support.program("shardload"), *map(str, self.words())]
         loader = subprocess.Popen(words, cwd=self.scratch, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, env=support.clean_environment())
@@ -78,56 +78,57 @@ class Stopped(ResumeCase):
         self.assert_accounting(self.work, records=self.expected[0].records)
 
     def test_with_other_threads_and_batches(self):
-        self.interrupted(batch=40)
+        self.killed_load(batch=40)
         self.assert_completed(self.resume(threads=3, size=7))
 
-    def test_when_the_first_run_was_told_to_drop(self):
+    def test_after_a_first_run_with_drop(self):
         self.database.t.insert_one({"_id": 1})
-        self.interrupted("--drop", batch=40)
+        self.killed_load("--drop", batch=40)
         self.assert_resumes("--drop")
 
     def test_before_anything_was_loaded(self):
-        self.struck(lambda running: running.signal(signal.SIGKILL), command=8)
+        self.load_with_fault(lambda running: running.signal(signal.SIGKILL), command=8)
         self.assert_completed(self.resume())
 
     def test_within_a_resume(self):
-        self.interrupted(batch=20)
-        self.interrupted("--resume", batch=20)
+        self.killed_load(batch=20)
+        self.killed_load("--resume", batch=20)
         self.assert_completed(self.resume())
 
 
 class Finished(ResumeCase):
-    def test_nothing_is_done_and_it_says_so(self):
+    def test_resuming_a_completed_load_sends_nothing_and_reports_it(self):
         self.assert_completed(self.begin().wait())
-        outcome, batches = self.sent(self.resume)
+        outcome, batches = self.count_batches(self.resume)
         self.assertIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS), outcome.text)
         self.assertEqual(batches, 0)
         self.assertIn("nothing to resume", outcome.err)
         self.assert_content()
         self.assert_accounting(self.work, records=self.expected[0].records)
 
-    def test_its_account_outlives_what_is_asked_for_in_its_folder_later(self):
+    def test_a_refused_resume_keeps_run_json(self):
         self.assert_completed(self.begin().wait())
-        account = (self.work / "run.json").read_bytes()
+        record = (self.work / "run.json").read_bytes()
         outcome = self.resume("--trim")
         self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
-        self.assertEqual((self.work / "run.json").read_bytes(), account)
+        self.assertEqual((self.work / "run.json").read_bytes(), record)
 
 
 class Refused(ResumeCase):
-    """What is asked for is not the load that was begun: refused, and nothing is sent."""
+    """--resume with another source, option or target is refused, and sends nothing."""
 
     def setUp(self):
         super().setUp()
         self.path = self.scratch / "2015.txt"
         self.path.write_bytes(self.source.read_bytes())
-        self.interrupted_between_inserts(source=self.path)
+        self.load_killed_between_inserts(source=self.path)
         self.before = sorted(self.stored())
 
-    def assert_refuses(self, *words, said, code=None, **where):
-        outcome, batches = self.sent(lambda: self.resume(*words, **{"source": self.path, **where}))
+    def assert_refuses(self, *words, message, code=None, **where):
+        outcome, batches = self.count_batches(
+            lambda: self.resume(*words, **{"source": self.path, **where}))
         self.assertIn(outcome.code, [code] if code else WRONG, outcome.text)
-        self.assertIn(said, outcome.err)
+        self.assertIn(message, outcome.err)
         self.assertEqual(batches, 0)
         self.assertEqual(sorted(self.stored()), self.before)
 
@@ -140,7 +141,7 @@ class Refused(ResumeCase):
     def test_a_source_that_has_grown(self):
         before, facts = self.path.read_bytes(), self.path.stat()
         self.path.write_bytes(before + support.ROW.format(id=9).encode() + b"\n")
-        self.assert_refuses(said=self.path.name)
+        self.assert_refuses(message=self.path.name)
         self.path.write_bytes(before)
         os.utime(self.path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
         self.assert_still_resumes()
@@ -149,96 +150,94 @@ class Refused(ResumeCase):
         text = bytearray(self.path.read_bytes())
         text[-100:-90] = b"X" * 10
         self.path.write_bytes(text)
-        self.assert_refuses(said=self.path.name)
+        self.assert_refuses(message=self.path.name)
 
     def test_another_source(self):
         other = self.file("2016.txt", resume_case.wide_text("z", 1))
-        self.assert_refuses(other, said="2016.txt")
+        self.assert_refuses(other, message="2016.txt")
         self.assert_still_resumes()
 
-    def test_a_source_that_is_gone(self):
+    def test_a_source_that_is_not_given_again(self):
         other = self.file("2016.txt", resume_case.wide_text("z", 1))
-        self.assert_refuses(source=other, said="201")
+        self.assert_refuses(source=other, message="201")
 
     def test_options_that_change_documents(self):
         for words in (["--names", "published"], ["--encoding", "latin-1"], ["--trim"]):
             with self.subTest(words=words):
-                self.assert_refuses(*words, said=words[0].lstrip("-"))
+                self.assert_refuses(*words, message=words[0].lstrip("-"))
         self.assert_still_resumes()
 
     def test_another_collection(self):
-        self.assert_refuses("-c", "u", said="u")
+        self.assert_refuses("-c", "u", message="u")
         self.assert_still_resumes()
 
     def test_another_database(self):
-        self.assert_refuses("-d", self.database_name + "x", said=self.database_name)
+        self.assert_refuses("-d", self.database_name + "x", message=self.database_name)
 
     def test_another_cluster(self):
         self.assert_refuses(uri=support.cluster_uri("SHARDLOAD_TEST_STANDALONE_URI"),
-                            code=support.EXIT_CLUSTER, said="--resume: this is not the load")
+                            code=support.EXIT_CLUSTER, message="--resume: this is not the load")
 
     def test_a_collection_that_was_dropped_meanwhile(self):
-        """What the journal says is there is not: never taken for complete."""
         self.database.drop_collection("t")
         self.before = []
-        self.assert_refuses(code=support.EXIT_CLUSTER, said="not there")
+        self.assert_refuses(code=support.EXIT_CLUSTER, message="not there")
         self.assertNotIn("t", self.database.list_collection_names())
 
-    def test_a_collection_that_was_dropped_and_made_anew(self):
+    def test_a_collection_that_was_dropped_and_created_again(self):
         self.database.drop_collection("t")
         self.database.t.insert_one({"_id": 1})
         self.database.t.delete_one({"_id": 1})
         self.before = []
-        self.assert_refuses(code=support.EXIT_CLUSTER, said="dropped")
+        self.assert_refuses(code=support.EXIT_CLUSTER, message="dropped")
 
-    def test_without_its_option_the_work_directory_is_not_overwritten(self):
-        """A new load into the work directory of an unfinished one would destroy its journal."""
+    def test_without_resume_the_work_directory_of_an_incomplete_load_is_refused(self):
         journal = (self.work / "journal").read_bytes()
         outcome = self.begin(source=self.path).wait()
         self.assertIn(outcome.code, WRONG, outcome.text)
         self.assertIn("--resume", outcome.err)
         self.assertEqual((self.work / "journal").read_bytes(), journal)
 
-    def test_nothing_to_go_on_from(self):
+    def test_a_work_directory_without_a_journal(self):
         self.work = self.scratch / "elsewhere"
-        self.assert_refuses(said="elsewhere")
+        self.assert_refuses(message="elsewhere")
 
 
 class RejectsGone(ResumeCase):
-    """What the killed run wrote of its rejects was removed or cut before the resume: it is in no
-    other place, so nothing is sent before it is back."""
+    """The reject files of the killed run were removed or truncated. They cannot be written again
+    without reading the sources, so the resume sends nothing until they are restored."""
 
     FILES = "rejects.tsv", "rejected/000001-year.txt"
 
     def setUp(self):
         super().setUp()
-        self.interrupted_between_inserts(batch=40)
+        self.load_killed_between_inserts(batch=40)
         self.before = sorted(self.stored())
 
-    def assert_refused_without(self, name, take, said):
+    def assert_refused_after(self, damage, name, message):
         path = self.work / name
         content = path.read_bytes()
         self.assertGreater(len(content), 0)
-        take(path)
-        outcome, batches = self.sent(self.resume)
+        damage(path)
+        outcome, batches = self.count_batches(self.resume)
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertRegex(outcome.err, f"{name}: {said}, but the run that is resumed has written")
+        self.assertRegex(outcome.err, f"{name}: {message}, but the run that is resumed has written")
         self.assertIn("put the file back", outcome.err)
         self.assertEqual(batches, 0)
         self.assertEqual(sorted(self.stored()), self.before)
         path.write_bytes(content)
 
-    def test_removed(self):
+    def test_a_removed_reject_file_is_asked_for(self):
         for name in self.FILES:
             with self.subTest(file=name):
-                self.assert_refused_without(name, lambda path: path.unlink(), "was removed or moved")
+                self.assert_refused_after(lambda path: path.unlink(), name, "was removed or moved")
         self.assert_completed(self.resume())
 
-    def test_cut(self):
+    def test_a_truncated_reject_file_is_asked_for(self):
         for name in self.FILES:
             with self.subTest(file=name):
-                self.assert_refused_without(name, lambda path: os.truncate(path, 10),
-                                            "holds 10 bytes")
+                self.assert_refused_after(lambda path: os.truncate(path, 10), name,
+                                          "holds 10 bytes")
         self.assert_completed(self.resume())
 
 
@@ -253,13 +252,13 @@ class TwoAtOnce(ResumeCase):
             outcome = self.begin(*more, uri=self.uri).wait()
             self.assertIn(outcome.code, WRONG, outcome.text)
             self.assertIn("another loader", outcome.err)
-            self.assertFalse((self.work / "run.json").exists(), "the folder is the first one's")
+            self.assertFalse((self.work / "run.json").exists(), "written by the second loader")
         gate.set()
         self.assert_nothing_lost(first.wait())
 
 
 class ClockSetBack(ResumeCase):
-    """The wall clock goes back by a day, or by years, in the middle of it all."""
+    """The wall clock is set back by a day, or by years, during a load or before its resume."""
 
     def environment(self, after, days):
         library = os.path.join(os.environ["SHARDLOAD_BUILD"], "bin", "tests", "clock_back.so")
@@ -270,20 +269,21 @@ class ClockSetBack(ResumeCase):
             LD_PRELOAD=library, CLOCK_BACK_AFTER=str(after), CLOCK_BACK_SECONDS=str(days * 86400),
             **more)
 
-    def test_while_loading(self):
+    def test_during_the_load(self):
         outcome = self.start("shardload", *self.words(),
                              environment=self.environment(after=12, days=1)).wait()
         self.assert_nothing_lost(outcome)
 
     def test_between_the_kill_and_the_resume(self):
-        self.interrupted(batch=40)
+        self.killed_load(batch=40)
         outcome = self.start("shardload", *self.words("--resume"),
                              environment=self.environment(after=0, days=4000)).wait()
         self.assert_completed(outcome)
 
 
 class DiskFull(ResumeCase):
-    """The disk of the work directory is full after some pages; then there is room, and a resume."""
+    """The disk of the work directory becomes full during the load, gets free space, and the load is
+    resumed."""
 
     SCRIPT = r"""
         set -e
@@ -309,7 +309,7 @@ class DiskFull(ResumeCase):
         umount "$WORK"
     """
 
-    def test_anywhere(self):
+    def test_full_after_any_number_of_pages_the_load_can_be_resumed(self):
         if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:
             self.skipTest("this user may not mount anything, even in a namespace of its own")
         failed = 0
@@ -332,47 +332,46 @@ class DiskFull(ResumeCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         code, code_of_resume = (int((folder / f"{which}.code").read_text())
                                 for which in ("first", "second"))
-        said = (folder / "first.err").read_text()
+        errors = (folder / "first.err").read_text()
         if code > 1:
-            self.assertRegex(said, "(?i)no space left|disk")
-            said += (folder / "second.err").read_text()
+            self.assertRegex(errors, "(?i)no space left|disk")
+            errors += (folder / "second.err").read_text()
         self.work = folder / "copy"
-        self.assert_completed(support.Outcome(code_of_resume, "", said, 0))
+        self.assert_completed(support.Outcome(code_of_resume, "", errors, 0))
         return code > 1
 
 
 class DamagedJournal(ResumeCase):
-    """A journal that was torn by a crash, or bitten by a disk. It may say less than is true, never
-    more: what it does not say is sent again."""
+    """A journal that was truncated by a crash, or damaged on disk. Blocks without a valid entry are
+    sent again; no block counts as completed that was not."""
 
     def setUp(self):
         super().setUp()
-        self.interrupted(batch=40)
+        self.killed_load(batch=40)
         self.good = self.journal()
-        self.had = [support.key_of(raw) for raw in self.stored()]
-        self.others = {name: list(self.database[name].find())
-                       for name in self.database.list_collection_names() if name != "t"}
+        self.stored_ids = [support.key_of(raw) for raw in self.stored()]
+        self.other_collections = self.read_other_collections()
 
     def resume_from(self, journal):
-        """Resumes with this journal, from the state that the kill has left behind."""
-        self.database.t.delete_many({"_id": {"$nin": self.had}})
-        for name, documents in self.others.items():
+        """Restores the state after the kill, and resumes with this journal."""
+        self.database.t.delete_many({"_id": {"$nin": self.stored_ids}})
+        for name, documents in self.other_collections.items():
             self.database[name].delete_many({})
             self.database[name].insert_many(documents)
         (self.work / "journal").write_bytes(journal)
         return self.resume()
 
-    def test_cut_in_its_last_entries(self):
+    def test_truncated_in_its_last_entries(self):
         step = max(17 // fault_case.ROUNDS, 1)
         for cut in range(len(self.good) - 1, len(self.good) - 300, -step):
             with self.subTest(cut=cut, of=len(self.good)):
                 self.assert_completed(self.resume_from(self.good[:cut]))
 
-    def test_zeros_behind_its_end(self):
-        """As a file system leaves them when it has made a file longer, but not yet filled it."""
+    def test_zeros_after_its_end(self):
+        """A file system leaves them when it has extended a file, but not yet written the data."""
         self.assert_completed(self.resume_from(self.good + bytes(500)))
 
-    def test_a_bit_turned_over(self):
+    def test_a_flipped_bit(self):
         draw = random.Random(7)
         for _ in range(15 * fault_case.ROUNDS):
             bit = draw.randrange(len(self.good) * 8)
@@ -381,7 +380,7 @@ class DamagedJournal(ResumeCase):
                 damaged[bit // 8] ^= 1 << bit % 8
                 outcome = self.resume_from(damaged)
                 if outcome.code in WRONG:
-                    self.assertIn("journal", outcome.err)     # its head: whose it is, is not known
+                    self.assertIn("journal", outcome.err)     # the bit is in the journal's header
                 else:
                     self.assert_completed(outcome)
 

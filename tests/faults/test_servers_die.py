@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that die while they are loaded into, and come back, or leave the work to others. The load
-goes on by itself, and in the end the source is there, once, with nobody's help.
+"""Servers that crash, step down or hang during a load, and come back or are replaced by others. The
+load completes without intervention, and stores each document of the source once.
 
-The moment of the fault is a batch, by its number, where a proxy can count them; and else a number
-of documents that have arrived. So it is in the middle on any machine."""
+The fault occurs at a batch of a known number where the loader goes through the proxy, and otherwise
+once a number of documents is stored: during the load on any machine."""
 import os
 import signal
 import sys
@@ -14,15 +14,15 @@ import proxy  # noqa: E402
 import support  # noqa: E402
 from fault_case import ROUNDS  # noqa: E402
 
-SOME = None                   # how much had arrived of what was sent again depends on the moment
+SOME = None                   # the number of documents found already stored depends on timing
 
 
 class Survives(fault_case.ProxyCase):
-    """What is behind the proxy dies in front of a batch, or with it in its hands."""
+    """Servers behind the proxy are killed before a batch is forwarded, or just after."""
 
     def assert_survives(self, again=0):
         outcome = self.begin().wait()
-        self.assertEqual(self.proxy.unused(), [], "a fault did not strike: " + outcome.text)
+        self.assertEqual(self.proxy.unused(), [], "faults were not reached: " + outcome.text)
         return self.assert_nothing_lost(outcome, again)
 
 
@@ -33,14 +33,13 @@ class LoneServer(Survives):
         self.proxy.on_batch(20, proxy.call(lambda: self.servers.kill_and_start_again("server")))
         self.assertGreater(self.assert_survives()["retries"], 0)
 
-    def test_killed_with_a_batch_in_its_hands_again_and_again(self):
+    def test_killed_several_times_just_after_a_batch_was_sent(self):
         for number in range(10, 70, max(60 // (2 + ROUNDS), 2)):
             self.proxy.on_batch(number, proxy.call_after(
                 lambda: self.servers.kill_and_start_again("server")))
         self.assert_survives(again=SOME)
 
-    def test_gone_for_longer_than_is_tried_again(self):
-        """The load gives up, says how to go on, and does."""
+    def test_down_for_longer_than_the_retry_limit_the_load_ends_and_can_be_resumed(self):
         words = "--retry-timeout", 2, "--uri", self.through + "?serverSelectionTimeoutMS=1000"
         self.proxy.on_batch(20, proxy.call(lambda: self.servers.kill("server")))
         outcome = self.begin(*words).wait()
@@ -50,8 +49,7 @@ class LoneServer(Survives):
         self.servers.start_again()
         self.assert_nothing_lost(self.begin("--resume", *words).wait(), again=SOME)
 
-    def test_interrupted_while_nothing_can_be_delivered(self):
-        """Ctrl-C ends the retries: it was the user who stopped it, and he can go on."""
+    def test_ctrl_c_ends_the_retries_and_the_load_can_be_resumed(self):
         words = "--uri", self.through + "?serverSelectionTimeoutMS=1000"
         self.proxy.on_batch(20, proxy.call(lambda: self.servers.kill("server")))
         running = self.begin(*words)
@@ -65,11 +63,12 @@ class LoneServer(Survives):
 
 
 class Figures(fault_case.FaultCase):
-    """A server that was killed has wrong figures of how many documents it holds: the shard table
-    shows how many there are."""
+    """After a crash a server's collection statistics are wrong; the shard table shows the counted
+    documents."""
 
     def figures(self, name):
-        """Loads two files, with a crash in between; returns what the shard table shows of each."""
+        """Loads two files, and kills this server in between. Returns the shard table: shard ->
+        documents."""
         self.assertEqual(self.begin().wait().code, support.EXIT_REJECTS)
         (more,), _ = self.generate("B", 2000, "--seed", 88)
         self.servers.kill_and_start_again(name)
@@ -94,42 +93,42 @@ class Figures(fault_case.FaultCase):
 class FiguresOfAServer(Figures):
     shape = "--standalone",
 
-    def test_after_a_crash(self):
-        shown = self.figures("server")
-        self.assertEqual(sum(shown.values()), len(self.stored()))
+    def test_the_number_of_documents_is_right_after_a_crash(self):
+        figures = self.figures("server")
+        self.assertEqual(sum(figures.values()), len(self.stored()))
 
 
 class FiguresOfShards(Figures):
     shape = "--shards", 2
 
-    def test_after_a_crash(self):
-        shown = self.figures("s0-0")
+    def test_the_numbers_of_documents_are_right_after_a_crash(self):
+        figures = self.figures("s0-0")
         for name in ("s0", "s1"):
             with self.servers.member(f"{name}-0") as client:
-                there = len(list(client[self.database_name].t.find({}, {"_id": 1})))
-            self.assertEqual(shown[name], there, shown)
+                stored = len(list(client[self.database_name].t.find({}, {"_id": 1})))
+            self.assertEqual(figures[name], stored, figures)
 
 
 class ReplicaSet(fault_case.FaultCase):
-    """Drivers speak to the members directly, each by its own address: no proxy can stand there. So
-    the batches are small, and the fault comes when some of them have arrived."""
+    """The driver connects to each member by its own address, without a proxy. So the batches are
+    small, and the fault occurs once some of them are stored."""
 
     shape = "--shards", 0, "--replicas", 3
 
-    def begun(self, *more, threads=1):
+    def begin_and_wait(self, *more, threads=1):
         running = self.begin(*more, size=10, threads=threads)
         self.wait_for_documents(running, 500)
         return running
 
     def test_primary_steps_down(self):
-        running = self.begun()
+        running = self.begin_and_wait()
         old = self.servers.primary_of("rs0", 3)
         self.servers.step_down(old)
         self.assert_nothing_lost(running.wait(), again=SOME)
 
     def test_primary_steps_down_while_threads_adapt(self):
-        """The workers that wait are none of those who try again, and nothing is lost with them."""
-        running = self.begun(threads="auto")
+        """With -j auto some workers are idle; the batches of the others are sent again."""
+        running = self.begin_and_wait(threads="auto")
         old = self.servers.primary_of("rs0", 3)
         self.servers.step_down(old)
         outcome = running.wait()
@@ -137,19 +136,19 @@ class ReplicaSet(fault_case.FaultCase):
         self.assertIn("adaptation", support.run_record(self.work))
 
     def test_primary_is_killed(self):
-        running = self.begun()
+        running = self.begin_and_wait()
         old = self.servers.primary_of("rs0", 3)
         self.servers.kill(old)
         outcome = running.wait()
         self.assertNotEqual(self.servers.primary_of("rs0", 3), old)
-        # What was acknowledged by a majority must be there without the dead one as well.
+        # Documents acknowledged by a majority must be stored without the killed server, too.
         self.assert_nothing_lost(outcome, again=SOME)
         self.servers.start_again()
 
-    def test_primary_freezes_and_thaws(self):
-        """It neither answers nor breaks its connections; and when it is back, it has to undo what
-        it had taken while the others had elected another one."""
-        running = self.begun("--timeout", 2)
+    def test_primary_hangs_and_comes_back(self):
+        """Its connections stay open; when it comes back, it rolls back the writes that it took
+        before the others elected a primary."""
+        running = self.begin_and_wait("--timeout", 2)
         old = self.servers.primary_of("rs0", 3)
         self.servers.signal(old, signal.SIGSTOP)
         try:
@@ -160,7 +159,7 @@ class ReplicaSet(fault_case.FaultCase):
         self.assert_nothing_lost(running.wait(), again=SOME)
 
     def test_all_members_are_killed_and_started_again(self):
-        running = self.begun()
+        running = self.begin_and_wait()
         for member in range(3):
             self.servers.kill(f"rs0-{member}")
         self.servers.start_again()
@@ -171,12 +170,12 @@ class ShardedCluster(Survives):
     shape = "--shards", 2, "--replicas", 3
     rows = 36000              # in four blocks, two on each shard
 
-    # Whether the loader notices depends on the moment: servers that route wait for an election.
+    # The router waits for an election; whether the loader sees an error depends on timing.
 
     def primaries(self):
         return [self.servers.primary_of(shard, 3) for shard in ("s0", "s1")]
 
-    def assert_others_than(self, old):
+    def assert_new_primaries(self, old):
         self.assertFalse(set(self.primaries()) & set(old), "no other primary was elected")
 
     def test_the_primaries_of_the_shards_step_down(self):
@@ -184,14 +183,14 @@ class ShardedCluster(Survives):
         self.proxy.on_batch(20, proxy.call_after(
             lambda: [self.servers.step_down(member) for member in old]))
         self.assert_survives(again=SOME)
-        self.assert_others_than(old)
+        self.assert_new_primaries(old)
 
     def test_the_primaries_of_the_shards_are_killed(self):
         old = self.primaries()
         self.proxy.on_batch(20, proxy.call_after(
             lambda: [self.servers.kill(member) for member in old]))
         self.assert_survives(again=SOME)
-        self.assert_others_than(old)
+        self.assert_new_primaries(old)
         self.servers.start_again()
 
     def test_the_router_is_killed_and_started_again(self):
@@ -200,7 +199,7 @@ class ShardedCluster(Survives):
                 lambda: self.servers.kill_and_start_again("router")))
         self.assert_survives(again=SOME)
 
-    def test_one_of_two_routers_dies_for_good(self):
+    def test_one_of_two_routers_is_killed_and_stays_down(self):
         port = support.free_port()
         address = f"{support.HOST}:{port}"
         second = self.start("shardload-router", "--listen", address, "--config-server",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source that is replaced, appended to, cut, rewritten or removed while it is loaded, or between a
-run and its --resume: the load ends with exit 3, and what the servers hold is text of the file as it
-was. Each change is made to each kind of source, in the middle of a load into a real cluster."""
+"""A source that is replaced, appended to, truncated, rewritten or removed during its load, or before
+--resume: the load ends with exit code 3, and the stored documents are those of the unchanged file.
+Each change is made to each kind of source, during a load into a real cluster."""
 import gzip
 import io
 import os
@@ -21,17 +21,17 @@ import support  # noqa: E402
 from fault_case import Expected, expected_of, without_number  # noqa: E402
 from resume_case import ResumeCase  # noqa: E402
 
-ENDS = 1 << 17                # what a fingerprint looks at is less
+ENDS = 1 << 17                # more bytes at each end of a file than a fingerprint reads
 BLOCKS = 6
 TIME = 1_700_000_000_123_456_789
 
 
 def other_text(text):
-    """As long, with the same rows in the same places, and the same ends."""
+    """A text of the same length, with its rows at the same offsets and the same ends."""
     return text[:ENDS] + text[ENDS:-ENDS].replace(b"SILVER", b"GOLDEN") + text[-ENDS:]
 
 
-# Each stores a text without packing it: so a change in its middle leaves its size as it is.
+# Kinds of sources. The text is stored uncompressed, so that other_text() yields a file of equal size.
 
 def plain(text):
     return text
@@ -57,10 +57,10 @@ def zipped(text):
     return result.getvalue()
 
 
-# Each change is given the path and other bytes of the same size.
+# Changes of a source: functions of its path and of other content of the same size.
 
-def until_later(path, write):
-    """The clock of a file system is coarse: writes again until the file has another time."""
+def write_until_the_time_changes(path, write):
+    """Repeats the write until the file's ctime has changed: the clock of a file system is coarse."""
     before = path.stat().st_ctime_ns
     while True:
         write()
@@ -75,7 +75,7 @@ def overwrite(path, content):
 
 
 def rewrite(path, other):
-    until_later(path, lambda: overwrite(path, other))
+    write_until_the_time_changes(path, lambda: overwrite(path, other))
 
 
 def rewrite_with_its_old_time(path, other):
@@ -85,9 +85,9 @@ def rewrite_with_its_old_time(path, other):
 
 
 def replace(path, other):
-    beside = path.with_name("beside.part")
-    beside.write_bytes(other)
-    os.replace(beside, path)
+    new = path.with_name("new.part")
+    new.write_bytes(other)
+    os.replace(new, path)
 
 
 def append(path, _):
@@ -95,7 +95,7 @@ def append(path, _):
         file.write(support.ROW.format(id=7).encode() + b"\n")
 
 
-def cut(path, _):
+def truncate(path, _):
     os.truncate(path, path.stat().st_size - 100)
 
 
@@ -105,23 +105,23 @@ def remove(path, _):
 
 CHANGES = {rewrite: "was modified at", rewrite_with_its_old_time: "had its status changed at",
            replace: "was replaced by another file", append: "has grown from",
-           cut: "has shrunk from", remove: "was removed or renamed"}
+           truncate: "has shrunk from", remove: "was removed or renamed"}
 
 
 class Change(ResumeCase):
     name = None
-    batch = 12                # of 30, when some blocks of the file have been completed
+    batch = 12                # of 30: some blocks of the file have been completed by then
 
     @classmethod
     def make_source(cls, folder):
-        """The file that the tests change is made anew for each of them."""
+        """Only the contents; each test writes its own file."""
         if cls is Change:
             return None, None
         cls.text = resume_case.wide_text("a", BLOCKS)
-        cls.good, cls.other = cls.stored_as(cls.text), cls.stored_as(other_text(cls.text))
+        cls.good, cls.other = cls.wrap(cls.text), cls.wrap(other_text(cls.text))
         assert len(cls.good) == len(cls.other) and cls.good != cls.other
         return None, [Expected(cls.name).add(
-            "inner.txt" if cls.stored_as in (tarred, zipped) else cls.name, cls.text)]
+            "inner.txt" if cls.wrap in (tarred, zipped) else cls.name, cls.text)]
 
     def setUp(self):
         super().setUp()
@@ -136,159 +136,155 @@ class Change(ResumeCase):
         self.path.write_bytes(self.good)
         os.utime(self.path, ns=(TIME, TIME))
 
-    def only_of_the_old_text(self):
-        """Each document that is there is one of the text as it was; returns how many there are."""
-        stored = self.stored()
-        for raw in stored:
-            raw = without_number(raw)
-            self.assertEqual(self.expected[0].documents.get(support.key_of(raw)), raw)
-        return len(stored)
+    def assert_only_original_documents(self):
+        """Documents are stored, and each of them is of the unchanged text."""
+        known = {raw for source in self.expected for raw in source.documents.values()}
+        stored = {without_number(raw) for raw in self.stored()}
+        self.assertGreater(len(stored), 0)
+        self.assertLessEqual(stored, known)
 
-    def states(self):
-        return [entry["state"] for entry in self.database["t.sources"].find({"state": {"$exists": 1}})]
-
-    def forget(self):
+    def start_over(self):
         self.client.drop_database(self.database_name)
         shutil.rmtree(self.work)
         self.put_back()
 
 
 class EachChange:
-    """What holds for each kind of source."""
+    """Tests for each kind of source."""
 
     def assert_resume_refused(self):
-        """As it is now it is not the source of the journal."""
+        """--resume refuses the changed source, and stores nothing."""
         before = sorted(self.stored())
         outcome = self.resume()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
         self.assertRegex(outcome.err, self.name + "|there are 1 sources, and were 2")
         self.assertEqual(sorted(self.stored()), before)
 
-    def test_while_it_is_loaded(self):
-        for change, said in CHANGES.items():
+    def test_a_source_changed_during_its_load_ends_the_load(self):
+        for change, message in CHANGES.items():
             with self.subTest(change=change.__name__):
-                outcome = self.struck(lambda _, change=change: change(self.path, self.other),
-                                      batch=self.batch)
+                outcome = self.load_with_fault(
+                    lambda _, change=change: change(self.path, self.other), batch=self.batch)
                 self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-                self.assertRegex(outcome.err, f"{self.name}: {said}.*while it was being read")
+                self.assertRegex(outcome.err, f"{self.name}: {message}.*while it was being read")
                 self.assertIn("put the source back as it was", outcome.err)
-                self.assertGreater(self.only_of_the_old_text(), 0)
-                self.assertEqual(self.states(), ["started"])
+                self.assert_only_original_documents()
+                self.assertEqual(set(self.source_states()), {"started"})
                 self.assertEqual(support.run_record(self.work)["exitCode"], support.EXIT_SOURCE)
                 self.assert_resume_refused()
                 self.put_back()
                 self.assert_completed(self.resume())
-            self.forget()
+            self.start_over()
 
-    def test_between_the_kill_and_the_resume(self):
+    def test_a_source_changed_before_the_resume_is_refused(self):
         for change in CHANGES:
             with self.subTest(change=change.__name__):
-                self.interrupted(batch=self.batch)
+                self.killed_load(batch=self.batch)
                 change(self.path, self.other)
                 self.assert_resume_refused()
                 self.put_back()
                 self.assert_completed(self.resume())
-            self.forget()
+            self.start_over()
 
 
 class Plain(EachChange, Change):
-    name, stored_as = "year.txt", staticmethod(plain)
+    name, wrap = "year.txt", staticmethod(plain)
 
-    def test_a_resume_knows_an_unchanged_file_and_does_not_read_it_again(self):
-        self.interrupted(batch=12)
+    def test_a_resume_does_not_read_completed_blocks_of_an_unchanged_file(self):
+        self.killed_load(batch=12)
         outcome = self.resume()
         self.assert_completed(outcome)
         self.assertNotIn("compared", outcome.err)
 
-    def test_a_resume_accepts_a_copy_and_a_changed_status_of_the_same_text(self):
+    def test_a_resume_accepts_a_copy_and_another_file_mode(self):
         def copy():
             shutil.copy2(self.path, self.path.with_name("copy"))
             os.replace(self.path.with_name("copy"), self.path)
 
         def protect():
-            until_later(self.path, lambda: self.path.chmod(0o400))
+            write_until_the_time_changes(self.path, lambda: self.path.chmod(0o400))
         for harmless in (copy, protect):
             with self.subTest(change=harmless.__name__):
-                self.interrupted(batch=12)
+                self.killed_load(batch=12)
                 harmless()
                 outcome = self.resume()
                 self.assert_completed(outcome)
                 self.assertIn("1 of the sources has been copied or moved", outcome.err)
-            self.forget()
+            self.start_over()
 
-    def test_a_resume_refuses_another_time_until_it_is_given_back(self):
-        self.interrupted(batch=12)
+    def test_a_resume_refuses_another_modification_time_and_prints_how_to_restore_it(self):
+        self.killed_load(batch=12)
         os.utime(self.path)
         before = sorted(self.stored())
         outcome = self.resume()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
         self.assertEqual(sorted(self.stored()), before)
-        told = re.search("touch -d ([0-9TZ:.-]+)", outcome.err).group(1)
-        subprocess.run(["touch", "-d", told, self.path], check=True)
+        printed = re.search("touch -d ([0-9TZ:.-]+)", outcome.err).group(1)
+        subprocess.run(["touch", "-d", printed, self.path], check=True)
         self.assertEqual(self.path.stat().st_mtime_ns, TIME)
         outcome = self.resume()
         self.assert_completed(outcome)
         self.assertIn("read again and compared", outcome.err)
 
-    def test_other_text_in_blocks_that_were_sent_and_not_completed(self):
-        """Nothing of them is in the journal; the stored documents show it."""
-        self.struck(lambda running: running.signal(signal.SIGKILL), batch=4)
-        self.assertGreater(self.only_of_the_old_text(), 0)
+    def test_a_resume_refuses_other_text_in_a_block_that_was_sent_in_part(self):
+        """The journal has no entry of the block; the loader compares it with the stored documents."""
+        self.load_with_fault(lambda running: running.signal(signal.SIGKILL), batch=4)
+        self.assert_only_original_documents()
         rewrite_with_its_old_time(self.path, self.other)
         for more in ([], ["--no-verify"]):
             outcome = self.resume(*more)
             self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
             self.assertRegex(outcome.err, "year.txt: brings another text behind byte [0-9]+ than")
 
-    def test_behind_the_last_block(self):
-        """All is read and all but the last batch stored: the file must still be there."""
-        outcome = self.struck(lambda _: replace(self.path, self.other), batch=30)
+    def test_a_file_replaced_before_the_last_batch_ends_the_load(self):
+        """The loader has read the complete file by then."""
+        outcome = self.load_with_fault(lambda _: replace(self.path, self.other), batch=30)
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
         self.assertIn("was replaced by another file", outcome.err)
-        self.assertEqual(self.states(), ["started"])
+        self.assertEqual(self.source_states(), ["started"])
 
-    def test_while_it_is_verified(self):
+    def test_a_file_changed_while_it_is_verified_ends_the_verification(self):
         self.assert_completed(self.begin().wait())
         for more in ([], ["--content"]):
             with self.subTest(words=more):
                 self.put_back()
-                # Sources have been looked at before the first command is sent.
+                # verify has read the file's identity before it sends the first command.
                 self.proxy.on_command(1, proxy.call(lambda: rewrite(self.path, self.other)))
                 running = self.start("shardload", "verify", "--uri", self.through, "-d",
                                      self.database_name, "-c", "t", "-j", 1, *more, self.path)
                 outcome = running.wait()
-                self.proxy.forget()
+                self.proxy.clear_faults()
                 self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
                 self.assertIn("was modified at", outcome.err)
 
 
 class Gzip(EachChange, Change):
-    name, stored_as = "year.txt.gz", staticmethod(gzipped)
+    name, wrap = "year.txt.gz", staticmethod(gzipped)
 
 
 class Tar(EachChange, Change):
-    name, stored_as = "years.tar", staticmethod(tarred)
+    name, wrap = "years.tar", staticmethod(tarred)
 
 
 class Zip(EachChange, Change):
-    name, stored_as = "years.zip", staticmethod(zipped)
+    name, wrap = "years.zip", staticmethod(zipped)
 
 
 class Folder(EachChange, Change):
     """The changed file is the second of two."""
-    name, stored_as = "b.txt", staticmethod(plain)
-    batch = 34                # of 45, the first 15 of which are of the first file
+    name, wrap = "b.txt", staticmethod(plain)
+    batch = 34                # of 45; the first 15 are of the first file
 
-    def test_before_it_is_opened_to_be_loaded(self):
-        for change, said in CHANGES.items():
+    def test_a_file_changed_before_the_load_opens_it_ends_the_load(self):
+        for change, message in CHANGES.items():
             with self.subTest(change=change.__name__):
-                outcome = self.struck(lambda _, change=change: change(self.path, self.other),
-                                      batch=5)
+                outcome = self.load_with_fault(
+                    lambda _, change=change: change(self.path, self.other), batch=5)
                 self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-                self.assertRegex(outcome.err, f"{self.name}: {said}.*while it was being read")
+                self.assertRegex(outcome.err, f"{self.name}: {message}.*while it was being read")
                 self.put_back()
                 self.assert_completed(self.resume())
-            self.forget()
+            self.start_over()
 
     @classmethod
     def make_source(cls, folder):
@@ -305,15 +301,6 @@ class Folder(EachChange, Change):
     def put_back(self):
         super().put_back()
         shutil.copy2(self.first, self.path.with_name("a.txt"))
-
-    def only_of_the_old_text(self):
-        known = {raw for source in self.expected for raw in source.documents.values()}
-        stored = [without_number(raw) for raw in self.stored()]
-        self.assertLessEqual(set(stored), known)
-        return len(stored)
-
-    def states(self):
-        return sorted(set(super().states()))
 
 
 if __name__ == "__main__":

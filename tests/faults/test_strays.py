@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents that no load has brought: one that appears in the collection while a load goes on ends
-that load with exit code 5, wherever its _id lies. What was there before stays, and does no harm."""
+"""Strays: documents that another program inserts. A stray that appears during a load ends the load
+with exit code 5, whatever its _id is. Documents stored before the load are left as they are."""
 import os
 import signal
 import sys
@@ -23,7 +23,7 @@ NOT_SOURCE_1 = {
     "negative long": lambda: bson.Int64(-SOURCE_1),
     "double below": lambda: 0.5,
     "Decimal128 below": lambda: bson.Decimal128("1e3"),
-    "long right behind": lambda: bson.Int64(2 * SOURCE_1),
+    "long right after": lambda: bson.Int64(2 * SOURCE_1),
     "long above": lambda: bson.Int64(SOURCE_1 * 99),
     "Decimal128 above": lambda: bson.Decimal128("1e30"),
 }
@@ -31,73 +31,69 @@ IN_SOURCE_1 = {
     "long": lambda: bson.Int64(SOURCE_1 + 1),
     "double": lambda: SOURCE_1 + 0.5,
     "Decimal128": lambda: bson.Decimal128(f"{SOURCE_1}.25"),
-    "behind the end": lambda: bson.Int64(2 * SOURCE_1 - 1),
+    "after the end": lambda: bson.Int64(2 * SOURCE_1 - 1),
 }
 
 
 class Strays:
     rows = 1200
 
-    def clients_insert(self, *ids):
-        def insert():
-            self.database.t.insert_many([{"_id": one} for one in ids])
-        return insert
+    def insert(self, *ids):
+        self.database.t.insert_many([{"_id": one} for one in ids])
 
-    def struck(self, strike, *more, batch=4, **where):
-        """A load during which that is done. Returns its outcome."""
-        self.proxy.on_batch(batch, proxy.call(strike))
-        outcome = self.begin(*more, **where).wait()
+    def load_during(self, change, *more, **where):
+        """Loads, and calls `change()` at the fourth batch. Returns the outcome."""
+        outcome = self.load_with_fault(lambda _: change(), *more, batch=4, **where)
         self.assertEqual(self.proxy.unused(), [], outcome.text)
         return outcome
+
+    def load_with_strays(self, *ids, more=(), **where):
+        return self.load_during(lambda: self.insert(*ids), *more, **where)
 
     def verification(self):
         return support.run_record(self.work)["verification"]
 
-    def anew(self, name):
-        """Another load into an empty database."""
+    def empty_database(self, name):
+        """Prepares another load, with a work directory of this name."""
         self.work = self.scratch / f"work {name}"
         self.client.drop_database(self.database_name)
 
-    # One document too many
+    # Strays that appear during the load
 
     def test_outside_of_all_sources(self):
-        for name, made in NOT_SOURCE_1.items():
+        for name, make_id in NOT_SOURCE_1.items():
             with self.subTest(name):
-                self.anew(name)
-                outcome = self.struck(self.clients_insert(made()))
+                self.empty_database(name)
+                outcome = self.load_with_strays(make_id())
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
                 self.assertIn("holds 1 documents of no source that its registry knows, and held 0 "
                               "when the load began; for example { \"_id\" : ", outcome.err)
                 self.assertIn("--allow-other-writers", outcome.err)
                 self.assertIs(self.verification()["ok"], False)
-                self.assert_registry("started")
+                self.assertEqual(self.source_states(), ["started"])
 
     def test_among_the_ids_of_the_load(self):
-        for name, made in IN_SOURCE_1.items():
+        for name, make_id in IN_SOURCE_1.items():
             for more in ([], ["--allow-other-writers"]):
                 with self.subTest(name, more=more):
-                    self.anew(name + "".join(more))
-                    outcome = self.struck(self.clients_insert(made()), *more)
+                    self.empty_database(name + "".join(more))
+                    outcome = self.load_with_strays(make_id(), more=more)
                     self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
                     self.assertIn("1 are too many", outcome.err)
-                    self.assert_registry("started")
+                    self.assertEqual(self.source_states(), ["started"])
 
-    def assert_registry(self, state):
-        states = [entry["state"] for entry in self.database["t.sources"].find({"number": 1})]
-        self.assertEqual(states, [state])
-
-    def test_in_long_names_and_in_parts(self):
+    def test_with_long_names_in_parts_and_loaded_again(self):
         large = self.file("large.txt", self.source.read_bytes() * 30)   # of several blocks
         for more in (["--names", "long"], ["--part", "1/2"], ["--again"]):
             with self.subTest(more):
-                self.anew("".join(more).replace("/", " of "))
-                outcome = self.struck(self.clients_insert("stray"), *more, source=large, size=2000)
+                self.empty_database("".join(more).replace("/", " of "))
+                outcome = self.load_with_strays("stray", more=more, source=large, size=2000)
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
                 self.assertIn("of no source", outcome.err)
 
-    def test_the_last_part_finds_what_is_too_many_among_the_ids(self):
+    def test_the_last_part_finds_a_stray_among_the_ids(self):
         self.load("--part", "1/2", self.source, code=None)
-        self.clients_insert(SOURCE_1 + 0.5)()
+        self.insert(SOURCE_1 + 0.5)
         outcome = self.begin("--part", "2/2").wait()
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
         self.assertIn("its 2 parts have loaded 1193 documents, and 1194 are there", outcome.err)
@@ -105,91 +101,85 @@ class Strays:
         self.assertEqual(self.begin("--part", "2/2", "--resume").wait().code, support.EXIT_REJECTS)
         self.assert_content()
 
-    def test_where_other_writers_are_allowed(self):
-        outcome = self.struck(self.clients_insert("stray", bson.ObjectId()), "--allow-other-writers")
+    def test_with_other_writers_allowed_the_load_succeeds(self):
+        outcome = self.load_with_strays("stray", bson.ObjectId(), more=["--allow-other-writers"])
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertIn("holds 2 documents of no source", outcome.err)
         self.assertIn("(--allow-other-writers)", outcome.err)
-        found = self.verification()
-        self.assertEqual((found["ok"], found["outside"]["allowed"]), (True, True))
-        self.assertEqual(found["outside"]["before"]["otherTypes"], 0)
-        self.assertEqual(found["outside"]["after"]["otherTypes"], 2)
+        verification = self.verification()
+        self.assertIs(verification["ok"], True)
+        self.assertIs(verification["outside"]["allowed"], True)
+        self.assertEqual(verification["outside"]["before"]["otherTypes"], 0)
+        self.assertEqual(verification["outside"]["after"]["otherTypes"], 2)
 
-    # What was there before
+    # Documents stored before the load
 
-    def old(self):
-        return [made() for made in NOT_SOURCE_1.values()]
-
-    def test_what_was_there_before_stays(self):
-        self.clients_insert(*self.old())()
+    def test_documents_stored_before_the_load_are_accepted(self):
+        self.insert(*(make_id() for make_id in NOT_SOURCE_1.values()))
         outcome = self.begin("--shard-key", "none").wait()
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-        found = self.verification()["outside"]
-        self.assertEqual(found["before"], {"numbers": 8, "otherTypes": 5, "sources": 1})
-        self.assertEqual(found["after"], found["before"])
+        outside = self.verification()["outside"]
+        self.assertEqual(outside["before"], {"numbers": 8, "otherTypes": 5, "sources": 1})
+        self.assertEqual(outside["after"], outside["before"])
 
-    def test_what_was_there_before_is_removed(self):
+    def test_a_document_removed_during_the_load_is_noticed(self):
         for name in ("string", "ObjectId", "long above"):
             with self.subTest(name):
-                self.anew(name)
-                ids = dict(zip(NOT_SOURCE_1, self.old()))
-                self.clients_insert(*ids.values())()
-                outcome = self.struck(lambda: self.database.t.delete_one({"_id": ids[name]}),
-                                      "--shard-key", "none")
+                self.empty_database(name)
+                ids = {key: make_id() for key, make_id in NOT_SOURCE_1.items()}
+                self.insert(*ids.values())
+                outcome = self.load_during(
+                    lambda: self.database.t.delete_one({"_id": ids[name]}), "--shard-key", "none")
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
                 self.assertIn("holds 12 documents of no source that its registry knows, and held 13",
                               outcome.err)
 
-    def test_one_comes_and_one_of_another_type_goes(self):
-        self.clients_insert("stray")()
+    def test_a_removed_and_an_inserted_document_of_another_type_are_noticed(self):
+        self.insert("stray")
 
         def change():
             self.database.t.delete_one({"_id": "stray"})
             self.database.t.insert_one({"_id": 7})
-        outcome = self.struck(change, "--shard-key", "none")
+        outcome = self.load_during(change, "--shard-key", "none")
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
 
     # Other loaders, and earlier runs
 
-    def test_other_loaders_are_no_strangers(self):
+    def test_documents_of_other_loaders_are_accepted(self):
         other = self.file("other.txt", self.source.read_bytes()[:40000])
         for old in ([], ["old", bson.Int64(SOURCE_1 * 99)]):
             with self.subTest(old):
-                self.anew(str(len(old)))
+                self.empty_database(str(len(old)))
                 if old:
-                    self.clients_insert(*old)()
-                outcome = self.struck(lambda: self.load("--shard-key", "none", other, code=None),
-                                      "--shard-key", "none")
+                    self.insert(*old)
+                outcome = self.load_during(
+                    lambda: self.load("--shard-key", "none", other, code=None),
+                    "--shard-key", "none")
                 self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-                found = self.verification()["outside"]
-                self.assertEqual((found["before"]["sources"], found["after"]["sources"]), (1, 2))
+                outside = self.verification()["outside"]
+                self.assertEqual((outside["before"]["sources"], outside["after"]["sources"]), (1, 2))
 
-    def test_another_loader_that_begins_while_documents_are_counted(self):
-        """Its source is not yet among those that the gaps were made of."""
+    def test_a_loader_that_starts_while_strays_are_counted_is_accepted(self):
+        """The source of the other loader was not in the registry when the filter was built."""
         other = self.file("other.txt", self.source.read_bytes()[:40000])
-        begun = []
+        counted = []
 
-        def begin_other(message):
+        def load_other(message):
             name, value = proxy.command_of(message)
-            if name == "aggregate" and not begun and b"\x01$gte\0" in message and \
+            if name == "aggregate" and not counted and b"\x01$gte\0" in message and \
                     self.database.t.estimated_document_count() >= len(self.expected[0].documents):
-                begun.append(proxy.collection_of(value))
+                counted.append(proxy.collection_of(value))
                 self.load("--shard-key", "none", other, code=None)
             return message
-        self.proxy.change_request = begin_other
+        self.proxy.change_request = load_other
         outcome = self.begin("--shard-key", "none").wait()
-        self.assertEqual(begun, ["t"])
+        self.assertEqual(counted, ["t"])
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertEqual(self.verification()["outside"]["after"]["sources"], 2)
 
-    def test_a_stray_between_two_runs(self):
-        def stop():
-            running.signal(signal.SIGKILL)
-            running.wait()
-        self.proxy.on_batch(6, proxy.call(lambda: stop()))
-        running = self.begin()
-        running.wait()
-        self.clients_insert("stray")()
+    def test_a_stray_inserted_between_a_kill_and_the_resume_is_noticed(self):
+        self.load_with_fault(lambda running: running.signal(signal.SIGKILL), batch=6)
+        self.insert("stray")
         outcome = self.begin("--resume").wait()
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
         again = self.begin("--resume").wait()
@@ -197,8 +187,8 @@ class Strays:
         allowed = self.begin("--resume", "--allow-other-writers").wait()
         self.assertEqual(allowed.code, support.EXIT_REJECTS, allowed.text)
 
-    def test_nothing_is_counted_without_verification(self):
-        outcome = self.struck(self.clients_insert("stray"), "--no-verify")
+    def test_without_verification_strays_are_not_counted(self):
+        outcome = self.load_with_strays("stray", more=["--no-verify"])
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertNotIn("verification", support.run_record(self.work))
 
@@ -212,12 +202,12 @@ class Router(Strays, fault_case.ProxyCase):
 
 
 class Direct(fault_case.ProxyCase):
-    """Batches do not pass the proxy here: the stray comes when the load counts at its end."""
+    """Batches do not pass the proxy; strays are inserted once the load has stored documents."""
 
     variable = "SHARDLOAD_TEST_URI"
     rows = 1200
 
-    def test_straight_into_a_shard_and_through_the_router(self):
+    def test_strays_are_noticed_by_a_load_that_writes_to_the_shards(self):
         for stray in ("stray", SOURCE_1 + 0.5):
             with self.subTest(stray):
                 self.client.drop_database(self.database_name)
