@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of records. Whatever is not there, or is of another type, is NULL or NAN: a record may
- * come from anywhere. Paths are dotted: "accounting.records". */
+/* Reads values from run records (JSON files) by dotted path: "accounting.records". A missing value
+ * or one of another type gives NULL or NAN: records may come from any version or program. */
 #ifndef SHARDLOAD_LOOKUP_H
 #define SHARDLOAD_LOOKUP_H
 
@@ -12,10 +12,10 @@
 
 /* A number from -1e18 to 1e18, or NAN. */
 double sl_look_number(const bson_t *document, const char *path);
-/* The same, not negative; `fallback` otherwise. */
+/* A number from 0 to 1e18, or `fallback`. */
 double sl_look_amount(const bson_t *document, const char *path, double fallback);
 const char *sl_look_text(const bson_t *document, const char *path);
-/* -1: not there; 0 false; 1 true. */
+/* 1: true; 0: false; -1: no such value. */
 int sl_look_truth(const bson_t *document, const char *path);
 /* A document or an array, borrowed; `*inner` is empty when false. */
 bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner);
@@ -26,22 +26,22 @@ bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner);
 typedef struct sl_walk {
     bson_iter_t at;
     bool more;
-    bson_t item; /* the document at hand, borrowed */
+    bson_t item; /* the current document, borrowed */
 } sl_walk;
 sl_walk sl_walk_start(const bson_t *document, const char *path);
-bool sl_walk_next(sl_walk *walk); /* what is no document is passed over */
+bool sl_walk_next(sl_walk *walk); /* skips elements that are not documents */
 uint32_t sl_walk_count(const bson_t *document, const char *path); /* documents of the array */
 uint32_t sl_look_count(const bson_t *document, const char *path); /* elements of any type */
 
-/* Did the drill of a record of `reload` come to its end, queries and all? By its "ended", and where
- * there is none by its exit code. */
+/* Has the drill of a `reload` record finished, including its queries? From the record's "ended",
+ * or, in records without it, from the exit code. */
 bool sl_look_drill_ended(const bson_t *record);
 
-/* Does an option of a record say anything of how the run went? Where its account goes, and how it
- * is shown, does not. */
+/* Can the option affect the results of a run? False for options that name output files or choose
+ * their form. */
 bool sl_option_matters(const char *name);
 
-/* The value at `at` as a number as above, or NAN. */
+/* The value at `at`, as sl_look_number. */
 double sl_value_number(const bson_iter_t *at);
 
 #endif

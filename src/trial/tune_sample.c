@@ -66,7 +66,7 @@ static bool look_at_sources(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     if (load->path_count == 0) { /* made up */
         tune->made_up = true;
-        tune->whole_text = (double)load->format_options.ycsb.records * SL_MADE_UP_BYTES;
+        tune->whole_text = (double)load->format_options.ycsb.records * SL_GENERATED_BYTES;
         return true;
     }
     sl_source_set *set = NULL;
@@ -114,7 +114,7 @@ static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
 
 /* Text of made-up records is the room they stand on. */
 static double text_of(const sl_tune *tune, const sl_tune_load *figures) {
-    return tune->made_up ? (double)figures->documents * SL_MADE_UP_BYTES
+    return tune->made_up ? (double)figures->documents * SL_GENERATED_BYTES
                          : (double)figures->text_bytes;
 }
 

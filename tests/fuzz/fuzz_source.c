@@ -58,7 +58,7 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
         if (text.length == 0)
             continue;
         require(block.offset == o->length, "blocks follow each other");
-        require(!cut || block.member_start, "a block is of whole lines");
+        require(!cut || block.entry_start, "a block is of whole lines");
         cut = text.bytes[text.length - 1] != '\n' && /* of a bomb the line was cut */
               text.length <= SL_RECORD_BYTES_MAX;
         for (size_t i = 0; i < text.length; i++) {
