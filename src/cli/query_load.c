@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <shardload/clock.h>
+#include <shardload/grow.h>
 #include <shardload/print.h>
 #include <shardload/query_load.h>
 #include <shardload/text.h>
@@ -54,17 +55,13 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
 }
 
 static step *next_step(measuring *m, sl_error *error) {
-    if (m->count == m->room) {
-        size_t room = m->room ? 2 * m->room : 32;
-        step *steps = realloc(m->steps, room * sizeof *steps);
-        if (!steps) {
-            sl_error_memory(error, "measuring under load");
-            return NULL;
-        }
-        m->steps = steps;
-        m->room = room;
+    step *steps = sl_grow(m->steps, m->count, &m->room, sizeof *steps);
+    if (!steps) {
+        sl_error_memory(error, "measuring under load");
+        return NULL;
     }
-    step *one = &m->steps[m->count];
+    m->steps = steps;
+    step *one = &steps[m->count];
     memset(one, 0, sizeof *one);
     return one;
 }

@@ -113,13 +113,7 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     parser.sink = sink;
     parser.counts = (sl_parse_counts){0};
     bool go_on = parse_text(&parser, &marks);
-    counts->lines += parser.counts.lines;
-    counts->records += parser.counts.documents + parser.counts.rejects;
-    counts->documents += parser.counts.documents;
-    counts->rejects += parser.counts.rejects;
-    counts->headers += parser.counts.headers;
-    counts->blank_lines += parser.counts.blank_lines;
-    counts->repaired += parser.counts.repaired;
-    counts->transcoded += parser.counts.transcoded;
+    parser.counts.records = parser.counts.documents + parser.counts.rejects;
+    sl_parse_counts_add(counts, &parser.counts);
     return go_on;
 }

@@ -24,16 +24,8 @@ bool sl_isd_parse_lines(const sl_plan *plan, const sl_dialect *dialect, const sl
         go_on = take(&p, at, (size_t)(end - at));
         at = end + 1;
     }
-    counts->lines += p.counts.lines;
-    counts->records += p.counts.documents + p.counts.rejects;
-    counts->documents += p.counts.documents;
-    counts->rejects += p.counts.rejects;
-    counts->headers += p.counts.headers;
-    counts->blank_lines += p.counts.blank_lines;
-    counts->transcoded += p.counts.transcoded;
-    counts->length_mismatches += p.counts.length_mismatches;
-    counts->malformed_fields += p.counts.malformed_fields;
-    counts->unknown_groups += p.counts.unknown_groups;
+    p.counts.records = p.counts.documents + p.counts.rejects;
+    sl_parse_counts_add(counts, &p.counts);
     return go_on;
 }
 

@@ -70,22 +70,6 @@ static bool read_pairs(sl_isd_names *names, const yaml_node_t *node, sl_error *e
     return true;
 }
 
-static bool load(sl_text yaml, sl_isd_names *names, sl_error *error) {
-    if (!sl_yaml_within_limits(yaml, names->source, SL_EXIT_USAGE, error))
-        return false;
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser))
-        return sl_error_memory(error, "reading a name map");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)yaml.bytes, yaml.length);
-    bool loaded = yaml_parser_load(&parser, &names->document);
-    if (!loaded)
-        sl_error_set(error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", names->source,
-                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                     parser.problem ? parser.problem : "unreadable");
-    yaml_parser_delete(&parser);
-    return loaded;
-}
-
 bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_error *error) {
     *out = NULL;
     sl_isd_names *names = calloc(1, sizeof *names);
@@ -95,7 +79,7 @@ bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_
         free(names);
         return sl_error_memory(error, "reading a name map");
     }
-    bool ok = load(yaml, names, error);
+    bool ok = sl_yaml_read_document(yaml, source, &names->document, error);
     const yaml_node_t *root = ok ? yaml_document_get_root_node(&names->document) : NULL;
     const yaml_node_t *map = NULL, *unknown = NULL;
     if (root && root->type == YAML_MAPPING_NODE) {

@@ -299,22 +299,6 @@ static bool read_mapping(const reader *r, const yaml_node_t *node, const key_row
     return true;
 }
 
-static bool load_document(sl_text yaml, const reader *r) {
-    if (!sl_yaml_within_limits(yaml, r->source, SL_EXIT_USAGE, r->error))
-        return false;
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser))
-        return sl_error_memory(r->error, "reading a schema");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)yaml.bytes, yaml.length);
-    bool loaded = yaml_parser_load(&parser, r->document);
-    if (!loaded)
-        sl_error_set(r->error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", r->source,
-                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                     parser.problem ? parser.problem : "unreadable");
-    yaml_parser_delete(&parser);
-    return loaded;
-}
-
 bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error *error) {
     sl_schema *schema = calloc(1, sizeof *schema);
     yaml_document_t *document = calloc(1, sizeof *document);
@@ -324,7 +308,7 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
         free(document);
         return sl_error_memory(error, "reading a schema");
     }
-    if (!load_document(yaml, &r)) {
+    if (!sl_yaml_read_document(yaml, source, document, error)) {
         free(schema);
         free(document);
         return false;
@@ -338,7 +322,7 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
     if (!read_mapping(&r, root, schema_keys, "a schema", schema))
         goto fail;
     if (!schema->name || !schema->columns) {
-        wrong(&r, root, "a schema with the keys name and columns");
+        report(&r, root, "a schema with the keys name and columns");
         goto fail;
     }
     if (!schema->kind)

@@ -14,7 +14,8 @@
 #define LOCATOR_BYTES 20u      /* zip64 end of central directory locator */
 #define FIELD_MAX 65535u       /* of a name, extra fields, a comment */
 #define PADDING_MAX (1u << 10) /* zeros after the archive */
-#define TAIL_BYTES (END_BYTES + FIELD_MAX + PADDING_MAX) /* contain the end record */
+/* Bytes at the end of the file, searched for the end record. */
+#define TAIL_BYTES (END_BYTES + FIELD_MAX + PADDING_MAX)
 #define DESCRIPTOR_BYTES 24u /* data descriptor with signature and 64-bit sizes */
 #define FLAG_DESCRIPTOR 8u   /* a data descriptor follows the data */
 #define STORED 0u            /* method: not compressed */

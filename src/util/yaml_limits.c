@@ -3,8 +3,6 @@
  * line of 1,024 characters, so the pass ends before deep nesting makes it slow. */
 #include <shardload/yaml_limits.h>
 
-#include <yaml.h>
-
 static bool refuse(const char *file, const yaml_mark_t *mark, const char *reason, sl_exit code,
                    sl_error *error) {
     return sl_error_set(error, code,
@@ -47,4 +45,21 @@ bool sl_yaml_within_limits(sl_text text, const char *file, sl_exit code, sl_erro
     }
     yaml_parser_delete(&parser);
     return ok;
+}
+
+bool sl_yaml_read_document(sl_text text, const char *file, yaml_document_t *document,
+                           sl_error *error) {
+    if (!sl_yaml_within_limits(text, file, SL_EXIT_USAGE, error))
+        return false;
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return sl_error_memory(error, "reading YAML");
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.bytes, text.length);
+    bool read = yaml_parser_load(&parser, document);
+    if (!read)
+        sl_error_set(error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", file,
+                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
+                     parser.problem ? parser.problem : "unreadable");
+    yaml_parser_delete(&parser);
+    return read;
 }
