@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds the libraries through pkg-config and names the Debian package of each that is missing.
-# Makes the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::zlib deps::archive deps::lzma
-# deps::zstd deps::lz4 deps::bzip2 deps::cmocka.
+# Finds the libraries through pkg-config, and names the Debian package of each missing one. Defines
+# the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::zlib deps::archive deps::lzma
+# deps::zstd deps::lz4 deps::bzip2 deps::cmocka, and deps::isal if ISA-L is found.
 find_package(PkgConfig)
 if(NOT PKG_CONFIG_FOUND)
     message(FATAL_ERROR "pkg-config is missing. On Debian: apt-get install pkg-config")
@@ -37,7 +37,7 @@ shardload_find(archive libarchive-dev libarchive)
 shardload_find(lzma liblzma-dev liblzma>=5.4)
 shardload_find(zstd libzstd-dev libzstd)
 shardload_find(lz4 liblz4-dev liblz4)
-find_package(BZip2 QUIET) # which Debian ships without a pkg-config file
+find_package(BZip2 QUIET) # Debian's package has no pkg-config file
 if(BZIP2_FOUND)
     add_library(deps::bzip2 ALIAS BZip2::BZip2)
 else()
@@ -48,7 +48,7 @@ if(SHARDLOAD_TESTS)
     shardload_find(cmocka libcmocka-dev cmocka)
 endif()
 
-# Optional: without it zlib does the work.
+# Optional: zlib is used without it.
 set(SHARDLOAD_ISAL AUTO CACHE STRING "Inflate gzip with ISA-L: AUTO (where it is installed), ON, OFF")
 set_property(CACHE SHARDLOAD_ISAL PROPERTY STRINGS AUTO ON OFF)
 if(SHARDLOAD_ISAL STREQUAL "AUTO")

@@ -235,7 +235,7 @@ class _Record:
             tag = raw[105:self.end][:3]
             if any(raw[at:at + 1] not in (b"+", b"-") for at in (28, 34, 46, 87, 93)) or \
                     not any(name.startswith(tag) for name in SECTIONS):
-                raise _Bad("it has not the length that it states, and its columns have slid")
+                raise _Bad("its length differs from the declared one, and its columns are shifted")
             self.reading.length_mismatches += 1
         document = {"_id": document_id(number, offset)}
         self.control(document, moment)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BSON writer: documents written straight into a buffer, without an object model.
+/* The BSON writer: writes documents directly into a buffer, without an object model.
  *
- * Every function takes the place to write at and returns the place behind what it wrote. Nothing
- * checks for room: the caller makes sure beforehand that the document's upper bound fits, and that
- * SL_BSON_SLACK more bytes may be scribbled on behind it, for short things are copied as whole
+ * Every function takes the address to write to and returns the address after the written bytes. No
+ * function checks for room: the caller ensures beforehand that the document's upper bound fits,
+ * plus SL_BSON_SLACK bytes, which may be overwritten because short texts are copied as full
  * vectors. Layout: bsonspec.org, version 1.1. */
 #ifndef SHARDLOAD_BSON_WRITER_H
 #define SHARDLOAD_BSON_WRITER_H
@@ -29,9 +29,9 @@ typedef enum sl_bson_type {
     SL_BSON_INT64 = 0x12,
 } sl_bson_type;
 
-/* What a server takes as one document. */
+/* The server's limit for a document, in bytes. */
 #define SL_BSON_DOCUMENT_MAX ((size_t)16 << 20)
-/* Bytes behind the end of what is written, or read, that may be touched. */
+/* Number of bytes after a written or read text that may be overwritten or read. */
 #define SL_BSON_SLACK 32
 /* A document's length and its `_id`. */
 #define SL_BSON_HEAD_BYTES 17
@@ -53,7 +53,7 @@ static inline uint8_t *sl_bson_put_double(uint8_t *to, double value) {
     return to + sizeof value;
 }
 
-/* Reads and writes up to SL_BSON_SLACK bytes behind `length`. */
+/* Copies `length` bytes; reads and writes up to SL_BSON_SLACK bytes after them. */
 static inline uint8_t *sl_bson_copy(uint8_t *to, const char *from, size_t length) {
     memcpy(to, from, SL_BSON_SLACK);
     for (size_t done = SL_BSON_SLACK; __builtin_expect(done < length, 0); done += SL_BSON_SLACK)
@@ -61,7 +61,8 @@ static inline uint8_t *sl_bson_copy(uint8_t *to, const char *from, size_t length
     return to + length;
 }
 
-/* A string's value; the text is valid UTF-8. Reads and writes SL_BSON_SLACK bytes behind it. */
+/* Writes a string's value; the text is valid UTF-8. Reads and writes SL_BSON_SLACK bytes after
+ * it. */
 static inline uint8_t *sl_bson_put_text(uint8_t *to, const char *text, size_t length) {
     sl_bson_put_int32(to, (int32_t)(length + 1));
     to = sl_bson_copy(to + 4, text, length);
@@ -69,7 +70,7 @@ static inline uint8_t *sl_bson_put_text(uint8_t *to, const char *text, size_t le
     return to + 1;
 }
 
-/* ---- element prefixes: type, key, NUL, made once and copied often ---- */
+/* ---- element prefixes: type, key, NUL, prepared once and copied often ---- */
 
 #define SL_BSON_PREFIX_STEP 16u
 
@@ -79,7 +80,7 @@ size_t sl_bson_prefix_room(const char *key);
 /* Writes the prefix into `room`; returns its length. */
 uint32_t sl_bson_prefix_make(uint8_t *room, sl_bson_type type, const char *key);
 
-/* Copies in whole steps, so up to SL_BSON_PREFIX_STEP - 1 bytes too many are written. */
+/* Writes a prepared prefix and up to SL_BSON_PREFIX_STEP - 1 more bytes. */
 static inline uint8_t *sl_bson_put_prefix(uint8_t *to, const uint8_t *prefix, uint32_t length) {
     memcpy(to, prefix, SL_BSON_PREFIX_STEP);
     for (uint32_t done = SL_BSON_PREFIX_STEP; done < length; done += SL_BSON_PREFIX_STEP)
@@ -87,13 +88,13 @@ static inline uint8_t *sl_bson_put_prefix(uint8_t *to, const uint8_t *prefix, ui
     return to + length;
 }
 
-/* The same from a key that is not prepared; writes exactly the prefix. */
+/* Writes the prefix of a key; writes no more bytes. */
 uint8_t *sl_bson_put_key(uint8_t *to, sl_bson_type type, const char *key);
 
 /* ---- documents ---- */
 
-/* Leaves room for the length at `to`; the document is closed by sl_bson_end(start, ...) with
- * `start` what was `to` here. Also for embedded documents and arrays, after their key. */
+/* Begins a document, or after its key an embedded document or array. Close it by sl_bson_end(start,
+ * ...), where `start` is the `to` passed here. */
 static inline uint8_t *sl_bson_begin(uint8_t *to) {
     return to + 4;
 }

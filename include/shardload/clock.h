@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time: a steady clock for durations and wall-clock stamps for records. */
+/* Time: a monotonic clock for durations, and wall-clock timestamps for run records. */
 #ifndef SHARDLOAD_CLOCK_H
 #define SHARDLOAD_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds of the steady clock; only differences mean something. */
+/* Nanoseconds of the monotonic clock; only differences are meaningful. */
 static inline int64_t sl_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converters: the text of one field, checked, into a value.
+/* Converters: check the text of one field and convert it to a value.
  *
- * The fast ones are inline and nearly free of branches. They say only yes or no; why a field was
- * refused is put into words afterwards by the explain functions, which are never on the fast path.
- * All read up to 16 bytes from the field's start, whatever its length (SL_SLACK is there for it).
- * Calendar: proleptic Gregorian, years 1 to 9999, UTC. */
+ * The fast converters are inline and nearly free of branches. They return only whether they
+ * succeed; the explain functions, which are never on the fast path, write the reason afterwards.
+ * All read up to 16 bytes from the field's start, whatever its length (within SL_SLACK). Calendar:
+ * proleptic Gregorian, years 1 to 9999, UTC. */
 #ifndef SHARDLOAD_CONVERT_H
 #define SHARDLOAD_CONVERT_H
 
@@ -17,12 +17,12 @@
 
 #define SL_DAY_MS INT64_C(86400000)
 
-/* Years 0 to 9999: four times the number of the day before its first, plus the row of its months.
- */
+/* For each year from 0: 4 * (day number of the day before January 1) + its row in
+ * sl_month_starts. */
 extern const int32_t sl_years[10000];
 
-/* Day of the year at which each month starts, in common years, leap years, and the year 0, which
- * does not exist. Months that do not exist start where they end. */
+/* The number of days before each month. Rows: common years, leap years, the year 0, which does not
+ * exist. Months that do not exist have no days. */
 extern const uint16_t sl_month_starts[3][101];
 
 static inline uint64_t sl_load_8(const char *bytes) {
@@ -36,14 +36,14 @@ static inline bool sl_swar_digits(uint64_t digits) {
     return (((digits + 0x7676767676767676u) | digits) & 0x8080808080808080u) == 0;
 }
 
-/* Eight digits, the first in the lowest byte, as a number. */
+/* The number of eight digits, of which the first is in the lowest byte. */
 static inline uint64_t sl_swar_number(uint64_t digits) {
     digits = (digits * (1 + (10 << 8))) >> 8 & 0x00FF00FF00FF00FFu;
     digits = (digits * (1 + (100 << 16))) >> 16 & 0x0000FFFF0000FFFFu;
     return (digits * (1 + (UINT64_C(10000) << 32))) >> 32;
 }
 
-/* One to ten decimal digits and nothing else. */
+/* Converts one to ten decimal digits. */
 static inline bool sl_convert_digits(const char *field, size_t length, uint64_t *value) {
     const uint64_t zeros = 0x3030303030303030u;
     if (__builtin_expect(length - 1 >= 10, 0))
@@ -60,7 +60,8 @@ static inline bool sl_convert_digits(const char *field, size_t length, uint64_t 
     return sl_swar_digits(first) && sl_swar_digits(second);
 }
 
-/* The day number of a date that exists; day 0 is 1970-01-01. Up to year 9999 and month 99. */
+/* Converts a date to its day number; day 0 is 1970-01-01. False when there is no such date. The
+ * year is at most 9999, the month at most 99. */
 static inline bool sl_civil_days(unsigned year, unsigned month, unsigned day, int64_t *days) {
     const int32_t entry = sl_years[year];
     const uint16_t *starts = &sl_month_starts[entry & 3][month];
@@ -68,7 +69,7 @@ static inline bool sl_civil_days(unsigned year, unsigned month, unsigned day, in
     return day - 1 < (unsigned)(starts[1] - starts[0]);
 }
 
-/* The ten bytes YYYY-MM-DD; more may follow. */
+/* Converts YYYY-MM-DD, the first ten bytes of a field, to a day number. */
 static inline bool sl_convert_date_prefix(const char *field, int64_t *days) {
     uint64_t start = sl_load_8(field);
     uint16_t tail;
@@ -85,7 +86,7 @@ static inline bool sl_convert_date_prefix(const char *field, int64_t *days) {
     return sl_civil_days(year, month, day, days);
 }
 
-/* YYYY-MM-DD into milliseconds since 1970. */
+/* Converts YYYY-MM-DD to milliseconds since 1970. */
 static inline bool sl_convert_date(const char *field, size_t length, int64_t *milliseconds) {
     int64_t days;
     if (__builtin_expect(length != 10, 0) || !sl_convert_date_prefix(field, &days))
@@ -94,31 +95,30 @@ static inline bool sl_convert_date(const char *field, size_t length, int64_t *mi
     return true;
 }
 
-/* YYYY-MM-DD, or YYYY-MM-DD and, after a blank or T, hh:mm[:ss[.f]] and perhaps Z; f has up to nine
- * digits, of which the first three count. */
+/* Converts YYYY-MM-DD, optionally followed by a blank or T, hh:mm[:ss[.f]], and optionally Z, to
+ * milliseconds since 1970. f has up to nine digits, of which the first three count. */
 bool sl_convert_datetime(const char *field, size_t length, int64_t *milliseconds);
 
-/* A whole number with an optional minus sign, up to 19 digits. */
+/* Converts an integer with an optional minus sign, up to 19 digits. */
 bool sl_convert_integer(const char *field, size_t length, int64_t *value);
 
-/* -1.5, .5, 3e-4; finite, at most 60 bytes. */
+/* Converts a decimal number: -1.5, .5, 3e-4; finite, at most 60 bytes. */
 bool sl_convert_double(const char *field, size_t length, double *value);
 
-/* Is every byte from 0x01 to 0x7F? Reads 7 bytes behind the field. */
+/* Is every byte from 0x01 to 0x7F? Reads up to 7 bytes after the text. */
 bool sl_text_is_plain(const char *text, size_t length);
 
-/* Reads the text as windows-1252 and writes UTF-8, at most 3 bytes for each byte above 0x7F. The
- * five bytes that windows-1252 does not define become the control characters of the same number.
- * Returns the end. */
+/* Converts windows-1252 to UTF-8: at most 3 bytes for each byte above 0x7F. The five bytes that
+ * windows-1252 does not define become the code points of the same number. Returns the end. */
 uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length);
 
-/* Why a field was refused: one line into `out`. */
+/* Write the reason for refusing a field into `out`, on one line. */
 void sl_explain_date(sl_text field, bool with_time, char *out, size_t room);
 void sl_explain_integer(sl_text field, int64_t minimum, int64_t maximum, char *out, size_t room);
 void sl_explain_double(sl_text field, char *out, size_t room);
 void sl_explain_text(sl_text field, char *out, size_t room); /* malformed UTF-8 or a NUL */
 
-/* The field for a message: printable, in quotes, cut to about 60 bytes. Returns out. */
+/* Writes a field for messages: printable, in quotes, cut to about 60 bytes. Returns out. */
 #define SL_QUOTED_ROOM 72
 const char *sl_quoted(sl_text field, char out[SL_QUOTED_ROOM]);
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Document ids: a source's number and a record's byte offset in one signed 64-bit integer.
+/* Document ids: a source's number and a record's byte offset, in a signed 64-bit integer.
  *
  *   bit 63  62 .......... 40  39 ... 32  31 ...... 20  19 ........... 0
  *        0  source number     stripe     row           offset in block
  *
- * The uncompressed stream of a source is cut into blocks of 1 MiB. A block's index has 20 bits; its
- * low 8, reversed, are the stripe, its high 12 the row. So successive blocks fall far apart in the
- * key space, in the order of a van der Corput sequence: whatever number of ranges a source's keys
- * are split into, a reader that goes through the stream from front to back feeds all of them
- * evenly from the first megabyte on. Within a stripe, ids ascend with the offset.
+ * The uncompressed stream of a source is divided into blocks of 1 MiB. A block's index has 20 bits:
+ * the low 8, reversed, are the stripe, and the high 12 are the row. So consecutive blocks are far
+ * apart in the key space, in the order of a van der Corput sequence: into however many ranges a
+ * source's keys are split, a sequential reader fills all ranges evenly from the first megabytes on.
+ * Within a stripe, ids ascend with the offset.
  *
- * The mapping is one to one, so an id tells which byte of which source a document came from, and
+ * The mapping is one to one: an id identifies the source and the byte at which a record begins, and
  * the same record of the same source always gets the same id. A source has at most 1 TiB. Source
- * numbers are 1 to 2^23 - 2: of the largest 23-bit number, the end of its ids (one past the last)
- * would be no 64-bit integer. */
+ * numbers are 1 to 2^23 - 2: for the largest 23-bit number, the end of its ids (one past the last)
+ * would not fit into 64 bits. */
 #ifndef SHARDLOAD_DOCUMENT_ID_H
 #define SHARDLOAD_DOCUMENT_ID_H
 
@@ -25,10 +25,10 @@
 #define SL_SOURCE_BYTES_MAX ((uint64_t)1 << 40)
 #define SL_SOURCE_NUMBER_MAX ((uint32_t)0x7FFFFE)
 
-/* A record that is made up has no text, and stands on so many bytes of its source: record i of it
- * at offset i * SL_MADE_UP_BYTES. So a block is 4096 of them, and a source 2^32 at most. */
-#define SL_MADE_UP_BYTES 256u
-#define SL_MADE_UP_RECORDS_MAX (SL_SOURCE_BYTES_MAX / SL_MADE_UP_BYTES)
+/* A generated record has no text. It counts as this many bytes of its source: record i has the
+ * offset i * SL_GENERATED_BYTES. So a block has 4096 records, and a source at most 2^32. */
+#define SL_GENERATED_BYTES 256u
+#define SL_GENERATED_RECORDS_MAX (SL_SOURCE_BYTES_MAX / SL_GENERATED_BYTES)
 
 static inline uint32_t sl_reverse_8_bits(uint32_t x) {
     x = ((x & 0x55) << 1) | ((x >> 1) & 0x55);
@@ -36,13 +36,13 @@ static inline uint32_t sl_reverse_8_bits(uint32_t x) {
     return ((x & 0x0F) << 4) | ((x >> 4) & 0x0F);
 }
 
-/* The first id of stripe `stripe` (0..SL_STRIPES) of a source; with stripe SL_STRIPES, one past the
- * source's last id. */
+/* The first id of a source's stripe, 0 to SL_STRIPES - 1. For SL_STRIPES: one past the source's
+ * last id. */
 static inline int64_t sl_stripe_first_id(uint32_t source_number, uint32_t stripe) {
     return ((int64_t)source_number << 40) + ((int64_t)stripe << 32);
 }
 
-/* The id of a record that starts at `offset` (below SL_SOURCE_BYTES_MAX) of source `number`. */
+/* The id of the record at `offset` (below SL_SOURCE_BYTES_MAX) of source `number`. */
 static inline int64_t sl_document_id(uint32_t number, uint64_t offset) {
     uint64_t block = offset >> SL_BLOCK_BITS;
     uint64_t stripe = sl_reverse_8_bits((uint32_t)(block & 0xFF));

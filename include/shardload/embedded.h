@@ -7,7 +7,7 @@
 
 typedef struct sl_embedded {
     const char *name; /* file name without folder; NULL ends a table */
-    const char *text; /* NUL-ended */
+    const char *text; /* NUL-terminated */
     size_t length;    /* bytes without that NUL */
 } sl_embedded;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors as values: what went wrong, in words for the user, and the exit code it leads to. */
+/* Errors as values: a message for the user, and the program's exit code. */
 #ifndef SHARDLOAD_ERROR_H
 #define SHARDLOAD_ERROR_H
 
@@ -10,33 +10,32 @@
 
 /* The programs' exit codes. The same numbers classify an sl_error. */
 typedef enum sl_exit {
-    SL_EXIT_OK = 0,            /* everything loaded, every answer right */
+    SL_EXIT_OK = 0,            /* all records loaded, all answers correct */
     SL_EXIT_REJECTS = 1,       /* loaded, with rejects within the limit */
     SL_EXIT_USAGE = 2,         /* wrong options or configuration */
-    SL_EXIT_SOURCE = 3,        /* a source cannot be read or understood */
-    SL_EXIT_CLUSTER = 4,       /* the server cannot be reached or refuses */
-    SL_EXIT_VERIFICATION = 5,  /* counts or answers are not what they must be */
+    SL_EXIT_SOURCE = 3,        /* a source cannot be read, or its format is not recognised */
+    SL_EXIT_CLUSTER = 4,       /* the server cannot be reached, or refuses a command */
+    SL_EXIT_VERIFICATION = 5,  /* counts or answers differ from the expected ones */
     SL_EXIT_INTERRUPTED = 130, /* stopped by the user */
 } sl_exit;
 
 typedef struct sl_error {
-    sl_exit code;       /* SL_EXIT_OK while nothing is wrong */
-    char message[1200]; /* one line or a few: what, where, why, what to do. NUL-ended */
-    bool no_resume;     /* of a load: --resume cannot complete it, and the message says what can */
+    sl_exit code;       /* SL_EXIT_OK: no error */
+    char message[1200]; /* a few lines: what failed, where, why, what to do. NUL-terminated */
+    bool no_resume;     /* --resume cannot complete the load; the message names another command */
 } sl_error;
 
-/* Sets `error` (may be NULL) from a printf format; texts that it inserts are made safe to show, so
- * that line ends in the message are those of the format only (print.h; insert the message of
- * another error with SL_LINES). Always returns false, so that a failing function can say `return
- * sl_error_set(error, SL_EXIT_SOURCE, "...")`. */
+/* Sets `error` (may be NULL) from a printf format. Inserted texts are escaped, so all line ends of
+ * the message come from the format (print.h; insert the message of another error with SL_LINES).
+ * Always returns false, for `return sl_error_set(error, SL_EXIT_SOURCE, "...")`. */
 bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "<text>: " in front of the message of an error that is already set. Always returns false. */
+/* Inserts "<text>: " before the message of an error that is already set. Always returns false. */
 bool sl_error_prefix(sl_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Out of memory while doing `what`. Always returns false. */
-bool sl_error_memory(sl_error *error, const char *what);
+/* Sets the error "out of memory while <activity>". Always returns false. */
+bool sl_error_memory(sl_error *error, const char *activity);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats: how the text of a source becomes BSON documents.
+/* Formats: convert the text of a source into BSON documents.
  *
- * A format knows nothing of files or servers. The caller compiles the options into a plan once,
- * sniffs each source's first bytes into a dialect, and then hands over blocks of whole records,
- * from any number of threads at once; documents go into a sink as finished BSON bytes. */
+ * A format does not depend on files or servers. The caller compiles the options into a plan once,
+ * sniffs each source's first bytes to determine its dialect, and then passes blocks of complete
+ * records, from any number of threads at once. The format writes documents into a sink as BSON
+ * bytes. */
 #ifndef SHARDLOAD_FORMAT_H
 #define SHARDLOAD_FORMAT_H
 
@@ -15,13 +16,13 @@
 #include <shardload/text.h>
 
 /* A block's text is followed by this many readable bytes (of any value), so that a parser may load
- * whole vectors at its end. A sink's room likewise has this many writable bytes after its limit. */
+ * full vectors at its end. A sink's buffer has this many writable bytes after its limit. */
 #define SL_SLACK 64
 
-/* How much of a source's beginning a sniff looks at. */
+/* Number of bytes at a source's beginning that a sniff reads. */
 #define SL_SNIFF_BYTES 65536
 
-/* What made-up records are like (the format `ycsb`). */
+/* Generated records (format `ycsb`). */
 typedef struct sl_ycsb_options {
     uint64_t records;
     uint64_t seed;
@@ -35,63 +36,64 @@ typedef struct sl_ycsb_options {
 
 typedef struct sl_format_options {
     bool long_names;         /* test_mileage instead of m */
-    bool latin1;             /* text that is not UTF-8 is read as windows-1252; else a reject */
-    bool trim;               /* cut blanks at both ends of every field, in every dialect */
-    bool keep_missing;       /* ISD: load the numbers and codes that stand for no value */
+    bool latin1;             /* text that is not UTF-8 is read as windows-1252; else rejected */
+    bool trim;               /* remove blanks at both ends of every field, in every dialect */
+    bool keep_missing;       /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
-    const char *schema_name; /* where it came from, for messages. Borrowed */
+    const char *schema_name; /* its file name, for messages. Borrowed */
     sl_ycsb_options ycsb;
 } sl_format_options;
 
 typedef struct sl_block {
-    sl_text text;       /* whole records, each ended by LF, the very last one of a source perhaps
-                           not; followed by SL_SLACK readable bytes. Of made-up records, which
-                           have no text, `bytes` is NULL and `length` the room they stand on:
-                           SL_MADE_UP_BYTES (document_id.h) for each */
-    uint64_t offset;    /* of text.bytes[0] in the source's uncompressed stream */
-    int64_t id_base;    /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
+    /* Complete records, each ended by LF, except perhaps a source's last one; followed by SL_SLACK
+     * readable bytes. Of generated records: `bytes` is NULL, and `length` is SL_GENERATED_BYTES
+     * (document_id.h) per record. */
+    sl_text text;
+    uint64_t offset; /* of text.bytes[0] in the source's uncompressed stream */
+    int64_t id_base; /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
 } sl_block;
 
 typedef struct sl_reject {
     uint64_t offset;    /* of the record in the source's uncompressed stream */
-    uint32_t line;      /* lines of the block before the record */
-    const char *column; /* the column's published name, or NULL when the whole record is at fault */
-    char reason[600];   /* in words, for people */
-    bool misread;       /* the lines behind this one would be misread as records: the load must end.
+    uint32_t line;      /* number of the block's lines before the record */
+    const char *column; /* the column's published name; NULL: the record as such is invalid */
+    char reason[600];   /* a message for people */
+    bool misread;       /* the lines after this one would be misread as records: the load must end.
                            Not counted as a record; parse then returns false */
     sl_text record;     /* without its line end; valid during the call only */
 } sl_reject;
 
-/* Where documents go. The parser writes a document at `cursor`, moves `cursor` behind it and adds 1
- * to `documents`. Before each document it makes sure that `limit - cursor` covers the document's
- * upper bound and that documents < documents_limit, and otherwise calls `full`. */
+/* The buffer that documents are written to. The parser writes a document at `cursor`, moves
+ * `cursor` behind it and adds 1 to `documents`. Before each document it checks that `limit -
+ * cursor` is at least the document's upper bound and that documents < documents_limit, and
+ * otherwise calls `full`. */
 typedef struct sl_sink sl_sink;
 struct sl_sink {
     uint8_t *cursor;
-    uint8_t *limit; /* SL_SLACK more bytes behind it may be scribbled on */
+    uint8_t *limit; /* the SL_SLACK bytes after it may be overwritten */
     uint32_t documents;
     uint32_t documents_limit;
-    /* Takes the documents away and makes room for at least `need` bytes and one document. False
-     * means stop parsing this block now (the load is ending). */
+    /* Removes the documents and makes room for at least `need` bytes and one document. False: the
+     * load is ending, stop parsing this block. */
     bool (*full)(sl_sink *sink, size_t need);
     void (*reject)(sl_sink *sink, const sl_reject *reject);
     void *context;
 };
 
-/* What a block held. records = documents + rejects. */
+/* Totals of parsed blocks. records = documents + rejects. */
 typedef struct sl_parse_counts {
-    uint64_t lines; /* every line, of whatever kind */
+    uint64_t lines; /* of all kinds */
     uint64_t records;
     uint64_t documents;
     uint64_t rejects;
-    uint64_t headers;     /* repeated headers that were dropped (not the first line of a source) */
+    uint64_t headers;     /* repeated headers, dropped (without the first line of a source) */
     uint64_t blank_lines; /* dropped */
-    uint64_t repaired;    /* records with extra pipes put back into their model */
+    uint64_t repaired;    /* records whose extra pipes were kept in their model */
     uint64_t transcoded;  /* records with text that was read as windows-1252, or (ISD) Latin-1 */
-    uint64_t length_mismatches; /* ISD records that have not the length that they tell */
-    uint64_t malformed_fields;  /* ISD numbers that are none: left out */
-    uint64_t unknown_groups;    /* ISD records of which a part was kept as text */
-} sl_parse_counts; /* of uint64_t only */
+    uint64_t length_mismatches; /* ISD records whose length differs from the declared one */
+    uint64_t malformed_fields;  /* ISD number fields that are not numbers, left out */
+    uint64_t unknown_groups;    /* ISD records with sections that were kept as text */
+} sl_parse_counts;              /* of uint64_t only */
 
 static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_counts *more) {
     uint64_t *sums = (uint64_t *)into;
@@ -100,56 +102,55 @@ static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_cou
         sums[i] += numbers[i];
 }
 
-typedef struct sl_plan sl_plan;       /* options compiled; shared by all threads, read only */
-typedef struct sl_dialect sl_dialect; /* how one source is written; shared, read only */
+typedef struct sl_plan sl_plan;       /* the compiled options; shared by all threads, read only */
+typedef struct sl_dialect sl_dialect; /* one source's layout; shared by all threads, read only */
 
 typedef struct sl_format {
     const char *name;    /* as in --format */
     const char *summary; /* one line for --help and messages */
 
-    /* Compiles the options. False with error (SL_EXIT_USAGE) set when they make no sense. */
+    /* Compiles the options. False with error (SL_EXIT_USAGE) set when they are invalid. */
     bool (*plan_create)(const sl_format_options *options, sl_plan **plan, sl_error *error);
     void (*plan_destroy)(sl_plan *plan); /* NULL is fine */
 
-    /* Looks at the first bytes (up to SL_SNIFF_BYTES; `whole` when that is all there is) of the
-     * source called `name`. False with error (SL_EXIT_SOURCE; the message does not name the
-     * source) when this is not the format's. */
+    /* Recognises the format by the first bytes of the source `name` (up to SL_SNIFF_BYTES; `whole`:
+     * the head is the complete text). False with error (SL_EXIT_SOURCE; the message does not name
+     * the source) when the source has another format. */
     bool (*sniff)(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error);
-    /* Looks through the same bytes, once they are recognised, for what would be misread as records:
-     * line ends in quotes, lines that end in CR alone. False with error (SL_EXIT_SOURCE; with line
-     * and byte, without the source's name). May be NULL. */
+    /* Checks the same bytes, once recognised, for lines that would be misread as records: line ends
+     * in quotes, lines that end in CR only. False with error (SL_EXIT_SOURCE; with line and byte,
+     * without the source's name). May be NULL. */
     bool (*check_head)(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
     void (*dialect_destroy)(sl_dialect *dialect); /* NULL is fine */
 
-    /* What kind of record the dialect holds ("test results", "test items"): sources of different
-     * kinds do not belong into one collection. A string constant or one that lives as long as the
-     * plan. */
+    /* The kind of the dialect's records ("test results", "test items"): a collection must not mix
+     * kinds. A string constant, or a string that lives as long as the plan. */
     const char *(*record_kind)(const sl_dialect *dialect);
-    /* One line for people: "dialect B: pipes, header, 14 columns". Returns out. */
+    /* Writes one line for people: "dialect B: pipes, header, 14 columns". Returns out. */
     char *(*describe)(const sl_dialect *dialect, char *out, size_t room);
-    /* The bytes of the header line with its line end; length 0 when there is none. */
+    /* The header line with its line end; length 0 when there is none. */
     sl_text (*header)(const sl_dialect *dialect);
 
-    /* Parses a block. Thread safe. Adds to `counts`. False when the sink said stop or a line would
-     * be misread: documents before that point have been counted. */
+    /* Parses a block. Thread safe. Adds to `counts`. False when the sink's `full` returned false,
+     * or a line would be misread: the documents before that line have been counted. */
     bool (*parse)(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                   sl_sink *sink, sl_parse_counts *counts);
 
-    /* Only where records are made up, not read; else NULL. Writes into `out` the name of a source
-     * that is the records `first` to `last`. It says all that the bytes of the documents depend on,
-     * and the sniff knows the records again by it; there is nothing else to look at. */
+    /* For formats that generate records; else NULL. Writes the name of a source that consists of
+     * the records `first` to `last`. The name contains all options that the documents depend on,
+     * and `sniff` recognises the source by it. */
     void (*name_records)(const sl_plan *plan, uint64_t first, uint64_t last, char *out,
                          size_t room);
 } sl_format;
 
-/* All formats, the particular before the general, ended by NULL. To find out which format a source
- * is in, ask those that read in this order: the first whose sniff takes it is the one, and if none
- * does the first one's reason is the best to tell. Where the options hold a schema, every format
- * that brings its own refuses. */
+/* All formats, ended by NULL, specific ones before general ones. To detect a source's format, call
+ * each `sniff` in this order, without the formats that generate records: the first that succeeds
+ * determines the format. If none succeeds, report the error of the first. If the options contain a
+ * schema, formats with built-in schemas refuse every source. */
 extern const sl_format *const sl_formats[];
 
-/* By name; NULL when there is no such format. */
+/* The format of that name; NULL when there is none. */
 const sl_format *sl_format_named(const char *name);
 
 #endif

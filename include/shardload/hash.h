@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A 64-bit hash of a document's bytes. Sums of it (modulo 2^64) stand for sets of documents, in
- * whatever order they come. Guards against accidents, not against somebody who wants two sets to
- * have the same sum. It stays the same in all versions: figures of different days are compared. */
+/* A 64-bit hash of a document's bytes. The sum of the hashes (modulo 2^64) identifies a set of
+ * documents in any order. Detects accidental differences, not deliberate collisions. Must never
+ * change between versions, since hashes are stored and compared later. */
 #ifndef SHARDLOAD_HASH_H
 #define SHARDLOAD_HASH_H
 
@@ -9,10 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SL_HASH_A UINT64_C(0x9E3779B97F4A7C15) /* the fraction of the golden ratio */
-#define SL_HASH_B UINT64_C(0xB7E151628AED2A6B) /* that of e, made odd */
+#define SL_HASH_A UINT64_C(0x9E3779B97F4A7C15) /* the golden ratio's fraction, times 2^64 */
+#define SL_HASH_B UINT64_C(0xB7E151628AED2A6B) /* e's fraction, times 2^64, made odd */
 
-/* Both halves of the product, folded into one. */
+/* The exclusive or of both halves of the 128-bit product. */
 static inline uint64_t sl_hash_mix(uint64_t a, uint64_t b) {
     unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
@@ -23,15 +23,15 @@ static inline uint64_t sl_hash(const uint8_t *bytes, size_t length) {
     uint64_t words[2];
     for (size_t at = 0; at < length; at += sizeof words) {
         size_t rest = length - at;
-        words[0] = words[1] = 0; /* the last words are filled up; the length tells by how much */
+        words[0] = words[1] = 0; /* pads the last words; the hash includes the length */
         memcpy(words, bytes + at, rest < sizeof words ? rest : sizeof words);
         hash = sl_hash_mix(words[0] ^ SL_HASH_A, words[1] ^ hash);
     }
     return sl_hash_mix(hash ^ SL_HASH_B, length ^ SL_HASH_A);
 }
 
-/* The same for a large text: four chains of products side by side, which the processor computes at
- * the same time. Not the same figure as sl_hash. */
+/* A hash for large texts: four independent chains of products, which the processor computes in
+ * parallel. Its values differ from those of sl_hash. */
 static inline uint64_t sl_hash_text(const char *bytes, size_t length) {
     uint64_t chains[4] = {SL_HASH_B, SL_HASH_B * 3, SL_HASH_B * 5, SL_HASH_B * 7};
     size_t at = 0;

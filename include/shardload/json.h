@@ -18,25 +18,25 @@
  * deeper than 100, or without memory. */
 char *sl_json_text(const bson_t *document, sl_error *error);
 
-/* The document as libbson writes it, on one line. Free the result with free(). NULL when it cannot
- * be written. */
+/* Formats a document on one line, by libbson. Free the result with free(). NULL on failure. */
 char *sl_json_line(const bson_t *document);
 
-/* One value as relaxed Extended JSON on one line, in the same spelling. Free the result with
- * free(). NULL when it cannot be written. */
+/* Formats one value on one line, with the rules of sl_json_text. Free the result with free(). NULL
+ * on failure. */
 char *sl_json_value(const bson_iter_t *value);
 
 /* Writes the text of sl_json_text to `path` as sl_private_file_replace does. */
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error);
 
-/* Would sl_json_write_file write to `path`? As sl_private_file_may_replace. */
+/* Checks beforehand that sl_json_write_file can write to `path`; see
+ * sl_private_file_may_replace. */
 bool sl_json_may_write_file(const char *path, sl_error *error);
 
 /* Parses one JSON object or array, surrounded only by white space. Destroy the result. NULL with
  * `wrong` set for any other text; the message gives the position in bytes from 0, if known. */
 bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong);
 
-/* Reads a file that holds one JSON document of at most 256 MiB. Destroy `*document`. */
+/* Reads a file of one JSON document of at most 256 MiB. Destroy `*document`. */
 bool sl_json_read_file(const char *path, bson_t **document, sl_error *error);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log: lines for people on standard error and, with a time, in the work directory's log file.
- * Any thread may call these. Texts that a format inserts are made safe to show (print.h; a file may
- * be called anything): insert the message of an error with SL_LINES. Lines never contain
- * credentials: callers redact URIs first. */
+/* The log: lines on standard error and, with a timestamp, in the work directory's log file. Any
+ * thread may call these. Texts that a format inserts are escaped (print.h); insert the message of
+ * an error with SL_LINES. Callers redact URIs first: log lines never contain credentials. */
 #ifndef SHARDLOAD_LOG_H
 #define SHARDLOAD_LOG_H
 
@@ -12,21 +11,21 @@
 
 typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG } sl_log_level;
 
-/* Sets what reaches standard error: that level and the more serious ones. Default SL_LOG_INFO.
- * Returns what it was before. */
+/* Sets the least serious level that is written to standard error; default SL_LOG_INFO. Returns the
+ * previous one. */
 sl_log_level sl_log_set_level(sl_log_level level);
 
-/* Also appends every line (all levels) to `path`, a private file (private_file.h). Lines from
- * before, up to 64 KiB, go in first. False with `error` set (SL_EXIT_USAGE) when it cannot be
- * opened. */
+/* Appends lines of all levels to `path` too, a private file (private_file.h), beginning with the
+ * lines logged so far (up to 64 KiB). False with error (SL_EXIT_USAGE) when it cannot be opened. */
 bool sl_log_open_file(const char *path, sl_error *error);
 void sl_log_close_file(void);
 
-/* Called with true before and false after a line is written to standard error, under the log's
- * lock, so that a progress line on a terminal can get out of the way. NULL removes it. */
+/* Sets a function that is called, under the log's lock, with true before and with false after a
+ * line is written to standard error, so that it can erase and redraw a progress line. NULL:
+ * none. */
 void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *context);
 
-/* One line; no newline needed. */
+/* Logs one line; the format needs no newline. */
 void sl_log(sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define sl_log_error(...) sl_log(SL_LOG_ERROR, __VA_ARGS__)

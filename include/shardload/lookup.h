@@ -12,7 +12,7 @@
 
 /* A number from -1e18 to 1e18, or NAN. */
 double sl_look_number(const bson_t *document, const char *path);
-/* The same, not negative; `fallback` otherwise. */
+/* A number from 0 to 1e18, or `fallback`. */
 double sl_look_amount(const bson_t *document, const char *path, double fallback);
 const char *sl_look_text(const bson_t *document, const char *path);
 /* 1 true, 0 false, -1 missing. */

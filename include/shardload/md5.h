@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD5 as RFC 1321 has it: the digest behind hashed shard keys. It protects nothing from anybody. */
+/* MD5 (RFC 1321), which hashed shard keys are computed with. Not used for security. */
 #ifndef SHARDLOAD_MD5_H
 #define SHARDLOAD_MD5_H
 
@@ -17,7 +17,7 @@ typedef struct sl_md5 {
 void sl_md5_begin(sl_md5 *md5);
 /* Any number of calls; `length` may be 0. */
 void sl_md5_add(sl_md5 *md5, const void *bytes, size_t length);
-/* Afterwards `md5` must begin again. */
+/* Call sl_md5_begin before `md5` is used again. */
 void sl_md5_end(sl_md5 *md5, uint8_t digest[SL_MD5_BYTES]);
 
 #endif

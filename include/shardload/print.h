@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formatted text in which foreign text is harmless. The functions take the formats of printf. The
- * format is the program's own and is copied as it is; the texts that %s inserts may come from data,
- * file names, servers or users, and are made safe by sl_text_next_printable (text.h): no control
- * character, line end or mark of text direction in them reaches the output raw.
+/* printf with escaped arguments. The format is copied as it is. The texts that %s and %c insert may
+ * come from data, file names, servers or users, and are made safe by sl_text_next_printable
+ * (text.h): control characters, line ends and marks of text direction in them are escaped.
  *
- * Log lines and error messages are made by the same function, so a caller need not escape anything.
- * A text of several lines that the program composed by these functions, such as an error's message,
- * is inserted by SL_LINES, which leaves its line ends:
+ * Log lines and error messages are formatted by the same functions, so callers need not escape.
+ * Insert a text of several lines that was formatted by these functions, such as an error's message,
+ * with SL_LINES, which keeps its line ends:
  *
  *     sl_log_warning(SL_LINES "; skipped", error.message);
  *
@@ -19,16 +18,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The conversion for such texts of several lines: %s with a flag that has no effect there. */
+/* %s with the flag '-', which has no meaning without a width. */
 #define SL_LINES "%-s"
 
-/* Prints to standard output, or to `out`. Errors show in ferror. */
+/* Prints to standard output, or to `out`. ferror reports failures. */
 void sl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sl_print_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes at most `room`-1 bytes and a NUL (nothing when room is 0). Returns the number of bytes
- * before the NUL: less than `room`, so that texts can be put behind each other. Longer text is cut
- * between characters. */
+/* Writes at most `room`-1 bytes and a NUL (nothing when room is 0). Longer text is cut between
+ * characters. Returns the number of bytes before the NUL, so that calls can append to one
+ * another. */
 size_t sl_print_text(char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 size_t sl_print_text_v(char *out, size_t room, const char *format, va_list arguments);

@@ -16,7 +16,7 @@ int64_t sl_process_start(int64_t pid);
  * only. */
 #define SL_HOST_ROOM 33
 void sl_host_identity(char out[SL_HOST_ROOM]);
-void sl_host_identity_of(const char *name, const char *boot, uint64_t space,
+void sl_host_identity_of(const char *name, const char *boot, uint64_t pid_namespace,
                          char out[SL_HOST_ROOM]);
 
 #endif

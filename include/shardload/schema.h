@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas: what the columns of a delimited text are called and how they become values.
+/* Schemas: the names and types of the columns of a delimited text.
  *
  * A schema is a YAML mapping. Example with every key:
  *
  *   name: parcels              # required
- *   kind: parcels              # what a record is, for people; default: the name
+ *   kind: parcels              # the kind of records, for messages; default: the name
  *   delimiter: ","             # one byte, or comma, pipe, tab, semicolon; default: sniffed
  *   quotes: true               # are fields quoted? Default: unless the delimiter is | or tab
  *   header: true               # is the first line a header? Default: when it names the columns
- *   exact: false               # a header with any other column is not this schema's
- *   trim: false                # cut blanks at both ends of every field
- *   field_counts: [3, 4]       # numbers of fields that tell this schema in a text without header
+ *   exact: false               # do not match headers that have other columns too
+ *   trim: false                # remove blanks at both ends of every field
+ *   field_counts: [3, 4]       # match texts without header that have this many fields
  *   columns:                   # required, in the order of a text without header
  *     - name: weight_in_grams  # required; the header's name, and the long key of the document
  *       short: w               # the short key; default: the name
  *       aliases: [weight]      # other names in headers
  *       type: int              # text, int, double, date, datetime, code, flag; default: text
  *       required: true         # a header must have it, and no field of it may be missing
- *       missing: [NULL, n/a]   # words that mean missing; the empty field always does
+ *       missing: [NULL, n/a]   # words for a missing value, besides the empty field
  *       minimum: 0             # for int
  *       maximum: 99999
  *       yes: Y                 # for flag: the word for true,
- *       no: N                  #   and for false; any other is refused
- *       spill: false           # takes the extra delimiters of a line that has too many of them
+ *       no: N                  #   and for false; other words are refused
+ *       spill: false           # keeps the extra delimiters of a line with too many fields
  *
  * A `code` is an int when all its bytes are digits, otherwise text. */
 #ifndef SHARDLOAD_SCHEMA_H
@@ -45,7 +45,7 @@ typedef enum sl_type {
     SL_TYPE_FLAG,
 } sl_type;
 
-typedef enum sl_choice { SL_CHOICE_OPEN, SL_CHOICE_NO, SL_CHOICE_YES } sl_choice;
+typedef enum sl_choice { SL_CHOICE_UNSET, SL_CHOICE_NO, SL_CHOICE_YES } sl_choice;
 
 typedef struct sl_words {
     const char **words;
@@ -62,14 +62,14 @@ typedef struct sl_schema_column {
     sl_words missing;
     int64_t minimum;
     int64_t maximum;
-    const char *yes; /* NULL when there is no such word */
+    const char *yes; /* NULL when not given, like `no` */
     const char *no;
 } sl_schema_column;
 
 typedef struct sl_schema {
     const char *name;
     const char *kind;
-    char delimiter; /* 0 when open */
+    char delimiter; /* 0 when not given */
     sl_choice quotes;
     sl_choice header;
     bool exact;
@@ -80,18 +80,19 @@ typedef struct sl_schema {
     void *document; /* the YAML that owns the strings */
 } sl_schema;
 
-/* More columns than anybody has; keeps tables on the stack small. */
+/* Keeps tables on the stack small. */
 #define SL_COLUMNS_MAX 1024
 
-/* Reads a schema from YAML. `source` names it in messages. On false `error` (SL_EXIT_USAGE) says
- * where (source:line:column) and what was expected. The text may go away afterwards. */
+/* Reads a schema from YAML. `source` names it in messages. On false `error` (SL_EXIT_USAGE)
+ * contains the position (source:line:column) and what was expected. The text is not needed
+ * afterwards. */
 bool sl_schema_read(sl_text yaml, const char *source, sl_schema **schema, sl_error *error);
 void sl_schema_destroy(sl_schema *schema); /* NULL is fine */
 
-/* Is `name` the column's name or an alias, in any case? */
-bool sl_schema_column_answers_to(const sl_schema_column *column, sl_text name);
+/* Is `name` the column's name or one of its aliases, ignoring case? */
+bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name);
 
-/* "int"; for messages. */
+/* The type's name in schemas, such as "int". */
 const char *sl_type_name(sl_type type);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BSON writer's parts that are not worth inlining: keys. */
+/* The BSON writer's functions that are not inline: keys. */
 #include <shardload/bson_writer.h>
 
 size_t sl_bson_prefix_room(const char *key) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding: a schema and a source's header, or its number of fields, become a dialect: a flat list
- * of converters in the source's column order. */
+/* Binding: compiles a schema and a source's header (or number of fields) into a dialect: a flat
+ * list of converters in the source's column order. */
 #include <shardload/bson_writer.h>
 #include <shardload/convert.h>
 #include <shardload/delimited.h>
@@ -59,7 +59,8 @@ static bool check_name(sl_text name, size_t index, sl_error *error) {
     return true;
 }
 
-/* Gives each named column its schema column, or makes it a text. */
+/* Finds the schema column of each named column. A name that the schema lacks becomes a text
+ * column. */
 static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *names,
                        sl_error *error) {
     char *memory = d->names;
@@ -73,7 +74,7 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
         *memory++ = '\0';
         size_t k = 0;
         while (schema && k < schema->column_count &&
-               !sl_schema_column_answers_to(&schema->columns[k], names[i]))
+               !sl_schema_column_is_named(&schema->columns[k], names[i]))
             k++;
         if (schema && k < schema->column_count) {
             column->schema = schema->columns[k];
@@ -86,7 +87,7 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
     return true;
 }
 
-/* Every required column of the schema must be there. */
+/* Checks that the header has all required columns of the schema. */
 static bool check_required(const sl_dialect *d, const sl_schema *schema, sl_error *error) {
     char lacking[400] = "";
     for (size_t k = 0; k < schema->column_count; k++) {
@@ -112,7 +113,7 @@ static const char *key_of(const sl_column *column, bool long_names) {
     return long_names ? column->schema.name : column->schema.short_name;
 }
 
-/* No two columns may have one key, and none the loader's own. */
+/* Checks that keys are unique and that none is `_id`. */
 static bool check_keys(const sl_dialect *d, bool long_names, sl_error *error) {
     const char **keys = malloc((d->column_count + 1) * sizeof *keys);
     if (!keys)
@@ -121,17 +122,17 @@ static bool check_keys(const sl_dialect *d, bool long_names, sl_error *error) {
         keys[i] = key_of(&d->columns[i], long_names);
     keys[d->column_count] = "_id";
     qsort(keys, d->column_count + 1, sizeof *keys, compare_keys);
-    const char *doubled = NULL;
-    for (size_t i = 0; i < d->column_count && !doubled; i++)
-        doubled = strcmp(keys[i], keys[i + 1]) == 0 ? keys[i] : NULL;
+    const char *duplicate = NULL;
+    for (size_t i = 0; i < d->column_count && !duplicate; i++)
+        duplicate = strcmp(keys[i], keys[i + 1]) == 0 ? keys[i] : NULL;
     free(keys);
-    if (!doubled)
+    if (!duplicate)
         return true;
     char shown[80];
-    sl_text_printable(sl_text_of(doubled), shown, sizeof shown);
-    if (strcmp(doubled, "_id") == 0)
+    sl_text_printable(sl_text_of(duplicate), shown, sizeof shown);
+    if (strcmp(duplicate, "_id") == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "a column is called _id, which the loader makes "
+                            "a column is called _id, which the loader generates "
                             "itself; a schema can give it another name");
     return sl_error_set(error, SL_EXIT_SOURCE, "two columns of the header would have the key %s",
                         shown);
@@ -155,10 +156,10 @@ static sl_bson_type bson_type(sl_type type) {
     return SL_BSON_NULL;
 }
 
-/* Would a fast converter take one of the words that stand for no value? */
-static bool takes_a_word(const sl_schema_column *schema) {
+/* Would a fast converter accept one of the words for a missing value? */
+static bool accepts_missing(const sl_schema_column *schema) {
     for (size_t i = 0; i < schema->missing.count; i++) {
-        char word[64] = {0}; /* with the slack that converters want */
+        char word[64] = {0}; /* with the slack that converters need */
         size_t length = strlen(schema->missing.words[i]);
         uint64_t number;
         int64_t milliseconds;
@@ -172,7 +173,7 @@ static bool takes_a_word(const sl_schema_column *schema) {
     return false;
 }
 
-/* How the fast path takes a column. */
+/* The fast conversion of a column's fields. */
 static sl_step step_of(const sl_schema_column *schema) {
     bool words = schema->missing.count > 0;
     switch (schema->type) {
@@ -181,11 +182,11 @@ static sl_step step_of(const sl_schema_column *schema) {
     case SL_TYPE_CODE:
         return words ? SL_STEP_UNUSUAL : SL_STEP_CODE;
     case SL_TYPE_INT:
-        return takes_a_word(schema) ? SL_STEP_UNUSUAL : SL_STEP_INT;
+        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_INT;
     case SL_TYPE_DATE:
-        return takes_a_word(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATE;
+        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATE;
     case SL_TYPE_DATETIME:
-        return takes_a_word(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATETIME;
+        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATETIME;
     case SL_TYPE_DOUBLE:
     case SL_TYPE_FLAG:
         break;
@@ -233,7 +234,8 @@ static bool compile(sl_dialect *d, bool long_names, sl_error *error) {
     return true;
 }
 
-/* The column that takes extra delimiters: only where all stand in the schema's order. */
+/* The column that takes extra delimiters. SIZE_MAX: none, or the columns are not in schema
+ * order. */
 static size_t find_spill(const sl_dialect *d, const sl_schema *schema) {
     size_t spill = SIZE_MAX;
     for (size_t i = 0; schema && i < d->column_count; i++) {
@@ -246,7 +248,7 @@ static size_t find_spill(const sl_dialect *d, const sl_schema *schema) {
 }
 
 static bool choose(sl_choice choice, bool otherwise) {
-    return choice == SL_CHOICE_OPEN ? otherwise : choice == SL_CHOICE_YES;
+    return choice == SL_CHOICE_UNSET ? otherwise : choice == SL_CHOICE_YES;
 }
 
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
@@ -260,7 +262,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     if (!d)
         return sl_error_memory(error, "binding columns");
     d->delimiter = first->delimiter;
-    d->quotes = choose(schema ? schema->quotes : SL_CHOICE_OPEN,
+    d->quotes = choose(schema ? schema->quotes : SL_CHOICE_UNSET,
                        first->delimiter != '|' && first->delimiter != '\t');
     if (plan->options.trim || (schema && schema->trim))
         d->trim = SL_TRIM_BOTH;

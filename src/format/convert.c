@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converters that are not on the fast path, and the words for fields that were refused. */
+/* Converters that are not on the fast path, and messages for refused fields. */
 #include <shardload/convert.h>
 
 #include <inttypes.h>
@@ -90,7 +90,7 @@ bool sl_convert_double(const char *field, size_t length, double *value) {
     char copy[61];
     if (length == 0 || length >= sizeof copy)
         return false;
-    for (size_t i = 0; i < length; i++) { /* neither hexadecimal nor words nor blanks */
+    for (size_t i = 0; i < length; i++) { /* excludes hexadecimal, "inf", "nan" and blanks */
         if (!is_digit(field[i]) && !strchr("+-.eE", field[i]))
             return false;
         copy[i] = field[i];
@@ -132,7 +132,7 @@ static uint8_t *put_utf8(uint8_t *to, uint32_t code) {
 }
 
 uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length) {
-    /* The range in which windows-1252 differs from Latin-1. */
+    /* The bytes 0x80 to 0x9F, in which windows-1252 differs from Latin-1. */
     static const uint16_t codes[32] = {
         0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
         0x2039, 0x0152, 0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022,

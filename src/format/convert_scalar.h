@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The delimited loop's converters in plain C: those that all have. */
+/* The delimited loop's converters in plain C. */
 #ifndef SHARDLOAD_CONVERT_SCALAR_H
 #define SHARDLOAD_CONVERT_SCALAR_H
 

@@ -8,13 +8,13 @@
 
 #include <shardload/convert.h>
 
-/* Constants in memory: compilers would make them anew for each field. */
+/* Constants in memory: compilers would otherwise compute them again for each field. */
 #define CONSTANT static const __attribute__((aligned(16)))
 #define LOAD(constant) _mm_load_si128((const __m128i *)(const void *)(constant))
 
 /* As sl_convert_digits. */
 static inline bool convert_digits(const char *field, size_t length, uint64_t *value) {
-    /* From byte `length` on: what shifts the digits to the end and fills up with zeros. */
+    /* From byte `length` on: the shuffle that moves the digits to the end and pads with zeros. */
     CONSTANT uint8_t shifts[32] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
                                    0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
                                    6,    7,    8,    9,    10,   11,   12,   13,   14,   15};

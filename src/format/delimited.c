@@ -2,14 +2,14 @@
 /* The delimited engine: a structural scan finds the marks in a stretch of text, and a flat list of
  * converters runs over them, straight into BSON.
  *
- * A stretch is scanned into two lists of positions: marks (delimiters, line feeds, quotes) and
- * lines (line feeds alone). A line whose last mark is as far on as the dialect has columns is a
- * record, and its fields stand between its marks; that takes one comparison. All else (blank lines,
- * repeated headers, wrong numbers of fields, escapes) goes byte by byte through record.c, and so
- * does a line that is longer than a stretch. Where the scan saw bytes above 0x7F, the stretch is
- * checked for UTF-8 as a whole: fields are cut at ASCII bytes, so that each of them is UTF-8 when
- * all of it is. Where it is not, or where there are NULs or escapes, the texts of the stretch are
- * looked at one by one. The loops are in delimited_loop.h, once for each instruction set. */
+ * The scan of a stretch gives two lists of positions: marks (delimiters, line feeds, quotes) and
+ * lines (line feeds only). A line is a record if its number of marks is the dialect's number of
+ * columns, which takes one comparison to check; its fields lie between its marks. Other lines
+ * (blank lines, repeated headers, wrong numbers of fields, escapes) and lines longer than a stretch
+ * are parsed byte by byte in record.c. If the scan found bytes above 0x7F, the stretch is checked
+ * for UTF-8 in one call: fields are separated by ASCII bytes, so if the stretch is UTF-8, each
+ * field is. If it is not, or contains NULs or escapes, its texts are checked one by one. The loops
+ * are in delimited_loop.h, compiled once for each instruction set. */
 #include <stdio.h>
 
 #include "kernels.h"
@@ -37,25 +37,27 @@ bool sl_delimited_take_line(sl_parser *parser, sl_record *record) {
     return true;
 }
 
-/* Where the records of the block start, for the source's header may stand before them. */
+/* The position of the block's first record, after the source's header. Counts the lines before
+ * it. */
 static uint32_t body_start(sl_parser *parser) {
     const sl_block *block = parser->block;
     if (block->offset >= parser->dialect->body_offset)
         return 0;
     uint64_t skip = parser->dialect->body_offset - block->offset;
-    bool here = skip <= block->text.length; /* the header's line, not only what is before it */
-    if (!here)
+    bool header_ends = skip <= block->text.length; /* else it ends in a later block */
+    if (!header_ends)
         skip = block->text.length;
     const char *text = block->text.bytes;
     uint64_t lines = 0;
     for (uint64_t i = 0; i < skip; i++)
         lines += text[i] == '\n' || i + 1 == block->text.length;
     parser->counts.lines += lines;
-    parser->counts.blank_lines += lines - (here && lines > 0); /* what is before it is blank */
+    /* The lines before the header are blank. */
+    parser->counts.blank_lines += lines - (header_ends && lines > 0);
     return (uint32_t)skip;
 }
 
-/* Takes the line that begins at *start and has no end within a stretch. */
+/* Parses the line at *start, which is longer than a stretch, and moves *start behind it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
     const char *end = memchr(text.bytes + *start, '\n', text.length - *start);
@@ -67,7 +69,7 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
     return sl_delimited_take_line(parser, &record);
 }
 
-/* Must the texts of the stretch's lines be looked at one by one? */
+/* Must the texts of the stretch's fields be checked one by one? */
 static bool needs_care(const sl_parser *parser, const sl_marks *m, uint32_t start) {
     if (m->odd || !m->high)
         return m->odd;
@@ -85,7 +87,7 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
     while (start < length && go_on) {
         uint32_t stop = length - start < SL_STRETCH_BYTES ? length : start + SL_STRETCH_BYTES;
         simd->find_marks(m, text, start, stop, d->delimiter, d->quotes);
-        if (stop == length && text[length - 1] != '\n') /* as if there were one behind it */
+        if (stop == length && text[length - 1] != '\n') /* a last line without line feed */
             sl_marks_add_line_end(m, length);
         if (m->line_count == 0)
             go_on = take_long_line(parser, &start);
@@ -111,13 +113,7 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     parser.sink = sink;
     parser.counts = (sl_parse_counts){0};
     bool go_on = parse_text(&parser, &marks);
-    counts->lines += parser.counts.lines;
-    counts->records += parser.counts.documents + parser.counts.rejects;
-    counts->documents += parser.counts.documents;
-    counts->rejects += parser.counts.rejects;
-    counts->headers += parser.counts.headers;
-    counts->blank_lines += parser.counts.blank_lines;
-    counts->repaired += parser.counts.repaired;
-    counts->transcoded += parser.counts.transcoded;
+    parser.counts.records = parser.counts.documents + parser.counts.rejects;
+    sl_parse_counts_add(counts, &parser.counts);
     return go_on;
 }

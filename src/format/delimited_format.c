@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format `delimited`: any text of fields between delimiters. With a schema, its columns and
- * types; without one, the header's columns, all text. */
+/* The format `delimited`: any text of fields between delimiters. Columns and types come from a
+ * schema; without one, the columns come from the header, and all are text. */
 #include <shardload/convert.h>
 #include <shardload/delimited.h>
 
@@ -20,13 +20,13 @@ static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_err
     return true;
 }
 
-/* Does the first line name columns of the schema: any of them, and all the required ones? */
+/* Does the first line name at least one column of the schema, and all required ones? */
 static bool names_columns(const sl_schema *schema, const sl_text *names, size_t count) {
     bool any = false;
     for (size_t k = 0; k < schema->column_count; k++) {
         bool found = false;
         for (size_t i = 0; i < count && !found; i++)
-            found = sl_schema_column_answers_to(&schema->columns[k], names[i]);
+            found = sl_schema_column_is_named(&schema->columns[k], names[i]);
         if (schema->columns[k].required && !found)
             return false;
         any |= found;
@@ -34,7 +34,8 @@ static bool names_columns(const sl_schema *schema, const sl_text *names, size_t 
     return any;
 }
 
-/* How many columns a text without header has: one of the schema's counts, or all its columns. */
+/* The number of columns of a text without header whose first line has `fields` fields: one of the
+ * schema's counts, or all its columns. False with error when `fields` is another number. */
 static bool field_count(const sl_schema *schema, size_t fields, size_t *count, sl_error *error) {
     *count = schema->column_count;
     for (size_t i = 0; schema->field_counts[i] != 0; i++) {
@@ -49,8 +50,8 @@ static bool field_count(const sl_schema *schema, size_t fields, size_t *count, s
                         fields, schema->name, schema->column_count);
 }
 
-/* Without a schema the first line must be a header, and what follows must look like its table: at
- * least half of the lines have as many fields as it has names. */
+/* Checks a text for which there is no schema: the first line must be a header, and at least half of
+ * the lines after it must have as many fields as it has names. */
 static bool check_table(sl_text head, bool whole, const sl_first_line *first, const sl_text *names,
                         sl_error *error) {
     char shown[60];
@@ -58,7 +59,7 @@ static bool check_table(sl_text head, bool whole, const sl_first_line *first, co
     if (first->delimiter == 0 || strchr("{[<", first->line.bytes[0]))
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "this is not delimited text: its first line is `%s`; expected a header "
-                            "of names between tabs, pipes, commas or semicolons",
+                            "of names separated by tabs, pipes, commas or semicolons",
                             shown);
     for (size_t i = 0; i < first->fields; i++) {
         double number;
@@ -72,7 +73,7 @@ static bool check_table(sl_text head, bool whole, const sl_first_line *first, co
     for (size_t at = first->end; at < head.length;) {
         const char *end = memchr(head.bytes + at, '\n', head.length - at);
         if (!end && !whole)
-            break; /* cut off */
+            break; /* the line may be incomplete */
         size_t length = end ? (size_t)(end - head.bytes) - at : head.length - at;
         sl_text line = {head.bytes + at, length};
         lines += length > 0;
@@ -83,7 +84,7 @@ static bool check_table(sl_text head, bool whole, const sl_first_line *first, co
         return true;
     sl_lines rule = {first->delimiter, first->delimiter != '|' && first->delimiter != '\t',
                      first->fields, sl_delimited_quotes_advice};
-    if (!sl_lines_check(head, whole, &rule, NULL)) /* a table, whose line ends will be refused */
+    if (!sl_lines_check(head, whole, &rule, NULL)) /* a table; check_head refuses its line ends */
         return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "this is not delimited text: `%s` would be a header of %zu columns, but "
@@ -108,10 +109,10 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
         return sl_error_memory(error, "reading a header");
     size_t count = sl_header_split(first.line, first.delimiter, names, first.fields);
     bool header = !schema || schema->header == SL_CHOICE_YES ||
-                  (schema->header == SL_CHOICE_OPEN && names_columns(schema, names, count));
+                  (schema->header == SL_CHOICE_UNSET && names_columns(schema, names, count));
     bool fits = schema ? header || field_count(schema, first.fields, &count, error)
                        : check_table(head, whole, &first, names, error);
-    if (first.delimiter == 0) /* one column: whatever would cut it is one field too many */
+    if (first.delimiter == 0) /* one column: a line with a delimiter has one field too many */
         first.delimiter = schema && schema->delimiter ? schema->delimiter : ',';
     fits =
         fits && sl_dialect_bind(plan, schema, &first, header ? names : NULL, count, dialect, error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The delimited loop: marks found in a stretch of text, and converters run over the fields between
- * them. Compiled once for each instruction set, with its scan_*.h, utf8_*.h and convert_*.h
- * included before; defines the set's row. */
+/* The delimited loop: finds the marks in a stretch of text, and runs converters over the fields
+ * between them. Compiled once for each instruction set, after its scan_*.h, utf8_*.h and
+ * convert_*.h are included; defines SL_KERNELS, the functions of the set's sl_simd. */
 #include <stdio.h>
 
 #include <shardload/document_id.h>
@@ -18,7 +18,7 @@ _Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
 
 static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
                                char delimiter, bool quotes) {
-    const uint64_t last = UINT64_C(1) << 63; /* so that no zeros are counted in a zero */
+    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
     uint32_t *marks = m->marks + 1, *lines = m->lines;
     bool high = false, odd = false, quoted = false;
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
@@ -47,7 +47,7 @@ static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, ui
 
 static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
                        char delimiter, bool quotes) {
-    if (quotes) /* two copies, each without the question */
+    if (quotes) /* two copies of the loop, each without this condition */
         find(marks, text, start, stop, delimiter, true);
     else
         find(marks, text, start, stop, delimiter, false);
@@ -55,14 +55,14 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
 
 /* ---- documents ---- */
 
-/* How a record is read; a constant where speed matters. */
-typedef struct read_way {
-    bool careful; /* texts may have bytes above 0x7F that are not UTF-8, NULs or escapes */
-    bool quotes;  /* a field need not begin behind the one before */
+/* How fields are read. Constants on the fast path. */
+typedef struct read_mode {
+    bool careful; /* texts may contain NULs, escapes, or bytes above 0x7F that are not UTF-8 */
+    bool quotes;  /* fields may be quoted: a field need not begin right after the last one */
     bool trims;
-} read_way;
+} read_mode;
 
-/* Does the field behind this mark stand in quotes? */
+/* Is the field after the mark `before` quoted? */
 static inline bool is_quoted(const sl_dialect *d, const char *text, uint32_t before) {
     return d->quotes && before != UINT32_MAX && text[before] == '"';
 }
@@ -71,19 +71,19 @@ static ALWAYS_INLINE const char *field_begin(const char *text, uint32_t before) 
     return text + (uint32_t)(before + 1);
 }
 
-/* Writes the record's document. NULL when a field is refused: record->failed says which. */
+/* Writes the record's document. NULL when a field is refused: record->failed is its column. */
 static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text, sl_record *record,
-                                           int64_t id, uint8_t *start, read_way way) {
+                                           int64_t id, uint8_t *start, read_mode mode) {
     const uint32_t *before = record->before, *after = record->after;
     const sl_converter *converter = d->converters;
     const char *next = field_begin(text, *before);
     uint8_t *out = sl_bson_begin_with_id(start, id);
     for (; converter->step != SL_STEP_END; converter++, before++, after++) {
-        const char *begin = way.quotes ? field_begin(text, *before) : next;
+        const char *begin = mode.quotes ? field_begin(text, *before) : next;
         const char *end = text + *after;
         size_t length = (size_t)(end - begin);
         next = end + 1;
-        if (way.trims) {
+        if (mode.trims) {
             sl_text field = sl_field_trim((sl_text){begin, length}, d->trim);
             begin = field.bytes;
             length = field.length;
@@ -113,9 +113,9 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
         case SL_STEP_TEXT:
             if (unlikely(length == 0))
                 break;
-            if (way.careful) {
+            if (mode.careful) {
                 to = sl_put_careful_text(d, (sl_text){begin, length},
-                                         way.quotes && is_quoted(d, text, *before), to,
+                                         mode.quotes && is_quoted(d, text, *before), to,
                                          &record->transcoded);
                 if (unlikely(!to))
                     goto refused;
@@ -141,7 +141,7 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
             __builtin_unreachable();
         }
         out = sl_put_unusual(d, (size_t)(converter - d->converters), (sl_text){begin, length},
-                             way.quotes && is_quoted(d, text, *before), out, &record->transcoded);
+                             mode.quotes && is_quoted(d, text, *before), out, &record->transcoded);
         if (unlikely(!out))
             goto refused;
     }
@@ -151,9 +151,9 @@ refused:
     return NULL;
 }
 
-/* Takes a record whose fields are known, of which a document may become `need` bytes. False when
- * the sink said stop. */
-static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need, read_way way) {
+/* Writes the document, of at most `need` bytes, of a record that has been split into fields. False
+ * when the sink's `full` returned false. */
+static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need, read_mode mode) {
     const sl_block *block = parser->block;
     sl_sink *sink = parser->sink;
     if (unlikely((size_t)(sink->limit - sink->cursor) < need ||
@@ -162,7 +162,7 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
             return false;
     }
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
-    uint8_t *end = put_document(parser->dialect, block->text.bytes, record, id, sink->cursor, way);
+    uint8_t *end = put_document(parser->dialect, block->text.bytes, record, id, sink->cursor, mode);
     if (unlikely(!end)) {
         sl_record_refuse(parser, record);
         return true;
@@ -170,14 +170,14 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
     sink->cursor = end;
     sink->documents++;
     parser->counts.documents++;
-    if (way.careful) {
+    if (mode.careful) {
         parser->counts.repaired += record->repaired;
         parser->counts.transcoded += record->transcoded;
     }
     return true;
 }
 
-/* How much longer than its text the record's document may become by transcoding. */
+/* The most bytes that transcoding may add to the record's text. */
 static size_t transcoding_bytes(const sl_parser *parser, const sl_record *record) {
     if (!parser->dialect->latin1)
         return 0;
@@ -194,20 +194,20 @@ static bool take_record(sl_parser *parser, sl_record *record) {
         sl_record_refuse_size(parser, record);
         return true;
     }
-    return take(parser, record, need, (read_way){.careful = true, .quotes = true, .trims = true});
+    return take(parser, record, need, (read_mode){.careful = true, .quotes = true, .trims = true});
 }
 
 /* ---- lines ---- */
 
-/* Is the line the header once more, where only the whole line can tell? */
+/* Is the line a repeated header? Only for dialects with watched_length. */
 static inline bool repeats_header(const sl_dialect *d, const char *text, const sl_record *record) {
     return d->watched_length == record->end - record->start &&
            memcmp(text + record->start, d->header, d->watched_length) == 0;
 }
 
-/* Finds the fields of a line with quotes but without escapes, from marks[next] on. False when the
- * line is anything else. The mark at line_end may stand behind the text's last byte, where no line
- * feed is: nothing is read there. */
+/* Splits a line that may have quotes but no escapes into fields; its first mark is marks[next].
+ * False for other lines. line_end may lie after the text's last byte, where there is no line feed:
+ * that byte is never read. */
 static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const char *text,
                                   uint32_t next, const sl_record *record, uint32_t line_end) {
     const uint32_t *mark = m->marks + next;
@@ -239,14 +239,14 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
     return false;
 }
 
-/* Takes all lines of a stretch that starts at *start, and moves *start behind them. */
+/* Parses all lines of a stretch that starts at *start, and moves *start behind them. */
 static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t *start,
-                                       read_way way) {
+                                       read_mode mode) {
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
     const uint32_t columns = (uint32_t)d->column_count;
     const uint32_t lines_before = (uint32_t)parser->counts.lines;
-    uint32_t next = 1; /* the line's first mark; the line end before the line goes before it */
+    uint32_t next = 1; /* the line's first mark; marks[next - 1] is set to the line end before */
     uint32_t i = 0;
     bool go_on = true;
     while (i < m->line_count && go_on) {
@@ -259,7 +259,7 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
         if (likely(record.start != line_end))
             record.end -= text[line_end - 1] == '\r';
         bool fits = record.start != record.end;
-        if (way.quotes) {
+        if (mode.quotes) {
             fits = fits && resolve_quotes(parser, m, text, next, &record, line_end);
             record.before = parser->before;
             record.after = parser->after;
@@ -275,16 +275,16 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
             }
         }
         if (likely(fits && !repeats_header(d, text, &record))) {
-            if (way.careful) {
+            if (mode.careful) {
                 record.transcoded = record.repaired = false;
                 go_on = take_record(parser, &record);
             } else {
-                go_on = take(parser, &record, d->fixed_bytes + (record.end - record.start), way);
+                go_on = take(parser, &record, d->fixed_bytes + (record.end - record.start), mode);
             }
         } else {
             go_on = sl_delimited_take_line(parser, &record);
         }
-        if (way.quotes || !fits) {
+        if (mode.quotes || !fits) {
             while (m->marks[next] != line_end)
                 next++;
             next++;
@@ -295,20 +295,20 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
 }
 
 static bool take_plain(sl_parser *parser, sl_marks *m, uint32_t *start) {
-    return take_stretch(parser, m, start, (read_way){0});
+    return take_stretch(parser, m, start, (read_mode){0});
 }
 
 static bool take_trimmed(sl_parser *parser, sl_marks *m, uint32_t *start) {
-    return take_stretch(parser, m, start, (read_way){.trims = true});
+    return take_stretch(parser, m, start, (read_mode){.trims = true});
 }
 
 static bool take_quoted(sl_parser *parser, sl_marks *m, uint32_t *start) {
-    return take_stretch(parser, m, start, (read_way){.quotes = true, .trims = true});
+    return take_stretch(parser, m, start, (read_mode){.quotes = true, .trims = true});
 }
 
 static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start,
-                        (read_way){.careful = true, .quotes = m->quoted, .trims = true});
+                        (read_mode){.careful = true, .quotes = m->quoted, .trims = true});
 }
 
 #define SL_KERNELS                                                                                 \

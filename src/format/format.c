@@ -7,10 +7,13 @@
 
 #include <string.h>
 
-/* In the order in which they are tried: the particular before the general. */
-const sl_format *const sl_formats[] = {&sl_format_mot,      &sl_format_isd,
-                                       &sl_format_isd_lite, &sl_format_isd_csv,
-                                       &sl_format_delimited, &sl_format_ycsb,
+/* In the order in which they are tried: specific formats before general ones. */
+const sl_format *const sl_formats[] = {&sl_format_mot,
+                                       &sl_format_isd,
+                                       &sl_format_isd_lite,
+                                       &sl_format_isd_csv,
+                                       &sl_format_delimited,
+                                       &sl_format_ycsb,
                                        NULL};
 
 const sl_format *sl_format_named(const char *name) {

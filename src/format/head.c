@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginning of a delimited source: its first line, its delimiter, the names in its header. */
+/* Reads the first bytes of a delimited source; checks line ends. */
 #include <shardload/convert.h>
 #include <shardload/head.h>
 
@@ -7,7 +7,7 @@
 
 static const char byte_order_mark[3] = {'\xEF', '\xBB', '\xBF'};
 
-/* What a source that begins like this is, when it is no text; or NULL. */
+/* A phrase for the kind of a source that begins with these bytes and is not text; NULL: unknown. */
 static const char *binary_kind(sl_text head) {
     static const struct {
         const char *magic;
@@ -74,7 +74,7 @@ bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *fir
     return true;
 }
 
-/* Where the field that starts at `at` ends. */
+/* The position of the end of the field that starts at `at`. */
 static size_t field_end(sl_text line, size_t at, char delimiter) {
     bool may_be_quoted = delimiter != '|' && delimiter != '\t';
     if (may_be_quoted && at < line.length && line.bytes[at] == '"') {
@@ -137,7 +137,7 @@ sl_quotes sl_line_quotes(sl_text line, char delimiter, bool escapes, size_t *ope
     }
 }
 
-bool sl_line_goes_on(sl_text line, char delimiter, size_t *open) {
+bool sl_line_continues(sl_text line, char delimiter, size_t *open) {
     size_t with = 0, without = 0;
     sl_quotes escaped = sl_line_quotes(line, delimiter, true, &with);
     sl_quotes plain = sl_line_quotes(line, delimiter, false, &without);
@@ -152,7 +152,8 @@ static bool is_blank(sl_text text) {
     return text.length == 0;
 }
 
-/* The first CR of a line, from `at` on, that is not in quotes; or the line's length. */
+/* The position of the first CR, from `at` on, that is not in quotes; the line's length if there is
+ * none. */
 static size_t lone_return(sl_text line, size_t at) {
     for (bool quoted = false; at < line.length; at++) {
         quoted ^= line.bytes[at] == '"';
@@ -179,12 +180,13 @@ bool sl_line_holds_records(sl_text line, char delimiter, size_t columns) {
 static bool refuse_returns(size_t line, size_t byte, sl_error *error) {
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "line %zu, byte %zu: a carriage return (CR) where no line feed (LF) follows; "
+        "line %zu, byte %zu: a carriage return (CR) that no line feed (LF) follows; "
         "if it ends a record, convert the file first: tr '\\r' '\\n' < FILE > NEW",
         line, byte);
 }
 
-/* The next complete line at *at, without its line end; moves *at behind it. False at the end. */
+/* Reads the line at *at, without its line end, and moves *at behind it. False at the end of the
+ * head, and for a last line that may be incomplete. */
 static bool next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
     if (*at >= head.length)
         return false;
@@ -202,10 +204,10 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
     sl_text line;
     for (size_t number = 1, begin = at; next_line(head, whole, &at, &line); number++, begin = at) {
         size_t open;
-        if (lines->quotes && sl_line_goes_on(line, lines->delimiter, &open)) {
+        if (lines->quotes && sl_line_continues(line, lines->delimiter, &open)) {
             char quoted[SL_QUOTED_ROOM];
-            return sl_error_set(error, SL_EXIT_SOURCE, "line %zu, byte %zu: " SL_LINE_GOES_ON "%s",
-                                number, begin + open,
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "line %zu, byte %zu: " SL_LINE_CONTINUES "%s", number, begin + open,
                                 sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
                                 lines->advice);
         }

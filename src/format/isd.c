@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format `isd`: whole ISD records, one to a line.
+/* The format `isd`: complete ISD records, one per line.
  *
  * A record is rejected when it is too short or too long, when its time does not exist, or when its
- * columns have slid: its length is not the one that it tells, and there is no sign where a sign
- * must be, or no section where one must begin. Anything else that is wrong with it costs the part
- * that is wrong: a number that is none is left out and counted, sections that cannot be understood
- * are kept as text and counted. */
+ * columns are shifted: its length differs from the declared one, and a sign is missing at its fixed
+ * position or no section begins after the fixed columns. Other errors affect only the invalid part:
+ * a number field that is not a number is left out and counted, unknown sections are kept as text
+ * and counted. */
 #include "isd_plan.h"
 
 #include <shardload/convert.h>
@@ -28,7 +28,7 @@ static inline bool read_digits(const char *digits, size_t count, uint32_t *value
     return sl_swar_digits(word);
 }
 
-/* Date and time from byte 15 on; 2400 is the next day's 0000. */
+/* Reads date and time from byte 15 on; 2400 is 0000 of the next day. */
 static inline bool read_time(const char *record, int64_t *milliseconds) {
     uint32_t date, time;
     int64_t days;
@@ -50,8 +50,8 @@ bool sl_isd_is_plain(const char *record, size_t length) {
     return (odd & 0x80 * ones) == 0;
 }
 
-/* In a record whose length is wrong: are its columns where they must be all the same? */
-static bool columns_stand(const char *record, size_t end) {
+/* In a record of the wrong length: are its columns still at their positions? */
+static bool columns_in_place(const char *record, size_t end) {
     static const uint8_t signs[] = {28, 34, 46, 87, 93};
     static const char *const tags[] = {"ADD", "REM", "EQD", "QNN"};
     for (size_t i = 0; i < sizeof signs; i++) {
@@ -76,10 +76,10 @@ static void refuse_length(sl_isd_parser *p, const char *record, size_t length) {
 
 static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
     uint32_t variable;
-    size_t told = SIZE_MAX; /* the length that the record tells */
+    size_t declared = SIZE_MAX; /* the record's length by its own first four digits */
     if (likely(length >= 4) && likely(read_digits(record, 4, &variable)))
-        told = SL_ISD_FIXED_BYTES + variable;
-    if (length != told && length > 0 && record[length - 1] == '\r')
+        declared = SL_ISD_FIXED_BYTES + variable;
+    if (length != declared && length > 0 && record[length - 1] == '\r')
         length--;
     if (unlikely(length < SL_ISD_FIXED_BYTES || length > SL_ISD_RECORD_BYTES_MAX)) {
         refuse_length(p, record, length);
@@ -88,15 +88,17 @@ static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
     int64_t milliseconds;
     if (unlikely(!read_time(record, &milliseconds))) {
         char quoted[SL_QUOTED_ROOM];
-        sl_isd_refuse(p, record, length, "date and time", "%s is no date YYYYMMDD with a time HHMM",
+        sl_isd_refuse(p, record, length, "date and time",
+                      "%s is not a date YYYYMMDD with a time HHMM",
                       sl_quoted((sl_text){record + 15, 12}, quoted));
         return true;
     }
-    size_t end = length < told ? length : told;
-    if (unlikely(length != told)) {
-        if (!columns_stand(record, end)) {
-            sl_isd_refuse(p, record, length, NULL,
-                          "the record has not the length that it tells, and its columns have slid");
+    size_t end = length < declared ? length : declared;
+    if (unlikely(length != declared)) {
+        if (!columns_in_place(record, end)) {
+            sl_isd_refuse(
+                p, record, length, NULL,
+                "the record's length differs from the declared one, and its columns are shifted");
             return true;
         }
         p->counts.length_mismatches++;
@@ -128,7 +130,7 @@ static bool looks_like_record(sl_text line) {
     uint32_t number;
     return line.length >= SL_ISD_FIXED_BYTES && line.length <= SL_ISD_RECORD_BYTES_MAX + 1 &&
            read_digits(line.bytes, 4, &number) && read_time(line.bytes, &milliseconds) &&
-           columns_stand(line.bytes, SL_ISD_FIXED_BYTES) &&
+           columns_in_place(line.bytes, SL_ISD_FIXED_BYTES) &&
            read_digits(line.bytes + 29, 5, &number) && read_digits(line.bytes + 35, 6, &number);
 }
 

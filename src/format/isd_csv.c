@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format `isd-csv`: the tables called global-hourly, a station and year each, with a header.
+/* The format `isd-csv`: the global-hourly tables, one per station and year, with a header.
  *
- * A cell holds the fields of a packed record's part, with commas between them and nothing scaled:
- * WND is `999,9,V,0005,1`, GF1 `00,99,1,...`. So a row is put together into a packed record, and
- * the code for packed records makes the document. What does not fit into a record (a cell with
- * another number of fields, a column of an unknown group) goes behind the record's end as
- * `NAME=cell; NAME=cell`, and from there into `unparsed`.
+ * A cell contains the fields of one part of a packed record, unscaled and separated by commas: WND
+ * is `999,9,V,0005,1`, GF1 `00,99,1,...`. So a row is assembled into a packed record, and the code
+ * for packed records writes the document. Cells that do not fit into a record (with another number
+ * of fields, or of a column of an unknown group) are appended to the record as `NAME=cell;
+ * NAME=cell`, and become `unparsed` in the document.
  *
- * Three things differ from packed records: the place keeps all of its digits, 0 / 0 is no place but
- * what stations without one are given, and the station's name comes last in the document. */
+ * Three things differ from packed records: the position keeps all of its digits, the position 0 / 0
+ * means that the station has none, and the station's name comes last in the document. */
 #include "isd_csv.h"
 
 #include <shardload/convert.h>
@@ -17,12 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The columns that every file has, and where the fixed ones are in a record. */
+/* The columns of every file, and the bytes of the fixed ones in a record. */
 static const struct {
     const char *name;
     column_role role;
     uint8_t from, to;
-    bool tells; /* that a table is of this kind */
+    bool identifies; /* a table with this column is global-hourly */
 } known_columns[] = {
     {"STATION", ROLE_STATION, 4, 15, false},
     {"DATE", ROLE_DATE, 0, 0, false},
@@ -52,14 +52,14 @@ static bool put_row(sl_isd_parser *p, const char *line, const row *r, size_t end
     sl_sink *sink = p->sink;
     sl_isd_walk walk;
     sl_isd_walk_record(plan, r->record, end, length, &walk);
-    walk.place = r->has_place[0] ? r->place : NULL;
+    walk.position = r->has_position[0] ? r->position : NULL;
     if (!sl_isd_make_room(sink, walk.bound + 2 * r->name.length))
         return false;
     bool careful = !sl_isd_is_plain(r->record, length);
     uint8_t *start = sink->cursor;
     uint8_t *to = sl_isd_put_document(plan, &walk, sl_isd_line_id(p, line), r->milliseconds,
                                       careful, start, &p->counts.malformed_fields);
-    if (r->name.length > 0) /* in the place of the document's last byte */
+    if (r->name.length > 0) /* replaces the document's final NUL */
         to = sl_bson_end(start, sl_isd_put_element(to - 1, &plan->keys[SL_ISD_KEY_NAME],
                                                    r->name.bytes, r->name.length, true));
     sink->cursor = to;
@@ -74,7 +74,7 @@ static void refuse_cell(sl_isd_parser *p, const char *line, size_t length, const
                         sl_text cell) {
     bool station = c->role == ROLE_STATION;
     char quoted[SL_QUOTED_ROOM];
-    sl_isd_refuse(p, line, length, station ? "STATION" : "DATE", "%s is no %s",
+    sl_isd_refuse(p, line, length, station ? "STATION" : "DATE", "%s is not a %s",
                   sl_quoted(cell, quoted), station ? "station of 11 characters" : "date and time");
 }
 
@@ -109,7 +109,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
     else if (refused)
         refuse_cell(p, line, length, refused, r.cells[refused - d->columns]);
     else
-        sl_isd_refuse(p, line, length, NULL, "the row is more than a record of %u bytes can hold",
+        sl_isd_refuse(p, line, length, NULL, "the row does not fit into a record of %u bytes",
                       SL_ISD_RECORD_BYTES_MAX);
     return true;
 }
@@ -142,7 +142,7 @@ static bool is_named(const column *c, const char *name) {
     return c->name.length == strlen(name) && memcmp(c->name.bytes, name, c->name.length) == 0;
 }
 
-/* What the column is. Returns whether it tells that the table is of this kind. */
+/* Sets the column's role. Returns true if the column identifies a global-hourly table. */
 static bool bind_column(const sl_plan *plan, column *c) {
     for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++) {
         if (!is_named(c, known_columns[i].name))
@@ -151,7 +151,7 @@ static bool bind_column(const sl_plan *plan, column *c) {
         c->at = known_columns[i].from;
         if (c->role == ROLE_FIXED)
             bind_fixed(c, known_columns[i].from, known_columns[i].to);
-        return known_columns[i].tells;
+        return known_columns[i].identifies;
     }
     unsigned group = c->name.length == 3 ? sl_isd_row(plan, c->name.bytes) : 0;
     if (group > 0 && sl_isd_groups[group - 1].field_count <= FIELDS_MAX)
@@ -159,12 +159,12 @@ static bool bind_column(const sl_plan *plan, column *c) {
     return false;
 }
 
-/* Are the columns those of such a table, each of them once? */
+/* Checks that the columns are those of a global-hourly table, and unique. */
 static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
-    bool station = false, date = false, tells = false;
+    bool station = false, date = false, identified = false;
     for (size_t k = 0; k < d->column_count; k++) {
         column *c = &d->columns[k];
-        tells |= bind_column(plan, c);
+        identified |= bind_column(plan, c);
         station |= c->role == ROLE_STATION;
         date |= c->role == ROLE_DATE;
         d->group_count += c->role == ROLE_GROUP;
@@ -176,7 +176,7 @@ static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
                                     (int)(other.length < 40 ? other.length : 40), other.bytes);
         }
     }
-    if (station && date && tells)
+    if (station && date && identified)
         return true;
     char shown[100];
     sl_text_printable((sl_text){d->header, d->header_text}, shown, sizeof shown);
@@ -224,14 +224,14 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
         return false;
     if (first.fields > COLUMNS_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "this is no global-hourly table: its first line has %zu columns",
+                            "this is not a global-hourly table: its first line has %zu columns",
                             first.fields);
     sl_dialect *dialect = dialect_create(&first);
     if (!dialect)
         return sl_error_memory(error, "looking at a source");
     if (!bind(plan, dialect, error)) {
         dialect_destroy(dialect);
-        return sl_error_prefix(error, "this is no global-hourly table");
+        return sl_error_prefix(error, "this is not a global-hourly table");
     }
     *out = dialect;
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of a global-hourly table becomes a packed record. */
+/* Packs a row of a global-hourly table into a record. */
 #include "isd_csv.h"
 
 #include <shardload/convert.h>
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A record of which nothing is known. */
+/* A record without any value. */
 static const char no_record[] = "0000"
                                 "99999999999"
                                 "000000000000"
@@ -78,8 +78,8 @@ static bool is_text(const sl_isd_field *field) {
     return field->type == 't' || field->width >= 4;
 }
 
-/* One field as wide as it must be. A shorter number has lost its zeros, a shorter text its blanks;
- * a shorter code is damaged, and what is too wide never fits. */
+/* Packs one field, padded to its width: numbers with leading zeros, texts with trailing blanks.
+ * False for codes that are too short and fields that are too long. */
 static bool pack_field(const sl_isd_field *field, sl_text text, char *to) {
     size_t width = field->width;
     if (text.length == 0 || text.length > width)
@@ -107,7 +107,7 @@ static bool pack_field(const sl_isd_field *field, sl_text text, char *to) {
     return text.length > sign;
 }
 
-/* All fields of a cell, without the commas; false when they are not what the column has. */
+/* Packs all fields of a cell, without the commas; false when they are not the column's fields. */
 static bool pack_cell(const column *c, sl_text cell, char *to) {
     const char *at = cell.bytes, *end = cell.bytes + cell.length;
     for (size_t f = 0; f < c->field_count; f++) {
@@ -125,11 +125,11 @@ static bool pack_cell(const column *c, sl_text cell, char *to) {
 }
 
 static void keep_raw(row *r, const column *c, sl_text cell) {
-    if (r->rest.to > r->surplus)
-        append(&r->rest, "; ", 2);
-    append(&r->rest, c->name.bytes, c->name.length);
-    append(&r->rest, "=", 1);
-    append(&r->rest, cell.bytes, cell.length);
+    if (r->unparsed.to > r->surplus)
+        append(&r->unparsed, "; ", 2);
+    append(&r->unparsed, c->name.bytes, c->name.length);
+    append(&r->unparsed, "=", 1);
+    append(&r->unparsed, cell.bytes, cell.length);
 }
 
 static void add_group(row *r, const column *c, sl_text cell) {
@@ -159,10 +159,10 @@ static void add_fixed(row *r, const column *c, sl_text cell) {
 }
 
 static void add_degrees(row *r, const column *c, sl_text cell, size_t which, double limit) {
-    double *degrees = &r->place[which];
-    r->has_place[which] =
+    double *degrees = &r->position[which];
+    r->has_position[which] =
         sl_convert_double(cell.bytes, cell.length, degrees) && fabs(*degrees) <= limit;
-    if (!r->has_place[which])
+    if (!r->has_position[which])
         keep_raw(r, c, cell);
 }
 
@@ -177,7 +177,7 @@ static void add_elevation(row *r, const column *c, sl_text cell) {
     memcpy(r->record + c->at, digits, 5);
 }
 
-/* False when the record cannot do without the cell. */
+/* False when the cell is required and invalid. */
 static bool add_cell(row *r, const column *c, sl_text cell) {
     switch (c->role) {
     case ROLE_STATION:
@@ -213,7 +213,7 @@ static bool add_cell(row *r, const column *c, sl_text cell) {
         keep_raw(r, c, cell);
         break;
     default:
-        break; /* sections are added in their order */
+        break; /* add_sections adds the sections, in their order */
     }
     return true;
 }
@@ -230,15 +230,15 @@ static void add_sections(row *r, const sl_dialect *dialect) {
     }
 }
 
-/* Where the station is, if that is known. */
-static void add_place(row *r) {
-    bool dummy = fabs(r->place[0]) + fabs(r->place[1]) <= 0;
-    r->has_place[0] = r->has_place[0] && r->has_place[1] && !dummy;
-    if (!r->has_place[0])
+/* Packs the station's position, if it is known. */
+static void add_position(row *r) {
+    bool dummy = fabs(r->position[0]) + fabs(r->position[1]) <= 0;
+    r->has_position[0] = r->has_position[0] && r->has_position[1] && !dummy;
+    if (!r->has_position[0])
         return;
     char digits[32];
-    snprintf(digits, sizeof digits, "%+06ld%+07ld", lround(r->place[1] * 1000),
-             lround(r->place[0] * 1000));
+    snprintf(digits, sizeof digits, "%+06ld%+07ld", lround(r->position[1] * 1000),
+             lround(r->position[0] * 1000));
     memcpy(r->record + 28, digits, 13);
 }
 
@@ -247,10 +247,10 @@ bool sl_isd_csv_pack(row *r, const sl_dialect *dialect, size_t *end, size_t *len
     memcpy(r->record, no_record, SL_ISD_FIXED_BYTES);
     r->sections =
         (builder){r->record + SL_ISD_FIXED_BYTES, r->record + SL_ISD_RECORD_BYTES_MAX, false};
-    r->rest = (builder){r->surplus, r->surplus + sizeof r->surplus, false};
+    r->unparsed = (builder){r->surplus, r->surplus + sizeof r->surplus, false};
     r->name = (sl_text){"", 0};
-    r->has_place[0] = r->has_place[1] = false;
-    r->place[0] = r->place[1] = 0;
+    r->has_position[0] = r->has_position[1] = false;
+    r->position[0] = r->position[1] = 0;
     for (size_t k = 0; k < dialect->column_count; k++) {
         *refused = &dialect->columns[k];
         if (!add_cell(r, &dialect->columns[k], r->cells[k]))
@@ -258,9 +258,9 @@ bool sl_isd_csv_pack(row *r, const sl_dialect *dialect, size_t *end, size_t *len
     }
     *refused = NULL;
     add_sections(r, dialect);
-    add_place(r);
+    add_position(r);
     *end = (size_t)(r->sections.to - r->record);
-    append(&r->sections, r->surplus, (size_t)(r->rest.to - r->surplus));
+    append(&r->sections, r->surplus, (size_t)(r->unparsed.to - r->surplus));
     *length = (size_t)(r->sections.to - r->record);
-    return !r->sections.full && !r->rest.full;
+    return !r->sections.full && !r->unparsed.full;
 }

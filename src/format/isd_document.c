@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a walked record as a document.
+/* Writes the document of a walked record.
  *
- * Most of the time goes into the steps of a plan. They branch on the kind of step alone, which is
- * the same for each record with the same groups: an element is always written, and then the place
- * to write at moves behind it or not. */
+ * Most of the time is spent in the steps of a plan. They branch only on the kind of step, which is
+ * predictable, since it is the same for all records with the same groups. An element is always
+ * written; if it is to be left out, the write position does not move, so the next one overwrites
+ * it. */
 #include "isd_plan.h"
 
 #include <shardload/convert.h>
@@ -16,19 +17,19 @@
 #define NINES UINT64_C(0x3939393939393939)
 #define BLANKS UINT64_C(0x2020202020202020)
 
-/* The number of a field's digits; false when one is no digit. */
+/* Converts the digits of a field; false when a byte is not a digit. */
 INLINE bool read_digits(const char *digits, unsigned shift, int32_t *value) {
     uint64_t word = (sl_load_8(digits) ^ ZEROS) << shift;
     *value = (int32_t)sl_swar_number(word);
     return sl_swar_digits(word);
 }
 
-/* The same behind a sign, of which only a minus need be there when `optional`. */
+/* Converts a sign and digits; `optional`: the sign may be missing, and a plus is not allowed. */
 INLINE bool read_signed(const char *field, unsigned shift, bool optional, int32_t *value) {
     bool minus = *field == '-';
     int32_t magnitude;
     bool digits;
-    if (optional) { /* a minus in a digit's place */
+    if (optional) { /* the first byte is a minus or a digit */
         uint64_t word = sl_load_8(field) ^ ZEROS;
         word = (minus ? word & ~(uint64_t)0xFF : word) << shift;
         magnitude = (int32_t)sl_swar_number(word);
@@ -40,18 +41,18 @@ INLINE bool read_signed(const char *field, unsigned shift, bool optional, int32_
     return digits;
 }
 
-/* The text of a field of at most seven bytes; NULs behind it. */
+/* The text of a field of at most seven bytes, padded with NULs. */
 INLINE uint64_t read_text(const char *field, unsigned shift) {
     return sl_load_8(field) << shift >> shift;
 }
 
-/* How many bytes come before the trailing blanks of a word of `width` bytes. */
+/* The length of a text without its trailing blanks. */
 INLINE unsigned text_length(uint64_t word, unsigned shift) {
     word ^= BLANKS << shift >> shift;
     return word == 0 ? 0 : 8 - ((unsigned)__builtin_clzll(word) >> 3);
 }
 
-/* A short text where bytes are not plain. */
+/* Writes a short text that may contain control characters or bytes above 0x7E. */
 static __attribute__((noinline)) uint8_t *put_careful_text(uint8_t *to, const char *field,
                                                            size_t width, bool trim) {
     char clean[8];
@@ -60,12 +61,12 @@ static __attribute__((noinline)) uint8_t *put_careful_text(uint8_t *to, const ch
     return sl_isd_put_string(to, clean, trim ? sl_isd_trimmed(clean, width) : width, true);
 }
 
-/* Runs a group's steps over its data, between the document's length and its end. */
+/* Writes the elements of a group's document by the group's steps. */
 INLINE uint8_t *run(const sl_isd_step *step, const char *data, uint8_t *out, bool careful,
                     uint64_t *malformed) {
     uint8_t *open[SL_ISD_DEPTH_MAX];
     unsigned depth = 0;
-    bool left_out = false; /* the field before */
+    bool left_out = false; /* the last field was left out */
     uint64_t wrong = 0;
     for (;; step++) {
         const char *field = data + step->offset;
@@ -169,16 +170,16 @@ INLINE uint8_t *put_groups(const sl_plan *plan, const sl_isd_walk *walk, uint8_t
         uint8_t *to = sl_bson_begin(document);
         uint32_t index = 0, next = i;
         for (; next < count; next++) {
-            const sl_isd_group_plan *member = &plan->groups[walk->groups[next].row];
-            if (member->family != family) {
+            const sl_isd_group_plan *instance = &plan->groups[walk->groups[next].row];
+            if (instance->family != family) {
                 if (__builtin_expect(walk->interrupted, 0))
                     continue;
                 break;
             }
             const char *data = walk->record + walk->groups[next].at + 3;
             uint8_t *element = sl_isd_put_index(to, SL_BSON_DOCUMENT, index++);
-            to = sl_bson_end(element,
-                             run(member->steps, data, sl_bson_begin(element), careful, malformed));
+            to = sl_bson_end(
+                element, run(instance->steps, data, sl_bson_begin(element), careful, malformed));
         }
         out = sl_bson_end(document, to);
         i = walk->interrupted ? i + 1 : next;
@@ -203,8 +204,8 @@ INLINE uint8_t *put_sections(const sl_plan *plan, const sl_isd_walk *walk, uint8
 
 /* ---- the record ---- */
 
-/* {type: "Point", coordinates: [longitude, latitude]}, where both are known. */
-INLINE uint8_t *put_position(const sl_plan *plan, const char *record, const double *place,
+/* Writes {type: "Point", coordinates: [longitude, latitude]} if both are known. */
+INLINE uint8_t *put_position(const sl_plan *plan, const char *record, const double *position,
                              uint8_t *out, uint64_t *malformed) {
     static const char point[] = "\x3D\0\0\0\2type\0\6\0\0\0Point\0\4coordinates\0\x1B\0\0\0";
     int32_t latitude, longitude;
@@ -216,21 +217,21 @@ INLINE uint8_t *put_position(const sl_plan *plan, const char *record, const doub
     uint8_t *to = sl_isd_put_key(out, &plan->keys[SL_ISD_KEY_POSITION]);
     memcpy(to, point, sizeof point - 1);
     to = sl_isd_put_index(to + sizeof point - 1, SL_BSON_DOUBLE, 0);
-    to = sl_bson_put_double(to, place ? place[0] : (double)longitude / 1000.0);
+    to = sl_bson_put_double(to, position ? position[0] : (double)longitude / 1000.0);
     to = sl_isd_put_index(to, SL_BSON_DOUBLE, 1);
-    to = sl_bson_put_double(to, place ? place[1] : (double)latitude / 1000.0);
+    to = sl_bson_put_double(to, position ? position[1] : (double)latitude / 1000.0);
     *to++ = 0; /* ends the coordinates */
     *to++ = 0;
     return both ? to : out;
 }
 
-/* st, ts, usaf, wban. */
+/* Writes st, ts, usaf and wban. */
 INLINE uint8_t *put_station(const sl_plan *plan, const char *record, int64_t milliseconds,
                             uint8_t *out, bool careful) {
     const char *usaf = record + 4, *wban = record + 10;
     bool has_usaf = memcmp(usaf, "999999", 6) != 0;
     bool has_wban = memcmp(wban, "99999", 5) != 0;
-    const char *name = has_usaf ? usaf : has_wban ? wban : record + 28; /* 28: the position */
+    const char *name = has_usaf ? usaf : has_wban ? wban : record + 28; /* 28: the coordinates */
     size_t length = has_usaf ? 6 : has_wban ? 5 : 13;
     char st[1 + 13 + SL_BSON_SLACK] = {has_usaf ? 'u' : has_wban ? 'w' : 'x'};
     memcpy(st + 1, name, 13);
@@ -249,7 +250,7 @@ INLINE uint8_t *put_document(const sl_plan *plan, const sl_isd_walk *walk, int64
     const char *record = walk->record;
     uint8_t *out = sl_bson_begin_with_id(start, id);
     out = put_station(plan, record, milliseconds, out, careful);
-    out = put_position(plan, record, walk->place, out, malformed);
+    out = put_position(plan, record, walk->position, out, malformed);
     out = run(plan->fixed, record, out, careful, malformed);
     out = put_sections(plan, walk, out);
     out = put_groups(plan, walk, out, careful, malformed);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles the tables of ISD's fields into a plan: for each group a flat list of steps, each with
- * the bytes of its element's key made beforehand, and a direct way from an id to its group. */
+ * its element's prepared prefix; and a table that maps an id to its group. */
 #include "isd_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In the order of the document. Positions of the format document less 1. */
+/* In the document's order. Offsets are the format document's positions minus 1. */
 static const sl_isd_field fixed_fields[] = {
     {"elevation", 's', 46, 5, true, 1, 1},
     {"callLetters", 't', 51, 5, true, 1, 1},
@@ -86,9 +86,9 @@ static const struct {
 };
 
 #define PATH_ROOM 160
-/* Bounds, in bytes: an element's value (a double, or a length, seven bytes of text of which each
- * may become two, and a NUL), a document's length and end, an index of up to four digits with its
- * type, a group's id in the list of sections. */
+/* Upper bounds, in bytes: an element's value (a double; or a length, seven characters of up to two
+ * bytes, and a NUL); a document's length and final NUL; the prefix of an array element with an
+ * index of up to four digits; a group's id in the list of sections. */
 #define VALUE_BOUND 20u
 #define DOCUMENT_BOUND 5u
 #define INDEX_BOUND 6u
@@ -99,16 +99,16 @@ typedef struct compiler {
     sl_isd_step *next;
     uint32_t bound;
     const char *parent;   /* the group's key */
-    char open[PATH_ROOM]; /* the path of the document that is open in the group's */
+    char open[PATH_ROOM]; /* path of the innermost open document within the group's document */
     uint8_t prefix_lengths[SL_ISD_DEPTH_MAX];
     unsigned depth;
 } compiler;
 
 static const char *name_below(compiler *c, const char *path) {
-    char whole[PATH_ROOM];
-    snprintf(whole, sizeof whole, "%s%s%s", c->parent, *c->parent ? "." : "", path);
-    const char *name = sl_isd_name(c->plan->names, whole);
-    return name >= whole && name < whole + sizeof whole ? path + strlen(path) - strlen(name) : name;
+    char full[PATH_ROOM];
+    snprintf(full, sizeof full, "%s%s%s", c->parent, *c->parent ? "." : "", path);
+    const char *name = sl_isd_name(c->plan->names, full);
+    return name >= full && name < full + sizeof full ? path + strlen(path) - strlen(name) : name;
 }
 
 static sl_isd_step *add_step(compiler *c, sl_isd_step_kind kind, sl_bson_type type,
@@ -123,7 +123,7 @@ static sl_isd_step *add_step(compiler *c, sl_isd_step_kind kind, sl_bson_type ty
     return step;
 }
 
-/* Closes and opens documents until the one at path[..length) is open. */
+/* Closes and opens documents until the one at path[..length) is the innermost open one. */
 static void move_to(compiler *c, const char *path, size_t length) {
     size_t open = strlen(c->open);
     while (open > 0 && (open > length || strncmp(c->open, path, open) != 0 ||
@@ -190,7 +190,7 @@ static void add_field(compiler *c, const sl_isd_field *field) {
     }
 }
 
-/* Compiles a group's fields; returns the most bytes its document may have. */
+/* Compiles a group's fields; returns the upper bound of its document's bytes. */
 static uint32_t compile_group(compiler *c, const sl_isd_group *group) {
     c->parent = group->key;
     c->bound = DOCUMENT_BOUND;
@@ -249,8 +249,7 @@ static void compile_keys(sl_plan *plan) {
     plan->lite_bound += plan->fixed_bound;
 }
 
-/* Each field needs a step of its own and at most two for each key of its path; each group an end.
- */
+/* Upper bound: one step per field, two (open, close) per level of nesting, one end per group. */
 static size_t count_steps(void) {
     size_t count = 0;
     for (size_t g = 0; g <= sl_isd_group_count; g++) {
@@ -311,7 +310,7 @@ void sl_isd_plan_destroy(sl_plan *plan) {
 bool sl_isd_plan_fits(const sl_plan *plan, sl_error *error) {
     return !plan->foreign_schema ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "ISD brings its own columns; it takes a map of names (`names: {pressure: "
-                        "atmosphericPressure}`), and %s is none",
+                        "ISD has built-in columns and accepts only a map of names (`names: "
+                        "{pressure: atmosphericPressure}`); %s is not such a map",
                         plan->foreign_schema);
 }

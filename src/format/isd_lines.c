@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ISD and ISD-Lite have in common: records are lines, without a header. */
+/* Functions that the ISD formats share: the loop over a block's lines, rejects, the sniff. */
 #include "isd_plan.h"
 
 #include <shardload/convert.h>
@@ -24,16 +24,8 @@ bool sl_isd_parse_lines(const sl_plan *plan, const sl_dialect *dialect, const sl
         go_on = take(&p, at, (size_t)(end - at));
         at = end + 1;
     }
-    counts->lines += p.counts.lines;
-    counts->records += p.counts.documents + p.counts.rejects;
-    counts->documents += p.counts.documents;
-    counts->rejects += p.counts.rejects;
-    counts->headers += p.counts.headers;
-    counts->blank_lines += p.counts.blank_lines;
-    counts->transcoded += p.counts.transcoded;
-    counts->length_mismatches += p.counts.length_mismatches;
-    counts->malformed_fields += p.counts.malformed_fields;
-    counts->unknown_groups += p.counts.unknown_groups;
+    p.counts.records = p.counts.documents + p.counts.rejects;
+    sl_parse_counts_add(counts, &p.counts);
     return go_on;
 }
 
@@ -69,7 +61,7 @@ bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t le
                         .record = {line, length},
                         .misread = true};
     char quoted[SL_QUOTED_ROOM];
-    snprintf(reject.reason, sizeof reject.reason, SL_LINE_GOES_ON,
+    snprintf(reject.reason, sizeof reject.reason, SL_LINE_CONTINUES,
              sl_quoted((sl_text){line + open, length - open}, quoted));
     parser->sink->reject(parser->sink, &reject);
     return false;
@@ -82,7 +74,7 @@ bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_t
     for (size_t at = 0; at < head.length && lines < SNIFF_LINES;) {
         const char *end = memchr(head.bytes + at, '\n', head.length - at);
         if (!end && !whole && lines > 0)
-            break; /* cut off */
+            break; /* the line may be incomplete */
         sl_text line = {head.bytes + at, end ? (size_t)(end - head.bytes) - at : head.length - at};
         at += line.length + 1;
         if (sl_isd_trimmed(line.bytes, line.length) == 0)

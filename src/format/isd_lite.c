@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format `isd-lite`: one line of 61 columns for each hour of a station's year. The station is
- * in the name of the file alone: USAF-WBAN-YEAR. */
+/* The format `isd-lite`: one line of 61 bytes for each hour of a station's year. Only the file name
+ * identifies the station: USAF-WBAN-YEAR. */
 #include "isd_plan.h"
 
 #include <shardload/convert.h>
@@ -58,7 +58,7 @@ static bool read_time(const char *line, int64_t *milliseconds) {
     return true;
 }
 
-/* A right-justified integer; false when it is none. */
+/* Converts a right-justified integer; false when the field is not one. */
 static bool read_column(const char *field, int32_t *value) {
     size_t start = 0;
     int64_t number;
@@ -99,7 +99,7 @@ static void put_int(writer *w, sl_isd_key key, int32_t value) {
     w->out = sl_bson_put_int32(sl_isd_put_key(w->out, &w->plan->keys[key]), value);
 }
 
-/* {value: tenths / 10} */
+/* Writes {value: tenths / 10}. */
 static void put_measure(writer *w, column k, sl_isd_key outer, sl_isd_key inner) {
     if (!w->hour->present[k])
         return;
@@ -130,7 +130,7 @@ static void put_sky_cover(writer *w) {
     w->out = sl_bson_end(start, w->out);
 }
 
-/* A trace, -1, is no depth and condition 2, as in the groups AA1 to AA4. */
+/* A trace (-1) is stored as depth 0 and condition 2, as in the groups AA1 to AA4. */
 static void put_precipitation(writer *w) {
     static const struct {
         column column;
@@ -184,7 +184,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
     }
     if (!read_time(line, &h.milliseconds)) {
         char quoted[SL_QUOTED_ROOM];
-        sl_isd_refuse(p, line, length, "date and hour", "%s is no year, month, day and hour",
+        sl_isd_refuse(p, line, length, "date and hour", "%s is not a year, month, day and hour",
                       sl_quoted((sl_text){line, COLUMN_START}, quoted));
         return true;
     }
@@ -211,7 +211,7 @@ static bool looks_like_record(sl_text line) {
     return line.length == LINE_BYTES && read_time(line.bytes, &milliseconds);
 }
 
-/* The letters, digits and dashes at the beginning of a file's name must be USAF-WBAN-YEAR. */
+/* Reads the station from a file name, which must begin with USAF-WBAN-YEAR. */
 static bool read_name(const char *name, sl_dialect *dialect) {
     static const char form[] = "******-*****-****"; /* * is a letter or a digit */
     const char *slash = strrchr(name, '/');
@@ -241,8 +241,8 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     if (!read_name(name, &found))
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "ISD-Lite has the station in the file's name alone, and this one is not "
-            "USAF-WBAN-YEAR, as in 029070-99999-1901.gz");
+            "the station of ISD-Lite data is only in the file's name, and this name does not begin "
+            "with USAF-WBAN-YEAR, as 029070-99999-1901.gz does");
     sl_dialect *dialect = malloc(sizeof *dialect);
     if (!dialect)
         return sl_error_memory(error, "looking at a source");
@@ -261,7 +261,7 @@ static const char *record_kind(const sl_dialect *dialect) {
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
-    snprintf(out, room, "hourly weather, 61 columns; station and year %s", dialect->file);
+    snprintf(out, room, "hourly weather, lines of 61 bytes; station and year %s", dialect->file);
     return out;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Name maps: new names for the keys of ISD documents, from YAML. */
+/* Name maps: rename the keys of ISD documents, by YAML. */
 #include "isd_plan.h"
 
 #include <shardload/yaml_limits.h>
@@ -19,7 +19,7 @@ struct sl_isd_names {
     yaml_document_t document; /* owns the strings */
     renaming *renamings;
     size_t count;
-    char **paths; /* all that were asked for */
+    char **paths; /* passed to sl_isd_name so far, without duplicates; owned */
     size_t path_count;
     bool out_of_memory;
 };
@@ -31,20 +31,20 @@ static const char *scalar(const yaml_node_t *node) {
     return (const char *)node->data.scalar.value;
 }
 
-static bool wrong(const sl_isd_names *names, size_t line, size_t column, sl_error *error,
-                  const char *expected) {
+static bool report(const sl_isd_names *names, size_t line, size_t column, sl_error *error,
+                   const char *expected) {
     return sl_error_set(error, SL_EXIT_USAGE, "%s:%zu:%zu: expected %s", names->source, line,
                         column, expected);
 }
 
-static bool wrong_node(const sl_isd_names *names, const yaml_node_t *node, sl_error *error,
-                       const char *expected) {
-    return wrong(names, node->start_mark.line + 1, node->start_mark.column + 1, error, expected);
+static bool report_node(const sl_isd_names *names, const yaml_node_t *node, sl_error *error,
+                        const char *expected) {
+    return report(names, node->start_mark.line + 1, node->start_mark.column + 1, error, expected);
 }
 
 static bool read_pairs(sl_isd_names *names, const yaml_node_t *node, sl_error *error) {
     if (node->type != YAML_MAPPING_NODE)
-        return wrong_node(names, node, error, "a mapping of key paths to new names");
+        return report_node(names, node, error, "a mapping of key paths to new names");
     const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
     const yaml_node_pair_t *top = node->data.mapping.pairs.top;
     names->renamings = calloc((size_t)(top - pair) + 1, sizeof *names->renamings);
@@ -57,33 +57,17 @@ static bool read_pairs(sl_isd_names *names, const yaml_node_t *node, sl_error *e
         *new = (renaming){scalar(key), scalar(value), value->start_mark.line + 1,
                           value->start_mark.column + 1};
         if (!new->path)
-            return wrong_node(names, key, error, "the path of a key");
+            return report_node(names, key, error, "the path of a key");
         if (!new->name || strlen(new->name) > SL_ISD_NAME_BYTES_MAX || strpbrk(new->name, ".$") ||
             !sl_utf8_valid(new->name, strlen(new->name), NULL))
-            return wrong_node(names, value, error,
-                              "a name of at most 46 bytes without dots and dollar signs");
+            return report_node(names, value, error,
+                               "a name of at most 46 bytes without dots and dollar signs");
         for (size_t i = 0; i + 1 < names->count; i++) {
             if (strcmp(names->renamings[i].path, new->path) == 0)
-                return wrong_node(names, key, error, "each path once");
+                return report_node(names, key, error, "each path once");
         }
     }
     return true;
-}
-
-static bool load(sl_text yaml, sl_isd_names *names, sl_error *error) {
-    if (!sl_yaml_within_limits(yaml, names->source, SL_EXIT_USAGE, error))
-        return false;
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser))
-        return sl_error_memory(error, "reading a name map");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)yaml.bytes, yaml.length);
-    bool loaded = yaml_parser_load(&parser, &names->document);
-    if (!loaded)
-        sl_error_set(error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", names->source,
-                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                     parser.problem ? parser.problem : "unreadable");
-    yaml_parser_delete(&parser);
-    return loaded;
 }
 
 bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_error *error) {
@@ -95,7 +79,7 @@ bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_
         free(names);
         return sl_error_memory(error, "reading a name map");
     }
-    bool ok = load(yaml, names, error);
+    bool ok = sl_yaml_read_document(yaml, source, &names->document, error);
     const yaml_node_t *root = ok ? yaml_document_get_root_node(&names->document) : NULL;
     const yaml_node_t *map = NULL, *unknown = NULL;
     if (root && root->type == YAML_MAPPING_NODE) {
@@ -110,7 +94,7 @@ bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_
         }
     }
     if (map)
-        ok = unknown ? wrong_node(names, unknown, error, "one of the keys name, names")
+        ok = unknown ? report_node(names, unknown, error, "one of the keys name, names")
                      : read_pairs(names, map, error);
     if (ok && map)
         *out = names;
@@ -186,14 +170,14 @@ bool sl_isd_names_check(const sl_isd_names *names, sl_error *error) {
         char shown[80], expected[200];
         sl_text_printable(sl_text_of(known ? new->name : new->path), shown, sizeof shown);
         if (!known) {
-            snprintf(expected, sizeof expected,
-                     "the path of a key of ISD documents, and \"%s\" is none", shown);
-            return wrong(names, new->line, new->column, error, expected);
+            snprintf(expected, sizeof expected, "the path of a key of ISD documents, found \"%s\"",
+                     shown);
+            return report(names, new->line, new->column, error, expected);
         }
         if (taken) {
             snprintf(expected, sizeof expected,
-                     "a name that no other key of the document has, and \"%s\" is taken", shown);
-            return wrong(names, new->line, new->column, error, expected);
+                     "a name that no other key of the document has; \"%s\" is in use", shown);
+            return report(names, new->line, new->column, error, expected);
         }
     }
     return true;

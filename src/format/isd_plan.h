@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of the ISD formats: name maps, the compiled plan, the walk over a record's sections,
- * the writer of documents. */
+/* Private to the ISD formats: name maps, the compiled plan, the walk over a record's sections, the
+ * writer of documents. */
 #ifndef SHARDLOAD_ISD_PLAN_H
 #define SHARDLOAD_ISD_PLAN_H
 
@@ -13,23 +13,23 @@
  *
  *   name: isd-names-blog
  *   names:
- *     pressure: atmosphericPressure    # the key's path in the document: its new name
+ *     pressure: atmosphericPressure    # path of the key in the document: its new name
  *     wind.speed.rate: metresPerSecond
  */
 typedef struct sl_isd_names sl_isd_names;
 
-/* A new name has at most this many bytes. */
+/* Maximum length of a new name, in bytes. */
 #define SL_ISD_NAME_BYTES_MAX 46
 
-/* Reads the map. YAML that has no `names` is somebody else's: *names is then NULL. */
+/* Reads a map. YAML without the key `names` is another kind of schema: *names is then NULL. */
 bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **names, sl_error *error);
 void sl_isd_names_destroy(sl_isd_names *names); /* NULL is fine */
 
-/* The name that a key gets; its own where `names` is NULL or says nothing. All keys must have been
- * asked for before sl_isd_names_check. Lives as long as names and path. */
+/* The name of the key at `path`: the new name, or the path's last key if there is none or `names`
+ * is NULL. Call it for all keys before sl_isd_names_check. Valid as long as names and path. */
 const char *sl_isd_name(sl_isd_names *names, const char *path);
 
-/* Is every path of the map a key, and no name given twice in one document? */
+/* Checks that every path of the map is a key, and that names are unique within each document. */
 bool sl_isd_names_check(const sl_isd_names *names, sl_error *error);
 
 /* ---- the plan (isd_groups.c) ---- */
@@ -44,22 +44,22 @@ typedef enum sl_isd_step_kind {
     SL_ISD_TEXT,          /* c q f d */
     SL_ISD_TRIMMED,       /* t */
     SL_ISD_OPEN,          /* a document begins */
-    SL_ISD_CLOSE,         /* and ends; it vanishes when it is empty */
+    SL_ISD_CLOSE,         /* a document ends; it is removed if it is empty */
 } sl_isd_step_kind;
 
-/* One element of a document, or one end of an embedded document. A cache line. */
+/* Writes an element of a document, or begins or ends an embedded document. */
 typedef struct sl_isd_step {
-    uint8_t prefix[SL_ISD_NAME_BYTES_MAX + 2]; /* of the element; zeros behind it */
+    uint8_t prefix[SL_ISD_NAME_BYTES_MAX + 2]; /* of the element; padded with zeros */
     uint8_t kind;                              /* sl_isd_step_kind */
-    uint8_t prefix_length;                     /* of a CLOSE: its OPEN's */
+    uint8_t prefix_length;                     /* of a CLOSE: that of its OPEN */
     uint8_t offset;                            /* of the field */
     uint8_t width;
-    uint8_t shift; /* that leaves only the field, or its digits, of eight loaded bytes */
+    uint8_t shift; /* in bits: removes all but the field, or its digits, from eight loaded bytes */
     bool nullable;
-    bool follows; /* left out as "9" directly behind what was left out */
+    bool follows; /* "9" is left out if the field before was left out */
     uint8_t factor;
     uint16_t divisor;
-    int32_t missing; /* the number that is none */
+    int32_t missing; /* the number that means "no value" */
 } sl_isd_step;
 
 _Static_assert(sizeof(sl_isd_step) == 64, "a step fills a cache line");
@@ -69,24 +69,24 @@ _Static_assert(sizeof(sl_isd_step) == 64, "a step fills a cache line");
 typedef struct sl_isd_group_plan {
     uint8_t prefix[SL_BSON_PREFIX_STEP * 4]; /* of the key */
     const sl_isd_step *steps;
-    uint32_t bound; /* most bytes of the group's document with its key or index */
+    uint32_t bound; /* upper bound of the bytes of the group's document with its key or index */
     uint8_t prefix_length;
-    uint8_t width;  /* of the data behind the id */
-    uint8_t family; /* groups of one key */
-    bool repeats;   /* an array */
+    uint8_t width;  /* of the data after the id */
+    uint8_t family; /* the same number for all groups with this key */
+    bool repeats;   /* the key's value is an array */
 } sl_isd_group_plan;
 
 #define SL_ISD_IDS (26u * 26u * 10u)
 #define SL_ISD_GROUPS_MAX 255u
 #define SL_ISD_FAMILY_WORDS 4u /* of 64 bits: a set of families */
 
-/* Keys outside of the groups; isd_groups.c spells them. */
+/* Keys outside of the groups; isd_groups.c has their names. */
 typedef enum sl_isd_key {
     SL_ISD_KEY_ST,
     SL_ISD_KEY_TS,
     SL_ISD_KEY_USAF,
     SL_ISD_KEY_WBAN,
-    SL_ISD_KEY_NAME, /* of global-hourly alone */
+    SL_ISD_KEY_NAME, /* only in global-hourly tables */
     SL_ISD_KEY_POSITION,
     SL_ISD_KEY_SECTIONS,
     SL_ISD_KEY_REMARKS,
@@ -107,7 +107,7 @@ typedef enum sl_isd_key {
     SL_ISD_KEY_ORIGINAL_FLAGS,
     SL_ISD_KEY_ORIGINAL_VALUE,
     SL_ISD_KEY_UNPARSED,
-    SL_ISD_LITE_TEMPERATURE, /* from here on ISD-Lite's, which has st and ts besides */
+    SL_ISD_LITE_TEMPERATURE, /* from here on: keys of ISD-Lite, in addition to st and ts */
     SL_ISD_LITE_TEMPERATURE_VALUE,
     SL_ISD_LITE_DEW_POINT,
     SL_ISD_LITE_DEW_POINT_VALUE,
@@ -134,27 +134,28 @@ typedef struct sl_isd_prefix {
 
 struct sl_plan {
     bool keep_missing;
-    char *foreign_schema; /* name of a schema that is no name map, else NULL */
+    char *foreign_schema; /* name of a schema that is not a name map, else NULL */
     sl_isd_names *names;
     sl_isd_step *steps; /* owns all steps */
     const sl_isd_step *fixed;
-    uint32_t fixed_bound; /* of a document but for its groups, entries and texts */
-    uint32_t quality_bound;
-    uint32_t original_bound;
-    uint32_t lite_bound; /* of a document of ISD-Lite */
+    /* Upper bounds, in bytes: */
+    uint32_t fixed_bound;    /* a document without groups, section entries and texts */
+    uint32_t quality_bound;  /* an entry of elementQuality */
+    uint32_t original_bound; /* an entry of originalObservation */
+    uint32_t lite_bound;     /* a document of ISD-Lite */
     sl_isd_prefix keys[SL_ISD_KEYS];
     sl_isd_group_plan groups[SL_ISD_GROUPS_MAX];
-    uint8_t rows[SL_ISD_IDS]; /* of groups, plus 1; 0: no such id */
+    uint8_t rows[SL_ISD_IDS]; /* index into `groups`, plus 1; 0: no such id */
 };
 
-/* The plan functions of both formats' rows. */
+/* The plan functions of the ISD formats. */
 bool sl_isd_plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error);
 void sl_isd_plan_destroy(sl_plan *plan);
 
-/* False, with error set, when the options hold a schema that is no name map. */
+/* False, with error set, when the options contain a schema that is not a name map. */
 bool sl_isd_plan_fits(const sl_plan *plan, sl_error *error);
 
-/* The plan's row for the three bytes of an id, plus 1; 0 when there is no such group. */
+/* The index of a group in plan->groups by the three bytes of its id, plus 1; 0: no such group. */
 static inline unsigned sl_isd_row(const sl_plan *plan, const char *id) {
     unsigned first = (unsigned)(uint8_t)id[0] - 'A', second = (unsigned)(uint8_t)id[1] - 'A';
     unsigned digit = (unsigned)(uint8_t)id[2] - '0';
@@ -165,7 +166,7 @@ static inline unsigned sl_isd_row(const sl_plan *plan, const char *id) {
 
 /* ---- lines (isd_lines.c) ---- */
 
-/* One block being parsed. */
+/* The state of parsing one block. */
 typedef struct sl_isd_parser {
     const sl_plan *plan;
     const sl_dialect *dialect;
@@ -174,14 +175,14 @@ typedef struct sl_isd_parser {
     sl_parse_counts counts;
 } sl_isd_parser;
 
-/* Takes one line without its line feed. False when the sink said stop. */
+/* Parses one line without its line feed. False: stop, as for sl_format.parse. */
 typedef bool sl_isd_take(sl_isd_parser *parser, const char *line, size_t length);
 
-/* Hands all lines of the block to `take` and adds up what it counted. */
+/* Calls `take` for all lines of the block, and adds to `counts`. */
 bool sl_isd_parse_lines(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts, sl_isd_take *take);
 
-/* Makes sure of room for a document of `bound` bytes. False when the sink said stop. */
+/* Ensures room for a document of `bound` bytes. False when the sink's `full` returned false. */
 static inline bool sl_isd_make_room(sl_sink *sink, size_t bound) {
     if (__builtin_expect((size_t)(sink->limit - sink->cursor) >= bound &&
                              sink->documents < sink->documents_limit,
@@ -192,62 +193,62 @@ static inline bool sl_isd_make_room(sl_sink *sink, size_t bound) {
 
 int64_t sl_isd_line_id(const sl_isd_parser *parser, const char *line);
 
-/* Counts a blank line, or rejects another one. `column` may be NULL. */
+/* Counts the line if it is blank, else rejects it. `column` may be NULL. */
 void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const char *column,
                    const char *reason, ...) __attribute__((format(printf, 5, 6)));
-/* The same for a line that goes on in the next one (head.h), its quote at `open`: the load must
- * end. Returns false. */
+/* Refuses a line that continues in the next line (head.h), with its opening quote at `open`: the
+ * load must end. Returns false. */
 bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t length, size_t open);
 
-/* Do at least half of the first lines look like records? *record is then the first that does; else
- * the error shows the first line, and `expected`. */
+/* Are at least half of the first lines records? *record is then the first one that is; else the
+ * error shows the first line, and `expected`. */
 bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_text line),
                         const char *expected, sl_text *record, sl_error *error);
 
-/* There is no header: an empty text. */
+/* The header of a format without one: an empty text. */
 sl_text sl_isd_header(const sl_dialect *dialect);
 
 /* ---- the walk (isd_walk.c) ---- */
 
 typedef struct sl_isd_span {
-    uint16_t from, to; /* bytes of the record; equal when there is nothing */
+    uint16_t from, to; /* offsets in the record; equal: empty */
 } sl_isd_span;
 
-/* The sections behind ADD, without their tags. */
+/* The sections after ADD, without their tags. */
 typedef struct sl_isd_tail {
     sl_isd_span remarks, qualities, originals;
 } sl_isd_tail;
 
 #define SL_ISD_GROUP_BYTES_MIN 6u /* with its id */
 
-/* Where everything of a record is. */
+/* The positions of a record's parts. */
 typedef struct sl_isd_walk {
     const char *record;
     sl_isd_tail tail;
-    sl_isd_span lost;    /* not understood */
-    sl_isd_span surplus; /* behind what the record's own length says */
-    bool interrupted;    /* a family's groups do not all stand together */
-    const double *place; /* longitude and latitude, where they are known better than the record has
-                            room for; else NULL */
-    uint32_t bound;      /* most bytes of the document */
+    sl_isd_span lost;       /* bytes that could not be parsed */
+    sl_isd_span surplus;    /* bytes after the record's declared length */
+    bool interrupted;       /* the groups of some family are not all consecutive */
+    const double *position; /* longitude and latitude, if known with more digits than the record
+                               has; else NULL */
+    uint32_t bound;         /* upper bound of the document's bytes */
     uint32_t group_count;
     struct {
-        uint16_t at; /* of the id */
-        uint8_t row;
+        uint16_t at; /* offset of the id */
+        uint8_t row; /* index into the plan's groups */
     } groups[SL_ISD_RECORD_BYTES_MAX / SL_ISD_GROUP_BYTES_MIN];
 } sl_isd_walk;
 
-/* Walks the sections of a record of SL_ISD_FIXED_BYTES to SL_ISD_RECORD_BYTES_MAX, of which the
- * first `end` bytes (not fewer than SL_ISD_FIXED_BYTES) are to be believed. */
+/* Finds the sections of a record of SL_ISD_FIXED_BYTES to SL_ISD_RECORD_BYTES_MAX bytes. Only its
+ * first `end` bytes (at least SL_ISD_FIXED_BYTES) are parsed; the bytes after them are surplus. */
 void sl_isd_walk_record(const sl_plan *plan, const char *record, size_t end, size_t length,
                         sl_isd_walk *walk);
 
-/* Is there something that was not understood, or not believed? */
+/* Does the record have lost or surplus bytes? */
 static inline bool sl_isd_has_unparsed(const sl_isd_walk *walk) {
     return (walk->lost.from < walk->lost.to) | (walk->surplus.from < walk->surplus.to);
 }
 
-/* The six types of remarks: 0 to 5, or -1 when the three bytes are none. */
+/* The type of a remark by its three bytes: 0 to 5; -1: no such type. */
 int sl_isd_remark_type(const char *bytes);
 #define SL_ISD_REMARK_HEAD 6u /* type and length */
 /* The three digits of a remark's length; -1 when they are not digits. */
@@ -257,25 +258,27 @@ int sl_isd_remark_length(const char *digits);
 
 /* ---- the writer (isd_document.c, isd_sections.c) ---- */
 
-/* Is every byte from 0x20 to 0x7E? There are at least 8. */
+/* Is every byte from 0x20 to 0x7E? The length is at least 8. */
 bool sl_isd_is_plain(const char *record, size_t length);
 
 /* Writes the document of a record; returns its end. `careful`: the record has bytes other than
- * 0x20..0x7E. Adds to *malformed. Reads and writes SL_SLACK bytes too far. */
+ * 0x20..0x7E. Adds to *malformed. Reads and writes up to SL_SLACK bytes after record and
+ * document. */
 uint8_t *sl_isd_put_document(const sl_plan *plan, const sl_isd_walk *walk, int64_t id,
                              int64_t milliseconds, bool careful, uint8_t *start,
                              uint64_t *malformed);
 
-/* Its end: remarks, elementQuality, originalObservation, unparsed. */
+/* Writes the last elements of a document: remarks, elementQuality, originalObservation,
+ * unparsed. */
 uint8_t *sl_isd_put_tail(const sl_plan *plan, const sl_isd_walk *walk, bool careful, uint8_t *out);
 
-/* Text in which bytes below 0x20 and 0x7F become blanks, and those above are Latin-1. */
+/* Converts Latin-1 to UTF-8. Bytes below 0x20 and 0x7F become blanks. */
 uint8_t *sl_isd_put_latin1(uint8_t *to, const char *text, size_t length);
 
-/* The key of an array's element from 10 on. */
+/* Writes the prefix of an array's element with an index from 10 on. */
 uint8_t *sl_isd_put_large_index(uint8_t *to, sl_bson_type type, uint32_t index);
 
-/* The prefix of an array's element. */
+/* Writes the prefix of an array's element. */
 static inline uint8_t *sl_isd_put_index(uint8_t *to, sl_bson_type type, uint32_t index) {
     if (__builtin_expect(index >= 10, 0))
         return sl_isd_put_large_index(to, type, index);
@@ -289,7 +292,7 @@ static inline uint8_t *sl_isd_put_key(uint8_t *to, const sl_isd_prefix *prefix) 
     return sl_bson_put_prefix(to, prefix->bytes, prefix->length);
 }
 
-/* A string's value. */
+/* Writes a string's value. */
 static inline uint8_t *sl_isd_put_string(uint8_t *to, const char *text, size_t length,
                                          bool careful) {
     if (!careful)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes what stands behind a record's groups: remarks, element quality, original observations, and
- * what was not understood. */
+/* Writes the elements after a record's groups: remarks, element quality, original observations, and
+ * the unparsed bytes. */
 #include "isd_plan.h"
 
 uint8_t *sl_isd_put_large_index(uint8_t *to, sl_bson_type type, uint32_t index) {
@@ -25,7 +25,8 @@ uint8_t *sl_isd_put_latin1(uint8_t *to, const char *text, size_t length) {
     return to;
 }
 
-/* Remarks of one type, joined by line feeds, in the place of the first. */
+/* Writes the remarks. Those of the same type are joined by line feeds, at the position of the
+ * first. */
 static uint8_t *put_remarks(const sl_plan *plan, const sl_isd_walk *walk, bool careful,
                             uint8_t *out) {
     const sl_isd_span span = walk->tail.remarks;
@@ -50,7 +51,7 @@ static uint8_t *put_remarks(const sl_plan *plan, const sl_isd_walk *walk, bool c
             more += SL_ISD_REMARK_HEAD + length;
             if (sl_isd_remark_type(head) != type)
                 continue;
-            to[-1] = '\n'; /* was the NUL */
+            to[-1] = '\n'; /* replaces the NUL */
             to = sl_isd_put_latin1(to, head + SL_ISD_REMARK_HEAD, length);
             *to++ = 0;
             sl_bson_put_int32(value, (int32_t)(to - value - 4));
@@ -59,8 +60,8 @@ static uint8_t *put_remarks(const sl_plan *plan, const sl_isd_walk *walk, bool c
     return sl_bson_end(document, to);
 }
 
-/* Is an entry's split into value, reason and parameter believable? Where the value was not padded,
- * what is behind it slid to the left. */
+/* Are an entry's value, reason and parameter plausible? If the value was not padded, the bytes
+ * after it are shifted to the left. */
 static bool is_sane(const char *entry) {
     for (size_t i = 3; i < 9; i++) {
         if (entry[i] != ' ' && entry[i] != '+' && entry[i] != '-' &&
@@ -121,7 +122,7 @@ static uint8_t *put_originals(const sl_plan *plan, const sl_isd_walk *walk, bool
     return sl_bson_end(array, to);
 }
 
-/* What was not understood, and what stands behind the record's own end. */
+/* Writes the lost bytes and the surplus bytes as one text. */
 static uint8_t *put_unparsed(const sl_plan *plan, const sl_isd_walk *walk, uint8_t *out) {
     const sl_isd_span lost = walk->lost, surplus = walk->surplus;
     uint8_t *value = sl_isd_put_key(out, &plan->keys[SL_ISD_KEY_UNPARSED]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walk over a record's sections: ADD, REM, EQD, QNN, in this order, each optional.
  *
- * Nothing separates the parts of a section, so each part's length must be known to find the next;
- * tags are never searched for in the text, for weather reports hold all of them by chance. Where a
- * part is not understood, the rest is lost up to the first later tag from which a walk ends exactly
- * at the record's end, or up to that end. */
+ * The parts of a section have no separators: a part is found by the length of the one before. Tags
+ * are not searched for in the text, since weather reports contain all of them by chance. When a
+ * part cannot be parsed, the bytes up to the first later tag from which a walk ends exactly at the
+ * record's end are lost; without such a tag, all bytes up to the record's end are lost. */
 #include "isd_plan.h"
 
 typedef enum section { SECTION_ADD, SECTION_REM, SECTION_EQD, SECTION_QNN, SECTIONS } section;
@@ -33,7 +33,8 @@ int sl_isd_remark_length(const char *digits) {
     return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
 }
 
-/* Each pass_ function goes from `at`, behind a section's tag, as far as it understands. */
+/* Each pass_ function parses a section from `at`, the offset after its tag. Returns the offset of
+ * the first byte that it cannot parse. */
 
 static size_t pass_remarks(const char *record, size_t at, size_t end) {
     while (end - at >= SL_ISD_REMARK_HEAD && sl_isd_remark_type(record + at) >= 0) {
@@ -58,8 +59,8 @@ static size_t pass_originals(const char *record, size_t at, size_t end) {
     return at;
 }
 
-/* Walks the sections behind ADD, from `first` on; returns how far it came. A tag with nothing
- * behind it is not understood. */
+/* Walks the sections after ADD, from `first` on. Returns the offset of the first byte that it
+ * cannot parse. A tag without contents cannot be parsed. */
 static size_t walk_tail(const char *record, size_t at, size_t end, section first,
                         sl_isd_tail *tail) {
     static size_t (*const pass[SECTIONS])(const char *, size_t, size_t) = {
@@ -77,7 +78,7 @@ static size_t walk_tail(const char *record, size_t at, size_t end, section first
     return at;
 }
 
-/* The first section that can still come. */
+/* The first section that may follow. */
 static section next_section(const sl_isd_tail *tail) {
     if (tail->originals.to > 0)
         return SECTIONS;
@@ -86,7 +87,7 @@ static section next_section(const sl_isd_tail *tail) {
     return tail->remarks.to > 0 ? SECTION_EQD : SECTION_REM;
 }
 
-/* Finds where the walk can go on, and goes on. */
+/* Finds the tag at which the walk can continue after unparsable bytes, and continues there. */
 static __attribute__((noinline)) void resume(sl_isd_walk *walk, size_t at, size_t end) {
     const char *record = walk->record;
     section first = next_section(&walk->tail);
@@ -104,8 +105,8 @@ static __attribute__((noinline)) void resume(sl_isd_walk *walk, size_t at, size_
     }
 }
 
-/* Walks the groups behind the tag ADD. A second instance of a group that does not repeat is not
- * understood: the walk has probably lost its place before. */
+/* Walks the groups after the tag ADD. Stops at a second instance of a group that does not repeat:
+ * an earlier group probably had the wrong width. */
 static size_t walk_groups(const sl_plan *plan, const char *record, size_t at, size_t end,
                           sl_isd_walk *walk) {
     uint64_t seen[SL_ISD_FAMILY_WORDS] = {0};
@@ -144,7 +145,8 @@ static bool is_letter(char byte) {
     return byte >= 'A' && byte <= 'Z';
 }
 
-/* May this, as far as it goes, be an id or a tag? */
+/* May the bytes at `at` begin a group's id or a tag? Near the end, fewer than 3 bytes are
+ * compared. */
 static bool may_follow_groups(const char *record, size_t at, size_t end) {
     for (section tag = SECTION_REM; tag < SECTIONS; tag++) {
         if (has_tag(record, at, end, tag))
@@ -154,9 +156,9 @@ static bool may_follow_groups(const char *record, size_t at, size_t end) {
            (end - at < 3 || is_digit(record[at + 2]));
 }
 
-/* Where groups are followed by what cannot begin another one, the walk has lost its place before:
- * the last group's id may be damaged, and its width then another's. It is not to be believed. */
-static size_t take_back(sl_isd_walk *walk, size_t at) {
+/* Drops the last group, and returns its offset. For groups followed by bytes that cannot begin
+ * another group or section: the last group's id may be damaged, so its width is probably wrong. */
+static size_t drop_last_group(sl_isd_walk *walk, size_t at) {
     if (walk->group_count == 0)
         return at;
     walk->group_count--;
@@ -176,7 +178,7 @@ void sl_isd_walk_record(const sl_plan *plan, const char *record, size_t end, siz
     walk->lost = nothing;
     walk->surplus = (sl_isd_span){(uint16_t)end, (uint16_t)length};
     walk->interrupted = false;
-    walk->place = NULL;
+    walk->position = NULL;
     walk->group_count = 0;
     walk->bound = plan->fixed_bound;
     if (has_tag(record, at, end, SECTION_ADD)) {
@@ -187,7 +189,7 @@ void sl_isd_walk_record(const sl_plan *plan, const char *record, size_t end, siz
     at = walk_tail(record, at, end, SECTION_REM, &walk->tail);
     if (__builtin_expect(at < end, 0)) {
         if (at == groups_end && !may_follow_groups(record, at, end))
-            at = take_back(walk, at);
+            at = drop_last_group(walk, at);
         resume(walk, at, end);
     }
     walk->bound += entries(walk->tail.qualities, SL_ISD_QUALITY_BYTES) * plan->quality_bound +

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The delimited engine's inner loops, which exist once for each instruction set. All give the same
- * answers. Private to the format floor. */
+/* The delimited engine's inner loops, one version per instruction set. All versions give the same
+ * results. Private to src/format. */
 #ifndef SHARDLOAD_KERNELS_H
 #define SHARDLOAD_KERNELS_H
 
@@ -13,26 +13,27 @@ struct sl_simd {
     const char *name;
     bool (*supported)(void); /* by this processor */
 
-    /* Finds the marks in text[start..stop), at most SL_STRETCH_BYTES, as positions in `text`. Reads
-     * up to 63 bytes behind `stop`. */
+    /* Finds the positions of the marks in text[start..stop), at most SL_STRETCH_BYTES. Reads up to
+     * 63 bytes after `stop`. */
     void (*find_marks)(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
                        char delimiter, bool quotes);
 
     /* As sl_utf8_valid. */
     bool (*utf8_valid)(const char *text, size_t length);
 
-    /* Each takes all lines of a stretch that starts at *start, and moves *start behind them. False
-     * when the sink said stop. Plain: UTF-8 without NULs, quotes, escapes; nothing is trimmed. */
+    /* Each parses all lines of a stretch that starts at *start, and moves *start behind them.
+     * False: stop, as for sl_format.parse. `plain`: UTF-8 without NULs, quotes and escapes; no
+     * trimming. */
     bool (*take_plain)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_trimmed)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_quoted)(sl_parser *parser, sl_marks *marks, uint32_t *start);  /* also trims */
-    bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* anything */
+    bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* any text */
 
-    /* Takes one record whose fields are known. False when the sink said stop. */
+    /* Writes the document of a record that has been split into fields. False: stop. */
     bool (*take_record)(sl_parser *parser, sl_record *record);
 };
 
-/* Takes a line of any kind, byte by byte. False when the sink said stop. */
+/* Parses a line of any kind, byte by byte. False: stop, as for sl_format.parse. */
 bool sl_delimited_take_line(sl_parser *parser, sl_record *record);
 
 #endif

@@ -2,17 +2,16 @@
 /* The format `mot`: vehicle test results, test items and their lookup tables as published for Great
  * Britain since 2010 (user guide "MOT testing data", Driver and Vehicle Standards Agency).
  *
- * The columns are the same through the years; delimiters, quoting, header, codes and the way to
- * write a missing value are not. The dialects, told apart by what is in the file and never by its
- * name:
+ * The columns are the same in all years; delimiters, quoting, header, codes and the notation of a
+ * missing value differ. The dialects, recognised by a file's contents, never by its name:
  *
- *   A      pipes, no header, one-letter codes, dates that are NULL; blanks at the end of fields
+ *   A      pipes, no header, one-letter codes, NULL for missing dates; blanks at the end of fields
  *   B C2 F pipes, header, empty fields
  *   D      commas, header, quotes where needed, a quote escaped by a backslash
  *   E      commas, header, every text quoted
  *   G      as D, with completed_date as 15th column
  *
- * Tabs are taken as pipes are. The engine in delimited.c does the parsing. */
+ * Tabs are accepted in place of pipes. The engine in delimited.c does the parsing. */
 #include <shardload/delimited.h>
 #include <shardload/embedded.h>
 
@@ -44,20 +43,21 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
     return true;
 }
 
-/* How many of the names are columns of the schema; 0 when it is exact and one is not. */
+/* The number of names that are columns of the schema. 0 if the schema is exact and the header has
+ * other columns. */
 static size_t known_names(const sl_schema *schema, const sl_text *names, size_t count) {
     size_t known = 0;
     for (size_t i = 0; i < count; i++) {
         bool found = false;
         for (size_t k = 0; k < schema->column_count && !found; k++)
-            found = sl_schema_column_answers_to(&schema->columns[k], names[i]);
+            found = sl_schema_column_is_named(&schema->columns[k], names[i]);
         known += found;
     }
     return schema->exact && (known < count || count < schema->column_count) ? 0 : known;
 }
 
-/* The schema that knows most of a header's names, and its first one: NULL when none does. A header
- * may hold the columns in any order, but then the line must look like one otherwise. */
+/* The schema that has the most of a header's names as columns: at least two, and at least half of
+ * them. NULL: none. */
 static const sl_schema *schema_by_names(const sl_plan *plan, const sl_text *names, size_t count) {
     const sl_schema *best = NULL;
     size_t best_known = 1;
@@ -71,7 +71,7 @@ static const sl_schema *schema_by_names(const sl_plan *plan, const sl_text *name
     return best;
 }
 
-/* The schema whose number of fields most of the complete lines of the head have. */
+/* The schema whose number of fields is the most frequent among the head's complete lines. */
 static const sl_schema *schema_by_fields(const sl_plan *plan, sl_text head,
                                          const sl_first_line *first, size_t *columns) {
     const sl_schema *best = NULL;
@@ -80,7 +80,7 @@ static const sl_schema *schema_by_fields(const sl_plan *plan, sl_text head,
     for (size_t at = first->text_start; at < head.length;) {
         const char *end = memchr(head.bytes + at, '\n', head.length - at);
         if (!end && at > first->text_start)
-            break; /* cut, perhaps */
+            break; /* the line may be incomplete */
         size_t length = end ? (size_t)(end - head.bytes) - at : head.length - at;
         size_t fields =
             sl_header_split((sl_text){head.bytes + at, length}, first->delimiter, NULL, 0);
@@ -103,7 +103,7 @@ static const sl_schema *schema_by_fields(const sl_plan *plan, sl_text head,
     }
     if (best || first->delimiter == ',')
         return best;
-    /* Nothing but lines with extra delimiters in a model. */
+    /* All lines may have extra delimiters in the column that spills. */
     for (size_t s = 0; s < plan->schema_count; s++) {
         const sl_schema *schema = plan->schemas[s];
         for (size_t k = 0; k < schema->column_count; k++) {
@@ -126,7 +126,7 @@ static bool not_mot(sl_text line, sl_error *error) {
     return false;
 }
 
-/* Results and items come in the publisher's dialects; lookup tables are always written alike. */
+/* Results and items come in the publisher's dialects; lookup tables have only one. */
 static void guess_letter(sl_dialect *d, const sl_schema *schema, sl_text first_line) {
     const char *letter;
     if (schema->field_counts[0] == 0)
@@ -155,7 +155,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     (void)whole;
     if (plan->options.schema_text)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "the format mot brings its own schemas; use the "
+                            "the format mot has built-in schemas; use the "
                             "format delimited with a schema");
     sl_first_line first;
     if (!sl_first_line_read(head, delimiters, &first, error))
@@ -175,7 +175,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     if (!bound)
         return false;
     sl_dialect *d = *dialect;
-    d->stray_quotes = true; /* inch marks; no field of this data holds a line end */
+    d->stray_quotes = true; /* inch marks; fields of this data never contain line ends */
     guess_letter(d, schema, first.line);
     if (d->trim == SL_TRIM_NOTHING && strcmp(d->letter, "A") == 0)
         d->trim = SL_TRIM_END;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records off the fast path; see record.h. */
+/* Records that are not on the fast path; see record.h. */
 #include "record.h"
 
 #include <shardload/convert.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 const char sl_delimited_quotes_advice[] =
-    ", or, where the quote is data, give a --schema that says `quotes: false`";
+    ", or, if the quote is data, give a --schema with `quotes: false`";
 
 static bool is_blank(const char *text, uint32_t start, uint32_t end) {
     while (start < end && text[start] == ' ')
@@ -29,9 +29,9 @@ static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_
     return SL_LINE_BAD;
 }
 
-/* Without quotes. When the line has more fields than columns, and a column may take them, that
- * column keeps the extra delimiters: the fields before it count from the left, those behind it from
- * the right. */
+/* Splits a line of a dialect without quotes. If the line has too many fields, and the dialect has a
+ * spill column, that column keeps the extra delimiters: the fields before it are counted from the
+ * left, the fields after it from the right. */
 static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
@@ -45,7 +45,7 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     if (extra > 0 && memchr(line.bytes, '\r', line.length) &&
         sl_line_holds_records(line, d->delimiter, d->column_count)) {
         snprintf(reject->reason, sizeof reject->reason,
-                 "several records in a line, with carriage returns (CR) between them");
+                 "several records in one line, separated by carriage returns (CR)");
         return SL_LINE_BAD;
     }
     record->repaired = extra > 0;
@@ -60,7 +60,7 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     return SL_LINE_RECORD;
 }
 
-/* The place of the quote that closes the one at `open`, or `end`. */
+/* The position of the quote that closes the one at `open`, or `end`. */
 static uint32_t closing_quote(const char *text, uint32_t open, uint32_t end) {
     uint32_t at = open + 1;
     while (at < end) {
@@ -72,16 +72,16 @@ static uint32_t closing_quote(const char *text, uint32_t open, uint32_t end) {
     return end;
 }
 
-/* Does a quoted field of the line go on in the next one? */
-static bool goes_on(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
+/* Does a quoted field of the line continue in the next line? Then sets the reject. */
+static bool continues(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
     size_t open;
     char quoted[SL_QUOTED_ROOM];
-    if (d->stray_quotes || !sl_line_goes_on(line, d->delimiter, &open))
+    if (d->stray_quotes || !sl_line_continues(line, d->delimiter, &open))
         return false;
     reject->misread = true;
-    snprintf(reject->reason, sizeof reject->reason, SL_LINE_GOES_ON "%s",
+    snprintf(reject->reason, sizeof reject->reason, SL_LINE_CONTINUES "%s",
              sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
              sl_delimited_quotes_advice);
     return true;
@@ -101,7 +101,7 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
             at = after + 1;
             char quoted[SL_QUOTED_ROOM];
             if (after == record->end) {
-                if (goes_on(parser, record, reject))
+                if (continues(parser, record, reject))
                     return SL_LINE_BAD;
                 reject->column = column;
                 snprintf(reject->reason, sizeof reject->reason,
@@ -110,7 +110,7 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
                 return SL_LINE_BAD;
             }
             if (at < record->end && text[at] != d->delimiter) {
-                if (goes_on(parser, record, reject))
+                if (continues(parser, record, reject))
                     return SL_LINE_BAD;
                 reject->column = column;
                 snprintf(reject->reason, sizeof reject->reason,
@@ -157,10 +157,10 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
     sl_text first;
     sl_header_split(line, d->delimiter, &first, 1);
     return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
-           sl_schema_column_answers_to(&d->columns[0].schema, first);
+           sl_schema_column_is_named(&d->columns[0].schema, first);
 }
 
-/* Is the field empty, or a word that stands for no value? */
+/* Is the field empty, or a word for a missing value? */
 static bool is_missing(const sl_schema_column *schema, sl_text field) {
     if (field.length == 0)
         return true;
@@ -175,8 +175,8 @@ static bool is_word(sl_text field, const char *word) {
     return word && sl_text_equal(field, sl_text_of(word));
 }
 
-/* An int that is negative, or longer or larger than the fast converter takes. Leading zeros are
- * fine up to ten digits, or as many as the greatest value has. */
+/* Converts an int that the fast converter refuses: negative, or with many digits. Leading zeros are
+ * allowed up to ten digits, or up to the number of digits of the column's maximum. */
 static bool unusual_int(const sl_schema_column *schema, sl_text field, int64_t *value) {
     char greatest[24];
     int digits = snprintf(greatest, sizeof greatest, "%lld", (long long)schema->maximum);
@@ -207,7 +207,7 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     } else {
         return NULL;
     }
-    if (quoted) { /* the escapes are ASCII, so they can be taken out of the finished text */
+    if (quoted) { /* removes escapes: they are ASCII, so the transcoded text still has them */
         uint8_t *end = to;
         to = value;
         for (const uint8_t *from = value; from < end; from++) {
@@ -273,7 +273,7 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
     if (is_missing(&column->schema, field)) {
         snprintf(out, room,
                  field.length == 0 ? "the field is empty, but must have a value"
-                                   : "%s stands for no value, but there must be one",
+                                   : "%s means \"no value\", but the field must have a value",
                  sl_quoted(field, quoted));
         return;
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The structural scan: where, in 64 bytes of text, the bytes stand that cut it into fields.
+/* The structural scan: finds the positions of delimiters, line feeds and quotes in 64 bytes of
+ * text.
  *
- * Each instruction set has a header scan_*.h with these functions, of which all give the same
- * answers:
+ * Each instruction set has a header scan_*.h with these functions; all give the same results:
  *   sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes);
  *   uint32_t *sl_scan_positions(uint32_t *to, uint64_t mask, uint32_t at)
- *       stores `at` and the index of each bit, and returns the end; SL_SCAN_SCRIBBLE more may be
- *       written on;
- *   uint32_t sl_scan_count(uint64_t mask)   how many bits are set.
- * Bit i of a mask speaks of byte i. */
+ *       stores `at` plus the index of each set bit, and returns the end; may overwrite
+ *       SL_SCAN_SCRIBBLE more numbers;
+ *   uint32_t sl_scan_count(uint64_t mask)   returns the number of set bits.
+ * Bit i of a mask belongs to byte i. */
 #ifndef SHARDLOAD_SCAN_H
 #define SHARDLOAD_SCAN_H
 
@@ -20,11 +20,11 @@
 #define SL_SCAN_SCRIBBLE 32u
 
 typedef struct sl_scan {
-    uint64_t marks; /* delimiters, line feeds and, where asked for, double quotes */
+    uint64_t marks; /* delimiters, line feeds and, with `quotes`, double quotes */
     uint64_t lines; /* line feeds */
-    bool high;      /* there are bytes above 0x7F */
-    bool odd;       /* there are NULs or, where quotes matter, backslashes */
-    bool quoted;    /* there are quotes, where they matter */
+    bool high;      /* contains bytes above 0x7F */
+    bool odd;       /* contains NULs or, with `quotes`, backslashes */
+    bool quoted;    /* with `quotes`: contains double quotes */
 } sl_scan;
 
 #endif

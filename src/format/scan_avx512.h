@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The structural scan with AVX-512: compares make masks at once, and positions are made sixteen at
- * a time by compressing the numbers from 0 to 63. */
+/* The structural scan with AVX-512: comparisons give masks directly, and compressing the numbers
+ * from 0 to 63 gives sixteen positions at a time. */
 #ifndef SHARDLOAD_SCAN_AVX512_H
 #define SHARDLOAD_SCAN_AVX512_H
 

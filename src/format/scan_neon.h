@@ -7,8 +7,8 @@
 
 #include "scan.h"
 
-/* A bit for each byte of four comparisons: each keeps one bit, and adding neighbours three times
- * brings eight of them into a byte. */
+/* The mask of four comparisons: each byte keeps one bit, and three pairwise additions collect eight
+ * bits in a byte. */
 static inline uint64_t sl_scan_mask(const uint8x16_t equal[4]) {
     static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     const uint8x16_t bit = vld1q_u8(bits);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the bits of a scan to positions, one bit after the other; for all instruction sets that have
- * nothing better.
+/* Converts the bits of a scan to positions, one bit after the other; for all instruction sets but
+ * AVX-512.
  *
- * Bits are taken out a fixed number at a time, whether there are as many or not, because a branch
- * that is guessed wrongly costs more than a few stores too many. */
+ * Each round stores a fixed number of positions, even if fewer bits are left, because a
+ * mispredicted branch costs more than a few unneeded stores. */
 #ifndef SHARDLOAD_SCAN_POSITIONS_H
 #define SHARDLOAD_SCAN_POSITIONS_H
 
 #include "scan.h"
 
 static inline uint32_t *sl_scan_positions(uint32_t *to, uint64_t mask, uint32_t at) {
-    const uint64_t last = UINT64_C(1) << 63; /* so that no zeros are counted in a zero */
+    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
     uint32_t *end = to + sl_scan_count(mask);
     do {
-        for (uint32_t i = 0; i < 12; i++) { /* more than 64 bytes of most texts have */
+        for (uint32_t i = 0; i < 12; i++) { /* most texts have fewer marks in 64 bytes */
             to[i] = at + (uint32_t)__builtin_ctzll(mask | last);
             mask &= mask - 1;
         }

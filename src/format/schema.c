@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas from YAML: two tables of keys, one reader for each kind of value, and messages that say
- * where in the text and what was expected. */
+/* Reads schemas from YAML, by two tables of keys and one function for each kind of value. */
 #include <shardload/schema.h>
 #include <shardload/yaml_limits.h>
 
@@ -67,8 +66,8 @@ const char *sl_type_name(sl_type type) {
     return type_names[type];
 }
 
-/* "source:line:column: expected ..., found ...". Returns false. */
-static bool wrong(const reader *r, const yaml_node_t *node, const char *expected) {
+/* Sets the error "source:line:column: expected ..., found ...". Returns false. */
+static bool report(const reader *r, const yaml_node_t *node, const char *expected) {
     char found[80] = "";
     if (node->type == YAML_SCALAR_NODE) {
         char word[64];
@@ -81,7 +80,7 @@ static bool wrong(const reader *r, const yaml_node_t *node, const char *expected
     return false;
 }
 
-/* NULL when the node is no scalar, or an empty one, or holds a NUL. */
+/* The node's text; NULL when it is not a scalar, or is empty, or contains a NUL. */
 static const char *scalar(const yaml_node_t *node) {
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.length == 0 ||
         memchr(node->data.scalar.value, '\0', node->data.scalar.length))
@@ -96,7 +95,7 @@ static bool read_bool(const reader *r, const yaml_node_t *node, bool *value) {
     else if (word && (strcmp(word, "false") == 0 || strcmp(word, "no") == 0))
         *value = false;
     else
-        return wrong(r, node, "true or false");
+        return report(r, node, "true or false");
     return true;
 }
 
@@ -106,7 +105,7 @@ static bool read_int64(const reader *r, const yaml_node_t *node, int64_t *value)
     uint64_t magnitude;
     if (!word || !sl_text_to_u64(sl_text_of(word + negative), &magnitude) ||
         magnitude > (uint64_t)INT64_MAX)
-        return wrong(r, node, "a whole number");
+        return report(r, node, "a whole number");
     *value = negative ? -(int64_t)magnitude : (int64_t)magnitude;
     return true;
 }
@@ -119,7 +118,7 @@ static bool read_type(const reader *r, const yaml_node_t *node, sl_type *type) {
             return true;
         }
     }
-    return wrong(r, node, "a type: text, int, double, date, datetime, code or flag");
+    return report(r, node, "a type: text, int, double, date, datetime, code or flag");
 }
 
 static bool read_delimiter(const reader *r, const yaml_node_t *node, char *delimiter) {
@@ -133,14 +132,14 @@ static bool read_delimiter(const reader *r, const yaml_node_t *node, char *delim
             word = names[i].byte;
     }
     if (!word || word[1] != '\0' || (uint8_t)*word > 0x7F || strchr("\"\\\r\n", *word))
-        return wrong(r, node,
-                     "comma, pipe, tab, semicolon, or one ASCII byte that is not a "
-                     "quote, a backslash or a line end");
+        return report(r, node,
+                      "comma, pipe, tab, semicolon, or one ASCII byte that is not a "
+                      "quote, a backslash or a line end");
     *delimiter = *word;
     return true;
 }
 
-/* How many items a sequence has, or SIZE_MAX when the node is no sequence. */
+/* The number of items of a sequence; SIZE_MAX when the node is not a sequence. */
 static size_t sequence_length(const yaml_node_t *node) {
     if (node->type != YAML_SEQUENCE_NODE)
         return SIZE_MAX;
@@ -154,7 +153,7 @@ static yaml_node_t *sequence_item(const reader *r, const yaml_node_t *node, size
 static bool read_words(const reader *r, const yaml_node_t *node, sl_words *words) {
     size_t count = sequence_length(node);
     if (count == SIZE_MAX)
-        return wrong(r, node, "a list of words, [one, two]");
+        return report(r, node, "a list of words, [one, two]");
     words->words = calloc(count + 1, sizeof *words->words);
     if (!words->words)
         return sl_error_memory(r->error, "reading a schema");
@@ -162,7 +161,7 @@ static bool read_words(const reader *r, const yaml_node_t *node, sl_words *words
         const yaml_node_t *item = sequence_item(r, node, i);
         words->words[i] = scalar(item);
         if (!words->words[i])
-            return wrong(r, item, "a word");
+            return report(r, item, "a word");
     }
     words->count = count;
     return true;
@@ -171,15 +170,15 @@ static bool read_words(const reader *r, const yaml_node_t *node, sl_words *words
 static bool read_counts(const reader *r, const yaml_node_t *node, uint32_t *counts) {
     const size_t most = sizeof((sl_schema *)0)->field_counts / sizeof *counts - 1;
     size_t length = sequence_length(node);
-    if (length > most) /* also when it is no sequence */
-        return wrong(r, node, "a list of at most 7 numbers of fields, [14, 15]");
+    if (length > most) /* also SIZE_MAX */
+        return report(r, node, "a list of at most 7 numbers of fields, [14, 15]");
     for (size_t i = 0; i < length; i++) {
         const yaml_node_t *item = sequence_item(r, node, i);
         int64_t value = 0;
         if (!read_int64(r, item, &value))
             return false;
         if (value < 1 || value > SL_COLUMNS_MAX)
-            return wrong(r, item, "a number of fields from 1 to 1024");
+            return report(r, item, "a number of fields from 1 to 1024");
         counts[i] = (uint32_t)value;
     }
     return true;
@@ -190,13 +189,13 @@ static bool read_mapping(const reader *r, const yaml_node_t *node, const key_row
 
 static bool check_column(const reader *r, const yaml_node_t *node, sl_schema_column *column) {
     if (!column->name) {
-        wrong(r, node, "a column with a name: {name: ..., type: ...}");
+        report(r, node, "a column with a name: {name: ..., type: ...}");
         return false;
     }
     if (column->type == SL_TYPE_FLAG && !column->yes)
-        return wrong(r, node, "a flag with the word for true: {type: flag, yes: Y}");
+        return report(r, node, "a flag with the word for true: {type: flag, yes: Y}");
     if (column->minimum > column->maximum)
-        return wrong(r, node, "a minimum that is not above the maximum");
+        return report(r, node, "a minimum that is not above the maximum");
     if (!column->short_name)
         column->short_name = column->name;
     return true;
@@ -205,7 +204,7 @@ static bool check_column(const reader *r, const yaml_node_t *node, sl_schema_col
 static bool read_columns(const reader *r, const yaml_node_t *node, sl_schema *schema) {
     size_t count = sequence_length(node);
     if (count < 1 || count > SL_COLUMNS_MAX)
-        return wrong(r, node, "a list of 1 to 1024 columns");
+        return report(r, node, "a list of 1 to 1024 columns");
     schema->columns = calloc(count, sizeof *schema->columns);
     if (!schema->columns)
         return sl_error_memory(r->error, "reading a schema");
@@ -219,43 +218,43 @@ static bool read_columns(const reader *r, const yaml_node_t *node, sl_schema *sc
             !check_column(r, item, column))
             return false;
         if (column->spill && (spills || column->type != SL_TYPE_TEXT))
-            return wrong(r, item, "at most one column that spills, and that one a text");
+            return report(r, item, "at most one column that spills, and that one a text");
         spills |= column->spill;
         for (size_t k = 0; k < i; k++) {
             if (strcmp(column->name, schema->columns[k].name) == 0 ||
                 strcmp(column->short_name, schema->columns[k].short_name) == 0)
-                return wrong(r, item, "names and short names that no other column has");
+                return report(r, item, "names and short names that no other column has");
         }
         if (strcmp(column->name, "_id") == 0 || strcmp(column->short_name, "_id") == 0)
-            return wrong(r, item, "a key other than _id, which the loader makes");
+            return report(r, item, "a key other than _id, which the loader generates");
     }
     return true;
 }
 
 static bool read_value(const reader *r, const yaml_node_t *node, const key_row *key, void *target) {
-    void *place = (char *)target + key->offset;
+    void *field = (char *)target + key->offset;
     bool yes = false;
     switch (key->kind) {
     case KEY_TEXT:
-        *(const char **)place = scalar(node);
-        return *(const char **)place || wrong(r, node, "a word");
+        *(const char **)field = scalar(node);
+        return *(const char **)field || report(r, node, "a word");
     case KEY_WORDS:
-        return read_words(r, node, place);
+        return read_words(r, node, field);
     case KEY_BOOL:
-        return read_bool(r, node, place);
+        return read_bool(r, node, field);
     case KEY_CHOICE:
         if (!read_bool(r, node, &yes))
             return false;
-        *(sl_choice *)place = yes ? SL_CHOICE_YES : SL_CHOICE_NO;
+        *(sl_choice *)field = yes ? SL_CHOICE_YES : SL_CHOICE_NO;
         return true;
     case KEY_INT64:
-        return read_int64(r, node, place);
+        return read_int64(r, node, field);
     case KEY_TYPE:
-        return read_type(r, node, place);
+        return read_type(r, node, field);
     case KEY_DELIMITER:
-        return read_delimiter(r, node, place);
+        return read_delimiter(r, node, field);
     case KEY_COUNTS:
-        return read_counts(r, node, place);
+        return read_counts(r, node, field);
     case KEY_COLUMNS:
         return read_columns(r, node, target);
     }
@@ -269,7 +268,7 @@ static bool unknown_key(const reader *r, const yaml_node_t *node, const key_row 
         snprintf(expected + used, sizeof expected - used, "%s%s", key == keys ? "" : ", ",
                  key->name);
     }
-    return wrong(r, node, expected);
+    return report(r, node, expected);
 }
 
 static bool read_mapping(const reader *r, const yaml_node_t *node, const key_row *keys,
@@ -277,7 +276,7 @@ static bool read_mapping(const reader *r, const yaml_node_t *node, const key_row
     if (node->type != YAML_MAPPING_NODE) {
         char expected[64];
         snprintf(expected, sizeof expected, "%s: a mapping of keys to values", what);
-        return wrong(r, node, expected);
+        return report(r, node, expected);
     }
     unsigned seen = 0;
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
@@ -292,28 +291,12 @@ static bool read_mapping(const reader *r, const yaml_node_t *node, const key_row
             return unknown_key(r, key_node, keys);
         unsigned bit = 1u << (key - keys);
         if (seen & bit)
-            return wrong(r, key_node, "each key once");
+            return report(r, key_node, "each key once");
         seen |= bit;
         if (!read_value(r, value, key, target))
             return false;
     }
     return true;
-}
-
-static bool load_document(sl_text yaml, const reader *r) {
-    if (!sl_yaml_within_limits(yaml, r->source, SL_EXIT_USAGE, r->error))
-        return false;
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser))
-        return sl_error_memory(r->error, "reading a schema");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)yaml.bytes, yaml.length);
-    bool loaded = yaml_parser_load(&parser, r->document);
-    if (!loaded)
-        sl_error_set(r->error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", r->source,
-                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                     parser.problem ? parser.problem : "unreadable");
-    yaml_parser_delete(&parser);
-    return loaded;
 }
 
 bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error *error) {
@@ -325,7 +308,7 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
         free(document);
         return sl_error_memory(error, "reading a schema");
     }
-    if (!load_document(yaml, &r)) {
+    if (!sl_yaml_read_document(yaml, source, document, error)) {
         free(schema);
         free(document);
         return false;
@@ -339,7 +322,7 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
     if (!read_mapping(&r, root, schema_keys, "a schema", schema))
         goto fail;
     if (!schema->name || !schema->columns) {
-        wrong(&r, root, "a schema with the keys name and columns");
+        report(&r, root, "a schema with the keys name and columns");
         goto fail;
     }
     if (!schema->kind)
@@ -364,7 +347,7 @@ void sl_schema_destroy(sl_schema *schema) {
     free(schema);
 }
 
-bool sl_schema_column_answers_to(const sl_schema_column *column, sl_text name) {
+bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name) {
     if (sl_text_equal_ignoring_case(name, sl_text_of(column->name)))
         return true;
     for (size_t i = 0; i < column->aliases.count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instruction sets there are, and the choice among them. */
+/* The list of instruction sets, and the selection of one. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,14 +24,14 @@ const char *sl_simd_name(const sl_simd *simd) {
 }
 
 bool sl_simd_choose(const sl_simd **out, sl_error *error) {
-    const char *wanted = getenv("SHARDLOAD_SIMD");
-    bool any = !wanted || *wanted == '\0';
+    const char *requested = getenv("SHARDLOAD_SIMD");
+    bool any = !requested || *requested == '\0';
     char names[80] = "";
     for (size_t i = 0; sl_simds[i]; i++) {
         const sl_simd *simd = sl_simds[i];
         if (!simd->supported())
             continue;
-        if (any || strcmp(simd->name, wanted) == 0) {
+        if (any || strcmp(simd->name, requested) == 0) {
             *out = simd;
             return true;
         }
@@ -39,7 +39,7 @@ bool sl_simd_choose(const sl_simd **out, sl_error *error) {
         snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", simd->name);
     }
     char shown[40];
-    sl_text_printable(sl_text_of(wanted), shown, sizeof shown);
-    return sl_error_set(error, SL_EXIT_USAGE, "SHARDLOAD_SIMD=%s: this processor has %s", shown,
-                        names);
+    sl_text_printable(sl_text_of(requested), shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_USAGE, "SHARDLOAD_SIMD=%s: this processor supports %s",
+                        shown, names);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vectors of utf8_lookup.h with AVX2. */
+/* The vector operations of utf8_lookup.h with AVX2. */
 #ifndef SHARDLOAD_UTF8_AVX2_H
 #define SHARDLOAD_UTF8_AVX2_H
 
@@ -23,7 +23,8 @@ typedef __m256i utf8_vec;
     _mm256_shuffle_epi8(                                                                           \
         _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(table))),      \
         numbers)
-/* `alignr` works in halves: the half before each half of `now` goes with it. */
+/* `alignr` shifts within 128-bit halves, so each half of `now` is paired with the half before
+ * it. */
 #define utf8_before(now, last, n)                                                                  \
     _mm256_alignr_epi8(now, _mm256_permute2x128_si256(last, now, 0x21), 16 - (n))
 #define utf8_any(a) (!_mm256_testz_si256(a, a))

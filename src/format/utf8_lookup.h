@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 checked a vector at a time, for instruction sets with a shuffle of bytes.
+/* UTF-8 checked a vector at a time, for instruction sets with a byte shuffle.
  *
- * Whether a byte may follow another is decided by three nibbles: both of the byte before, and the
- * upper one of the byte itself. Each of them looks up the set of faults that it allows; a fault
- * that all three allow is there. This finds every fault of two neighbours: a lead byte without a
- * continuation, a continuation without a lead byte, overlong forms, surrogates, numbers above
- * U+10FFFF. What is left is the third byte of three and the third and fourth of four. They must be
- * continuations that follow continuations, which the lookup shows as TWO_CONTINUATIONS: that is
- * right exactly where a long lead byte stands two or three bytes before.
+ * Whether a byte may follow another one depends on three nibbles: both nibbles of the first byte,
+ * and the upper one of the second. For each nibble a table gives the set of faults that are
+ * possible with it; the intersection of the three sets is the pair's faults. This finds all faults
+ * of two neighbouring bytes: a lead byte without a continuation, a continuation without a lead
+ * byte, overlong forms, surrogates, numbers above U+10FFFF. The remaining check is for the third
+ * byte of three-byte and the third and fourth of four-byte characters. They are continuations that
+ * follow continuations, for which the tables give TWO_CONTINUATIONS: this is correct exactly if the
+ * lead byte of a three- or four-byte character is two bytes before, or that of a four-byte one
+ * three.
  *
  * Includers define: utf8_vec, UTF8_VEC (bytes), utf8_load, utf8_set, utf8_zero, utf8_or, utf8_and,
  * utf8_xor, utf8_less (saturating minus), utf8_upper (nibble of each byte), utf8_lookup (in 16
- * bytes, by numbers below 16), utf8_before(now, last, n) (the bytes that stand n before those of
- * `now`), utf8_any (bit set), utf8_any_high. */
+ * bytes, by numbers below 16), utf8_before(now, last, n) (for each byte of `now`, the byte n
+ * positions before it), utf8_any (bit set), utf8_any_high. */
 #ifndef SHARDLOAD_UTF8_LOOKUP_H
 #define SHARDLOAD_UTF8_LOOKUP_H
 
@@ -27,7 +29,7 @@ enum {
     TWO_CONTINUATIONS = 128 /* 10______ 10______ */
 };
 #define TOO_LARGE_1000 OVERLONG_4
-#define ANY_LOW (TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS) /* faults that have no say in it */
+#define ANY_LOW (TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS) /* independent of the lower nibble */
 
 static const uint8_t utf8_first_upper[16] = {TOO_LONG,
                                              TOO_LONG,
@@ -85,7 +87,7 @@ static const uint8_t utf8_second_upper[16] = {TOO_SHORT,
 #undef ANY_LOW
 #undef TOO_LARGE_1000
 
-/* Not zero where something is wrong with the bytes of `now`, which follow those of `last`. */
+/* The faults of the bytes of `now`, which follow those of `last`; zero: none. */
 static inline utf8_vec utf8_faults(utf8_vec now, utf8_vec last) {
     utf8_vec before = utf8_before(now, last, 1);
     utf8_vec first = utf8_and(utf8_lookup(utf8_first_upper, utf8_upper(before)),
@@ -98,7 +100,7 @@ static inline utf8_vec utf8_faults(utf8_vec now, utf8_vec last) {
 
 static bool utf8_valid(const char *text, size_t length) {
     utf8_vec faults = utf8_zero(), last = utf8_zero();
-    bool open = false; /* has `last` bytes above 0x7F, so that it may end within a character? */
+    bool open = false; /* `last` has bytes above 0x7F, so it may end within a character */
     size_t at = 0;
     for (; at + UTF8_VEC <= length; at += UTF8_VEC) {
         utf8_vec now = utf8_load(text + at);
@@ -108,8 +110,7 @@ static bool utf8_valid(const char *text, size_t length) {
         open = high;
         last = now;
     }
-    char rest[UTF8_VEC] = {
-        0}; /* the NULs behind the text show whether it ends within a character */
+    char rest[UTF8_VEC] = {0}; /* padded with NULs, which detects an incomplete last character */
     memcpy(rest, text + at, length - at);
     faults = utf8_or(faults, utf8_faults(utf8_load(rest), last));
     return !utf8_any(faults);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vectors of utf8_lookup.h with NEON. */
+/* The vector operations of utf8_lookup.h with NEON. */
 #ifndef SHARDLOAD_UTF8_NEON_H
 #define SHARDLOAD_UTF8_NEON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 checked without a shuffle of bytes: one character after the other, as elsewhere. */
+/* UTF-8 checked character by character, for instruction sets without a byte shuffle. */
 #ifndef SHARDLOAD_UTF8_SCALAR_H
 #define SHARDLOAD_UTF8_SCALAR_H
 

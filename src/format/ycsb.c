@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format `ycsb`: records that are made up, not read, as a key-value benchmark wants them.
+/* The format `ycsb`: generates records for key-value benchmarks.
  *
- * The source has a name and no bytes. The name says everything that the documents depend on, and
- * begins with the number of its first record; a block says how many records there are, for each
- * stands on SL_MADE_UP_BYTES. So nothing that a thread has done before matters: whoever gets a
- * block computes where its records begin in the sequence of random words and goes on from there. */
+ * The source has a name and no bytes. The name contains all options that the documents depend on,
+ * and the number of the first record. A block's length gives the number of its records, since each
+ * counts as SL_GENERATED_BYTES. So threads share no state: each computes the position of a block's
+ * first record in the sequence of random words, and continues from there. */
 #include <shardload/ycsb.h>
 
 #include <stdio.h>
@@ -17,21 +17,21 @@
 #define WORD sizeof(uint64_t)
 #define NAME_START "ycsb records "
 
-/* What stands in front of a field's value, copied whole: type, key of four letters at most and NUL,
- * the length of binary data and its kind. */
+/* The bytes before a field's value: type, key of at most four letters, NUL, and for binary data its
+ * length and subtype. */
 typedef struct prefix {
     uint8_t bytes[SL_BSON_PREFIX_STEP];
     uint32_t length;
 } prefix;
 
 _Static_assert(1 + 5 + 4 + 1 <= SL_BSON_PREFIX_STEP, "a prefix is copied in one step");
-_Static_assert(SL_BSON_PREFIX_STEP + WORD <= SL_SLACK, "what is written too much");
+_Static_assert(SL_BSON_PREFIX_STEP + WORD <= SL_SLACK, "bytes written after a document's end");
 
 struct sl_plan {
     sl_ycsb_options options;
     size_t document_bytes;
-    uint64_t record_words; /* of the random sequence */
-    sl_zipf zipf;          /* made when there are integers */
+    uint64_t record_words; /* words of the random sequence per record */
+    sl_zipf zipf;          /* only if there are integers */
     prefix prefixes[];     /* of the fields of bytes, then of the integers */
 };
 
@@ -44,7 +44,7 @@ static void plan_destroy(sl_plan *plan) {
     free(plan);
 }
 
-/* The prefixes, and how long a document is. */
+/* Computes the prefixes and the length of a document. */
 static void lay_out(sl_plan *plan) {
     const sl_ycsb_options *options = &plan->options;
     plan->document_bytes = SL_BSON_HEAD_BYTES + 1;
@@ -57,7 +57,7 @@ static void lay_out(sl_plan *plan) {
         uint8_t *to = sl_bson_put_key(start, integer ? SL_BSON_INT32 : SL_BSON_BINARY, key);
         if (!integer) {
             to = sl_bson_put_int32(to, (int32_t)options->field_length);
-            *to++ = 0; /* bytes of no particular kind */
+            *to++ = 0; /* generic subtype */
         }
         plan->prefixes[i].length = (uint32_t)(to - start);
         plan->document_bytes += (size_t)(to - start) + (integer ? 4 : options->field_length);
@@ -68,25 +68,25 @@ static void lay_out(sl_plan *plan) {
 }
 
 static bool plan_create(const sl_format_options *options, sl_plan **result, sl_error *error) {
-    const sl_ycsb_options *wanted = &options->ycsb;
+    const sl_ycsb_options *ycsb = &options->ycsb;
     *result = NULL;
     if (options->schema_text)
         return sl_error_set(error, SL_EXIT_USAGE, "--format ycsb takes no --schema");
-    if (wanted->field_count > SL_YCSB_FIELDS_MAX || wanted->integer_count > SL_YCSB_FIELDS_MAX)
+    if (ycsb->field_count > SL_YCSB_FIELDS_MAX || ycsb->integer_count > SL_YCSB_FIELDS_MAX)
         return sl_error_set(error, SL_EXIT_USAGE, "a record may have %u fields of a kind at most",
                             SL_YCSB_FIELDS_MAX);
-    size_t fields = wanted->field_count + wanted->integer_count;
+    size_t fields = ycsb->field_count + ycsb->integer_count;
     sl_plan *plan = calloc(1, sizeof *plan + fields * sizeof plan->prefixes[0]);
     if (!plan)
-        return sl_error_memory(error, "making up records");
-    plan->options = *wanted;
+        return sl_error_memory(error, "generating records");
+    plan->options = *ycsb;
     lay_out(plan);
     bool ok = plan->document_bytes <= SL_BSON_DOCUMENT_MAX ||
               sl_error_set(error, SL_EXIT_USAGE,
                            "%u fields of %u bytes make documents of %zu bytes; a server takes %zu",
-                           wanted->field_count, wanted->field_length, plan->document_bytes,
+                           ycsb->field_count, ycsb->field_length, plan->document_bytes,
                            SL_BSON_DOCUMENT_MAX);
-    ok = ok && (wanted->integer_count == 0 || sl_zipf_make(&plan->zipf, wanted->skew, error));
+    ok = ok && (ycsb->integer_count == 0 || sl_zipf_make(&plan->zipf, ycsb->skew, error));
     if (ok)
         *result = plan;
     else
@@ -101,19 +101,18 @@ static void name_records(const sl_plan *plan, uint64_t first, uint64_t last, cha
     const sl_ycsb_options *options = &plan->options;
     snprintf(out, room,
              NAME_START "%llu to %llu of seed %llu: %u x %u bytes, %u integers, skew %.9g",
-             (unsigned long long)first, (unsigned long long)last,
-             (unsigned long long)options->seed, options->field_count, options->field_length,
-             options->integer_count, options->skew);
+             (unsigned long long)first, (unsigned long long)last, (unsigned long long)options->seed,
+             options->field_count, options->field_length, options->integer_count, options->skew);
 }
 
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole, sl_dialect **out,
                   sl_error *error) {
     (void)head, (void)whole;
     if (strncmp(name, NAME_START, strlen(NAME_START)) != 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "ycsb makes its records up and reads none");
+        return sl_error_set(error, SL_EXIT_SOURCE, "ycsb generates records and reads no sources");
     sl_dialect *dialect = malloc(sizeof *dialect);
     if (!dialect)
-        return sl_error_memory(error, "making up records");
+        return sl_error_memory(error, "generating records");
     *dialect = (sl_dialect){plan, strtoull(name + strlen(NAME_START), NULL, 10)};
     *out = dialect;
     return true;
@@ -125,7 +124,7 @@ static void dialect_destroy(sl_dialect *dialect) {
 
 static const char *record_kind(const sl_dialect *dialect) {
     (void)dialect;
-    return "made-up records";
+    return "generated records";
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
@@ -144,8 +143,8 @@ static sl_text header(const sl_dialect *dialect) {
 
 /* ---- documents ---- */
 
-/* Writes a document of exactly document_bytes, and up to SL_SLACK bytes behind it. `state` is where
- * its record begins in the sequence. */
+/* Writes a document of exactly document_bytes, and up to SL_SLACK bytes after it. `state` is the
+ * position of its record in the random sequence. */
 static uint8_t *put_document(const sl_plan *plan, int64_t id, uint64_t state, uint8_t *to) {
     uint8_t *start = to;
     size_t length = plan->options.field_length;
@@ -171,9 +170,9 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
                   sl_sink *sink, sl_parse_counts *counts) {
     size_t need = plan->document_bytes;
     int64_t id = block->id_base + (int64_t)(block->offset % SL_BLOCK_BYTES);
-    uint64_t record = dialect->first + block->offset / SL_MADE_UP_BYTES;
+    uint64_t record = dialect->first + block->offset / SL_GENERATED_BYTES;
     uint64_t state = plan->options.seed + record * plan->record_words * SL_RANDOM_STEP;
-    for (uint64_t left = block->text.length / SL_MADE_UP_BYTES; left > 0; left--) {
+    for (uint64_t left = block->text.length / SL_GENERATED_BYTES; left > 0; left--) {
         if ((size_t)(sink->limit - sink->cursor) < need ||
             sink->documents >= sink->documents_limit) {
             if (!sink->full(sink, need))
@@ -183,7 +182,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
         sink->documents++;
         counts->records++;
         counts->documents++;
-        id += SL_MADE_UP_BYTES;
+        id += SL_GENERATED_BYTES;
         state += plan->record_words * SL_RANDOM_STEP;
     }
     return true;
@@ -191,7 +190,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
 
 const sl_format sl_format_ycsb = {
     .name = "ycsb",
-    .summary = "key-value records, made up: random bytes, and integers by Zipf's law",
+    .summary = "generated key-value records: random bytes, and integers by Zipf's law",
     .plan_create = plan_create,
     .plan_destroy = plan_destroy,
     .sniff = sniff,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table that numbers by Zipf's law are drawn from.
+/* The alias table for drawing numbers by Zipf's law.
  *
- * Each value gets its share of 2^64, as a whole number; the shares add up to 2^64 exactly, because
- * the value 0 has what the others leave. Then the shares are cut up over as many slots of equal
- * size (2^48) as there are values, so that no slot holds parts of more than two values: a slot that
- * its own value does not fill takes the rest from one that has too much (Walker's method of
- * aliases, with Vose's two lists). All of that is done in whole numbers: nothing is lost. */
+ * Each value gets an integer share of 2^64; the value 0 gets the remainder, so that the shares add
+ * up to exactly 2^64. Walker's alias method, with Vose's two lists, then distributes the shares
+ * over as many slots as there are values, each of size 2^48, with at most two values per slot: a
+ * value whose share does not fill its slot is paired with a value whose share is larger than a
+ * slot. The computation uses integers, so it is exact. */
 #include <shardload/ycsb.h>
 
 #include <math.h>
@@ -13,7 +13,8 @@
 
 #define SLOT (UINT64_C(1) << (64 - SL_ZIPF_BITS))
 
-/* Shares of 2^64. The sum goes from the small to the large, and wraps to give value 0 its share. */
+/* Computes the shares. Adds small terms first, for precision. shares[0] wraps from 0 to its
+ * share. */
 static void make_shares(uint64_t *shares, double skew) {
     double sum = 0;
     for (uint32_t k = SL_ZIPF_VALUES; k-- > 0;)
@@ -31,26 +32,26 @@ bool sl_zipf_make(sl_zipf *table, double skew, sl_error *error) {
     if (!shares || !lists) {
         free(shares);
         free(lists);
-        return sl_error_memory(error, "making up records");
+        return sl_error_memory(error, "generating records");
     }
     make_shares(shares, skew);
-    /* Two stacks in one array: from the left those with too little for their slot, from the right
-     * the others. */
+    /* Two stacks in one array: from the left the values whose share is smaller than a slot, from
+     * the right the other values. */
     uint32_t small = 0, large = SL_ZIPF_VALUES;
     for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++) {
-        table->slots[k] = k; /* full of itself: threshold 0, and its own alias */
+        table->slots[k] = k; /* threshold 0, and its own alias: always gives k */
         if (shares[k] < SLOT)
             lists[small++] = k;
         else
             lists[--large] = k;
     }
-    while (small > 0) { /* then one has too much as well, since the sum is exact */
-        uint32_t needy = lists[--small], rich = lists[large];
-        table->slots[needy] = shares[needy] << SL_ZIPF_BITS | rich;
-        shares[rich] -= SLOT - shares[needy];
-        if (shares[rich] < SLOT) {
+    while (small > 0) { /* the shares' sum is exact, so a value with more than a slot exists too */
+        uint32_t under = lists[--small], over = lists[large];
+        table->slots[under] = shares[under] << SL_ZIPF_BITS | over;
+        shares[over] -= SLOT - shares[under];
+        if (shares[over] < SLOT) {
             large++;
-            lists[small++] = rich;
+            lists[small++] = over;
         }
     }
     free(shares);

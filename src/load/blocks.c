@@ -23,7 +23,7 @@ sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block
             return NULL;
         }
     }
-    size_t length = block->member ? strlen(block->member) + 1 : 0;
+    size_t length = block->entry ? strlen(block->entry) + 1 : 0;
     if (length > account->member_room) {
         char *member = realloc(account->member, length);
         if (!member) {
@@ -49,7 +49,7 @@ sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block
         .member_room = member_room,
     };
     if (length > 0)
-        account->block.member = memcpy(member, block->member, length);
+        account->block.entry = memcpy(member, block->entry, length);
     if (account->next)
         account->next->link = &account->next;
     worker->open_accounts = account;
@@ -81,7 +81,7 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
         .source = account->block.source,
         .sequence = account->block.sequence,
         .offset = account->block.offset,
-        .member_start = account->block.member_start,
+        .member_start = account->block.entry_start,
         .check = account->check,
         .text_bytes = account->has_text ? account->block.text.length : 0,
         .inserted = account->inserted,

@@ -77,7 +77,7 @@ typedef struct sl_worker_counters {
 typedef struct sl_block_account {
     struct sl_block_account *next, **link; /* link: what points to it, while it is open */
     sl_source_block block;  /* whose text is gone once it is parsed */
-    char *member;           /* what block.member points to, with its memory */
+    char *member;           /* what block.entry points to, with its memory */
     size_t member_room;
     int64_t first_id;       /* any id in the block's MiB */
     uint64_t check;         /* as in the journal */
@@ -302,7 +302,7 @@ const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *sou
 
 /* Are the records made up? Then there is no text, and sources have records, not bytes. */
 static inline bool sl_load_made_up(const sl_load *load) {
-    return sl_source_set_at(load->set, 0)->kind == SL_SOURCE_MADE_UP;
+    return sl_source_set_at(load->set, 0)->kind == SL_SOURCE_GENERATED;
 }
 
 /* misread.c; errors are of class SL_EXIT_SOURCE. */

@@ -82,8 +82,8 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
     if (counts->documents == 0 || sample_bytes == 0)
         return;
     double per_document = (double)look->bson_bytes / (double)counts->documents;
-    if (source->kind == SL_SOURCE_MADE_UP) {
-        uint64_t records = source->stored_bytes / SL_MADE_UP_BYTES;
+    if (source->kind == SL_SOURCE_GENERATED) {
+        uint64_t records = source->stored_bytes / SL_GENERATED_BYTES;
         sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
                  sl_human_bytes((double)records * per_document, b));
         return;
@@ -124,7 +124,7 @@ static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
         return false;
     for (uint64_t i = 0; result == SL_READ_BLOCK && !block.last; i++) {
         const sl_dialect *dialect;
-        result = sl_reader_look(reader, index, i, &block, error);
+        result = sl_reader_next_of(reader, index, i, &block, error);
         if (result == SL_READ_BLOCK && !sl_sources_dialect(load, &block, &dialect, error))
             result = SL_READ_FAILED;
         if (result == SL_READ_BLOCK)
@@ -158,7 +158,7 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     if (block.last)
         stored = facts->stored_bytes;
     sl_text_printable(sl_text_of(facts->path), text, sizeof text);
-    if (facts->kind == SL_SOURCE_MADE_UP)
+    if (facts->kind == SL_SOURCE_GENERATED)
         sl_print("%s\n", text);
     else
         sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),

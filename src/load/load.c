@@ -148,7 +148,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     uint64_t stored = sl_source_set_stored_bytes(load->set);
     bool made_up = sl_load_made_up(load);
     sl_log_info("%zu source%s, %s %s: %s%s", load->active, load->active == 1 ? "" : "s",
-                made_up ? sl_human_count(stored / SL_MADE_UP_BYTES, bytes)
+                made_up ? sl_human_count(stored / SL_GENERATED_BYTES, bytes)
                         : sl_human_bytes((double)stored, bytes),
                 made_up ? "records made up" : "stored",
                 first->format->describe(first->dialect, dialect, sizeof dialect),

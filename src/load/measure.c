@@ -193,7 +193,7 @@ static void conclude(const sample *samples, size_t count, double text, double dr
     if (source->made_up) {
         into->text_bytes = sl_estimate_exactly(0);
         into->records = into->documents =
-            sl_estimate_exactly(floor((double)source->stored_bytes / SL_MADE_UP_BYTES));
+            sl_estimate_exactly(floor((double)source->stored_bytes / SL_GENERATED_BYTES));
     }
     into->rejects_share = all.figures[RECORDS] > 0
                               ? 1 - all.figures[DOCUMENTS] / all.figures[RECORDS] : 0;
@@ -219,7 +219,7 @@ static bool measure_cut(measuring *m, size_t index, uint64_t wanted, sl_preview_
     if (wanted > blocks)
         wanted = blocks;
     for (uint64_t i = 0; i < wanted; i++) {
-        if (sl_reader_look(m->reader, index, place_of(i, wanted, blocks), &block, error) !=
+        if (sl_reader_next_of(m->reader, index, place_of(i, wanted, blocks), &block, error) !=
                 SL_READ_BLOCK ||
             !measure_block(m, &block, &m->samples[i], error))
             return false;
@@ -235,7 +235,7 @@ static bool measure_stream(measuring *m, size_t index, uint64_t wanted, sl_previ
     sl_source_block block = {.last = false};
     double text = 0;
     while (seen < wanted && !block.last) {
-        result = sl_reader_look(m->reader, index, seen, &block, error);
+        result = sl_reader_next_of(m->reader, index, seen, &block, error);
         if (result != SL_READ_BLOCK)
             break;
         if (!measure_block(m, &block, &m->samples[seen], error))
@@ -256,7 +256,8 @@ static bool measure_stream(measuring *m, size_t index, uint64_t wanted, sl_previ
 /* ---- all of them ---- */
 
 static double blocks_guessed(const sl_source *source) {
-    double bytes = (double)source->stored_bytes * (sl_source_is_cut(source) ? 1 : INFLATED_GUESS);
+    double bytes =
+        (double)source->stored_bytes * (sl_source_is_splittable(source) ? 1 : INFLATED_GUESS);
     return fmax(1, ceil(bytes / (double)SL_BLOCK_BYTES));
 }
 
@@ -289,7 +290,7 @@ static bool look(measuring *m, turn *turns, size_t count, uint64_t blocks, sl_er
         const sl_source *source = sl_source_set_at(m->load->set, one->index);
         double wanted = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
         wanted = fmin(fmax(ceil(wanted), BLOCKS_LEAST), BLOCKS_MOST);
-        if (!(sl_source_is_cut(source) ? measure_cut : measure_stream)(
+        if (!(sl_source_is_splittable(source) ? measure_cut : measure_stream)(
                 m, one->index, (uint64_t)wanted, one->source, error))
             return false;
     }

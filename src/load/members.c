@@ -39,30 +39,30 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     if (!sl_misread_check_text(head, whole, &why)) {
         *result = NULL;
         if (sl_misread_is_binary(head)) {
-            sl_others_add(load, block->source, block->member, why.message);
+            sl_others_add(load, block->source, block->entry, why.message);
             return true;
         }
         *error = why;
-        return sl_error_prefix(error, "%s: %s", path, block->member);
+        return sl_error_prefix(error, "%s: %s", path, block->entry);
     }
-    if (!format->sniff(sl_sources_plan_of(load, source), block->member, head, whole, &dialect,
+    if (!format->sniff(sl_sources_plan_of(load, source), block->entry, head, whole, &dialect,
                        &why)) {
         if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the member */
             *error = why;
             return false;
         }
-        sl_others_add(load, block->source, block->member, why.message);
+        sl_others_add(load, block->source, block->entry, why.message);
     } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
         char reason[200];
         snprintf(reason, sizeof reason, "holds %s, not %s", format->record_kind(dialect),
                  format->record_kind(source->dialect));
-        sl_others_add(load, block->source, block->member, reason);
+        sl_others_add(load, block->source, block->entry, reason);
         format->dialect_destroy(dialect);
         dialect = NULL;
     }
     if (dialect && format->check_head && !format->check_head(dialect, head, whole, error)) {
         format->dialect_destroy(dialect);
-        return sl_error_prefix(error, "%s: %s", path, block->member);
+        return sl_error_prefix(error, "%s: %s", path, block->entry);
     }
     *result = dialect;
     return true;
@@ -80,10 +80,10 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
                         sl_error *error) {
     sl_load_source *source = &load->sources[block->source];
     *dialect = source->dialect;
-    if (!block->member)
+    if (!block->entry)
         return true;
     const sl_member *known;
-    if (block->member_start) {
+    if (block->entry_start) {
         sl_member *made = calloc(1, sizeof *made);
         if (!made)
             sl_error_memory(error, "reading an archive");
@@ -95,7 +95,7 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
             pthread_mutex_unlock(&load->members_lock);
             return false;
         }
-        made->number = block->member_number;
+        made->number = block->entry_number;
         made->first = block->sequence;
         made->blocks = UINT64_MAX;
         pthread_mutex_lock(&load->members_lock);
@@ -106,7 +106,7 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
         known = made;
     } else {
         pthread_mutex_lock(&load->members_lock);
-        while (!(known = *find(source, block->member_number)) && !load->members_failed)
+        while (!(known = *find(source, block->entry_number)) && !load->members_failed)
             pthread_cond_wait(&load->members_known, &load->members_lock);
         pthread_mutex_unlock(&load->members_lock);
     }
@@ -118,12 +118,12 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
 
 void sl_sources_done_with(sl_load *load, const sl_source_block *block) {
     sl_load_source *source = &load->sources[block->source];
-    if (!block->member)
+    if (!block->entry)
         return;
     pthread_mutex_lock(&load->members_lock);
-    sl_member **link = find(source, block->member_number), *member = *link;
+    sl_member **link = find(source, block->entry_number), *member = *link;
     member->parsed++;
-    if (block->member_last)
+    if (block->entry_last)
         member->blocks = block->sequence - member->first + 1;
     bool over = member->parsed == member->blocks;
     if (over)

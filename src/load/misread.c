@@ -44,12 +44,12 @@ bool sl_misread_error(const sl_load *load, const sl_source_block *block, const s
     const sl_source *source = sl_source_set_at(load->set, block->source);
     char line[40] = "";
     uint64_t before = 0;
-    bool known = block->sequence == 0 || block->member_start ||
+    bool known = block->sequence == 0 || block->entry_start ||
                  (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
                   count_lines(source->path, block->offset, &before));
     if (known)
         snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
     return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
-                        block->member ? ": " : "", block->member ? block->member : "", line,
+                        block->entry ? ": " : "", block->entry ? block->entry : "", line,
                         reject->offset, reject->reason);
 }

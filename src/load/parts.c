@@ -187,7 +187,7 @@ void sl_parts_choose_blocks(sl_load *load) {
     char names[300];
     if (!load->ours)
         return;
-    sl_source_set_choose(load->set, is_ours, load);
+    sl_source_set_filter(load->set, is_ours, load);
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped && !any_is_ours(load, &load->sources[i]))
             sl_source_set_skip(load->set, i); /* not even read */

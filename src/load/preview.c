@@ -173,7 +173,7 @@ static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
         source->format->describe(source->dialect, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
         into->number = source->number;
-        into->made_up = facts->kind == SL_SOURCE_MADE_UP;
+        into->made_up = facts->kind == SL_SOURCE_GENERATED;
     }
     preview->made_up = sl_load_made_up(load);
     return true;

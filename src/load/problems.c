@@ -99,11 +99,11 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
         snprintf(path, sizeof path, "%s%s%s", source->path, problem->member ? ": " : "",
                  problem->member ? problem->member : "");
         sl_text_printable(sl_text_of(path), place, sizeof place);
-        bool made_up = source->kind == SL_SOURCE_MADE_UP; /* it has records, not bytes */
+        bool made_up = source->kind == SL_SOURCE_GENERATED; /* it has records, not bytes */
         if (made_up)
             unit = ", record ";
         snprintf(offset, sizeof offset, "%llu",
-                 (unsigned long long)(made_up ? problem->offset / SL_MADE_UP_BYTES
+                 (unsigned long long)(made_up ? problem->offset / SL_GENERATED_BYTES
                                               : problem->offset));
     }
     pthread_mutex_lock(&problems->lock);

@@ -85,12 +85,12 @@ static void record_sources(sl_load *load) {
         BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
         sl_text_printable(sl_text_of(facts->path), text, sizeof text);
         BSON_APPEND_UTF8(&item, "path", text);
-        if (facts->kind == SL_SOURCE_MADE_UP)
-            INT64(&item, "records", facts->stored_bytes / SL_MADE_UP_BYTES);
+        if (facts->kind == SL_SOURCE_GENERATED)
+            INT64(&item, "records", facts->stored_bytes / SL_GENERATED_BYTES);
         else
             INT64(&item, "storedBytes", facts->stored_bytes);
         /* Else it is read from front to back, and how much there is in it shows at its end. */
-        BSON_APPEND_BOOL(&item, "cut", sl_source_is_cut(facts));
+        BSON_APPEND_BOOL(&item, "cut", sl_source_is_splittable(facts));
         if (source->skipped || !source->format) {
             BSON_APPEND_BOOL(&item, "leftOut", true);
         } else {
@@ -127,7 +127,7 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
         return (sl_not_reached){0};
     sl_not_reached left = {.stored_bytes = stored - read};
     if (sl_load_made_up(load))
-        left.records = left.stored_bytes / SL_MADE_UP_BYTES;
+        left.records = left.stored_bytes / SL_GENERATED_BYTES;
     else if (read > 0)
         left.records = (uint64_t)((double)records * (double)left.stored_bytes / (double)read);
     return left;

@@ -44,7 +44,7 @@ typedef struct sl_early_block {
     sl_source_block block; /* its text is gone */
     sl_journal_entry entry;
     sl_reject_list list;
-    char member[]; /* what block.member points to, where it has rejects */
+    char member[]; /* what block.entry points to, where it has rejects */
 } sl_early_block;
 
 typedef struct sl_source_rejects {
@@ -289,7 +289,7 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
         sl_text record = {reason.bytes + reason.length, one.record_length};
         sl_text column = {record.bytes + record.length, one.column_length};
         bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
-        put_row(rejects, block->source, block->member,
+        put_row(rejects, block->source, block->entry,
                 lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, column,
                 reason, record);
         if (!refused && !put_raw(rejects, block->source, record, error))
@@ -349,7 +349,7 @@ static bool tell_journal(const sl_reject_files *rejects, const sl_journal_entry 
 static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error *error) {
     const sl_source_block *block = &early->block;
     sl_source_rejects *state = &rejects->sources[block->source];
-    if (block->member_start)
+    if (block->entry_start)
         state->lines = 0;
     bool ok = true;
     if (early->list.count > 0) {
@@ -360,7 +360,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
         ok = ok && tell_journal(rejects, &early->entry, error);
     }
     state->next_sequence++;
-    if (!sl_source_set_wants(rejects->set, block->source, block->sequence, block->offset))
+    if (!sl_source_set_selects(rejects->set, block->source, block->sequence, block->offset))
         state->lines = UINT64_MAX;
     else if (state->lines != UINT64_MAX)
         state->lines += early->entry.counts.lines;
@@ -407,12 +407,12 @@ static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_err
         given->list.used = given->list.count = 0; /* its memory serves the next block */
         return ok && take_early(rejects, state, error);
     }
-    size_t name = given->list.count > 0 && given->block.member ? strlen(given->block.member) + 1 : 0;
+    size_t name = given->list.count > 0 && given->block.entry ? strlen(given->block.entry) + 1 : 0;
     sl_early_block *early = malloc(sizeof *early + name);
     if (!early)
         return sl_error_memory(error, "keeping rejects");
     *early = *given;
-    early->block.member = name > 0 ? memcpy(early->member, given->block.member, name) : NULL;
+    early->block.entry = name > 0 ? memcpy(early->member, given->block.entry, name) : NULL;
     keep_early(state, early);
     memset(&given->list, 0, sizeof given->list);
     return true;
@@ -424,7 +424,7 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
     pthread_mutex_lock(&rejects->lock);
     bool ok = keep_failure(rejects, true, error) &&
               /* A block that is another loader's would be left out again: it is no news. */
-              (list->count > 0 || block->outside || tell_journal(rejects, entry, error)) &&
+              (list->count > 0 || block->unselected || tell_journal(rejects, entry, error)) &&
               take_or_keep(rejects, &given, error);
     ok = keep_failure(rejects, ok, error);
     pthread_mutex_unlock(&rejects->lock);

@@ -322,7 +322,7 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
     atomic_fetch_add(&source->accepted, entry->inserted + entry->already_there);
     atomic_fetch_add(&source->taken, entry->taken);
     sl_source_block block = {.source = (size_t)entry->source, .sequence = entry->sequence,
-                             .offset = entry->offset, .member_start = entry->member_start != 0};
+                             .offset = entry->offset, .entry_start = entry->member_start != 0};
     return mark_done(source, entry->sequence)
                ? sl_rejects_block_was_done(load->rejects, &block, entry, error)
                : sl_error_memory(error, "taking over what has been loaded");
@@ -332,7 +332,7 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
  * a MiB of it. */
 static uint64_t blocks_before(const sl_load *load, const sl_journal_entry *entry) {
     const sl_source *facts = sl_source_set_at(load->set, (size_t)entry->source);
-    return sl_source_is_cut(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
+    return sl_source_is_splittable(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
 }
 
 static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) {

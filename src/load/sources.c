@@ -40,7 +40,7 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
     const char *name;
     *damaged = *empty = false;
     if (!sl_source_head(load->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error)) {
-        *damaged = sl_source_set_at(load->set, index)->kind != SL_SOURCE_FOREIGN;
+        *damaged = sl_source_set_at(load->set, index)->kind != SL_SOURCE_NOT_TEXT;
         return false;
     }
     *empty = whole && length == 0;
@@ -210,13 +210,13 @@ static bool make_up_sources(sl_load *load, const sl_format *format, sl_error *er
     uint64_t records = load->config->format_options.ycsb.records;
     const sl_plan *plan = plan_of(load, format, error);
     bool ok = plan && sl_source_set_create(NULL, 0, NULL, &load->set, error);
-    for (uint64_t first = 0; ok && first < records; first += SL_MADE_UP_RECORDS_MAX) {
+    for (uint64_t first = 0; ok && first < records; first += SL_GENERATED_RECORDS_MAX) {
         uint64_t count = records - first;
-        if (count > SL_MADE_UP_RECORDS_MAX)
-            count = SL_MADE_UP_RECORDS_MAX;
+        if (count > SL_GENERATED_RECORDS_MAX)
+            count = SL_GENERATED_RECORDS_MAX;
         char name[256];
         format->name_records(plan, first, first + count - 1, name, sizeof name);
-        ok = sl_source_set_add_made_up(load->set, name, count, error);
+        ok = sl_source_set_add_generated(load->set, name, count, error);
     }
     return ok;
 }
@@ -251,7 +251,7 @@ static void on_passed_over(void *context, size_t source, const char *entry, cons
 bool sl_sources_open(sl_load *load, sl_error *error) {
     if (!find_sources(load, error))
         return false;
-    sl_source_set_report(load->set, on_passed_over, load);
+    sl_source_set_report_skipped(load->set, on_passed_over, load);
     size_t count = sl_source_set_count(load->set);
     load->sources = calloc(count, sizeof *load->sources);
     char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);

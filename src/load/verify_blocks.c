@@ -138,7 +138,7 @@ static sl_interval place_of(const sl_load *load, const sl_source_block *block) {
     int64_t base = id & ~(int64_t)(SL_BLOCK_BYTES - 1);
     uint64_t end = (block->offset & (SL_BLOCK_BYTES - 1)) + block->text.length;
     return (sl_interval){
-        .minimum = block->member_start ? id : base,
+        .minimum = block->entry_start ? id : base,
         .maximum = base + (int64_t)(end < SL_BLOCK_BYTES ? end : SL_BLOCK_BYTES),
     };
 }
@@ -213,7 +213,7 @@ static bool compare(sl_checker *checker, sl_interval place) {
 static void book_findings(sl_checker *checker) {
     sl_range_account *account = checker->account;
     for (size_t i = 0; i < checker->problem_count; i++) {
-        checker->problems[i].member = checker->block->member;
+        checker->problems[i].member = checker->block->entry;
         sl_problems_add(checker->verification->problems, &checker->problems[i]);
     }
     atomic_fetch_add(&account->found, checker->found);

@@ -145,7 +145,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     /* Also of a block that is done: those behind it wait for what its member's first block says. */
     bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
               sl_resume_block_fits(load, block, &worker->error) &&
-              (block->done || parse_block(worker, block, block->outside ? NULL : dialect));
+              (block->done || parse_block(worker, block, block->unselected ? NULL : dialect));
     if (ok)
         sl_sources_done_with(load, block);
     sl_worker_spent(worker, STAGE_PARSING);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives through libarchive, which reads them sequentially. Nothing is held but one buffer, however
- * large an entry claims to be, and however many there are. A zip file's table of contents is checked
- * before; libarchive reads by the table, and keeps all of it, only where some entry needs that. */
+/* Archives through libarchive, which reads them sequentially. Memory holds one buffer, however
+ * large an entry's declared size is, and however many entries there are. A zip file's central
+ * directory is checked first. libarchive reads by the central directory, and keeps it in memory,
+ * only if some entry cannot be read without it. */
 #include "archive.h"
 
 #include <archive_entry.h>
@@ -18,48 +19,49 @@
 #include "source_set.h"
 #include "zip_table.h"
 
-#define MEMBER_BUFFER_BYTES ((size_t)64 << 10)
+#define ENTRY_BUFFER_BYTES ((size_t)64 << 10)
 
 struct sl_archive {
     const char *kind;
     bool tar;
-    const char *include; /* borrowed; NULL: all */
-    bool checked;
+    const char *include;     /* borrowed; NULL: all entries */
+    bool detects_truncation; /* see sl_archive_create */
     bool ended;
-    bool any;            /* a member was of use */
-    uint64_t files;      /* regular files seen */
-    uint64_t unmatched;  /* of those, passed over because of the pattern */
-    uint64_t number;     /* of the present member, from 1 */
-    const char *advice;  /* why the present member has no contents, or NULL */
-    sl_positions begun;  /* where entries begin, of a zip that is no file */
-    locale_t names;      /* in which libarchive can give names that are UTF-8; or none */
+    bool any_used;           /* sl_archive_mark_used was called */
+    uint64_t files;          /* regular files among the entries so far */
+    uint64_t unmatched;      /* files that do not match `include` */
+    uint64_t number;         /* of the current entry, from 1 */
+    const char *skip_reason; /* see sl_archive_skip_reason */
+    sl_positions starts;     /* of the entries, for check_zip_end */
+    locale_t utf8_locale;    /* lets libarchive return UTF-8 names; 0: not available */
     sl_bridge bridge;
-    sl_input member;
-    char name[SL_ENTRY_NAME_ROOM];      /* of the present member */
-    char place[SL_ENTRY_NAME_ROOM * 2]; /* archive and member, for messages */
+    sl_input contents;                  /* of the current entry */
+    char name[SL_ENTRY_NAME_ROOM];      /* of the current entry */
+    char label[SL_ENTRY_NAME_ROOM * 2]; /* "ARCHIVE: ENTRY", for messages */
 };
 
-/* A tar header's sum of bytes, its own field taken as blanks: true of every kind of tar. */
+/* Compares a tar header's checksum, the sum of its bytes with the checksum field taken as blanks.
+ * All tar variants have it. */
 static bool tar_sum_fits(const unsigned char *header) {
-    unsigned long sum = 0, stated = 0;
+    unsigned long sum = 0, declared = 0;
     size_t at = 148;
     while (at < 156 && header[at] == ' ')
         at++;
     size_t digits = at;
     for (; at < 156 && header[at] >= '0' && header[at] <= '7'; at++)
-        stated = stated * 8 + (header[at] - '0');
+        declared = declared * 8 + (header[at] - '0');
     if (at == digits)
         return false;
     for (size_t i = 0; i < SL_ARCHIVE_HEAD_BYTES; i++)
         sum += i >= 148 && i < 156 ? ' ' : header[i];
-    return sum == stated;
+    return sum == declared;
 }
 
 const char *sl_archive_kind_of(const unsigned char *bytes, size_t length) {
     if (length >= 4 && (memcmp(bytes, "PK\003\004", 4) == 0 || memcmp(bytes, "PK\005\006", 4) == 0))
         return "zip";
     if (length < SL_ARCHIVE_HEAD_BYTES || !memchr(bytes, 0, SL_ARCHIVE_HEAD_BYTES))
-        return NULL; /* a tar header is filled up with NUL, which no text has */
+        return NULL; /* a tar header is padded with NULs, which text does not contain */
     return memcmp(bytes + 257, "ustar", 5) == 0 || tar_sum_fits(bytes) ? "tar" : NULL;
 }
 
@@ -79,7 +81,7 @@ static const char *path_of(struct archive_entry *entry) {
     return path ? path : archive_entry_pathname_utf8(entry);
 }
 
-/* A type that does not exist is a damaged one; its member is not to be lost over that. */
+/* An unknown type counts as a file: the header is damaged, and its entry must not be skipped. */
 static bool is_file(struct archive_entry *entry) {
     switch (archive_entry_filetype(entry)) {
     case AE_IFDIR:
@@ -94,46 +96,48 @@ static bool is_file(struct archive_entry *entry) {
     }
 }
 
-static void name_member(sl_archive *archive, const char *path) {
+static void name_entry(sl_archive *archive, const char *path) {
     if (path)
         sl_text_printable(sl_text_of(path), archive->name, sizeof archive->name);
     else
-        snprintf(archive->name, sizeof archive->name, "member %llu",
+        snprintf(archive->name, sizeof archive->name, "entry %llu",
                  (unsigned long long)archive->number);
-    snprintf(archive->place, sizeof archive->place, "%s: %s", archive->bridge.input->name,
+    snprintf(archive->label, sizeof archive->label, "%s: %s", archive->bridge.input->name,
              archive->name);
 }
 
-/* libarchive's last call failed: what that means for the user. */
+/* Sets the error for libarchive's last call. */
 static bool fail(sl_archive *archive, sl_error *error) {
     sl_bridge *bridge = &archive->bridge;
     const sl_input *input = bridge->input;
     const char *reason = sl_bridge_reason(bridge);
-    const char *place = archive->number > 0 ? archive->place : input->name;
+    const char *label = archive->number > 0 ? archive->label : input->name;
     if (bridge->input_failed)
-        return sl_error_prefix(error, "reading %s", place);
+        return sl_error_prefix(error, "reading %s", label);
     if (strstr(reason, "method (9:"))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: packed with Deflate64, which cannot be read here; unpack the "
+                            "%s: packed with Deflate64, which is not supported; unpack the "
                             "archive first (unzip, or 7z x), or pipe it in: "
-                            "7z x -so FILE | shardload load ... -", place);
+                            "7z x -so FILE | shardload load ... -",
+                            label);
     if (strstr(reason, "Unsupported ZIP compression method"))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: packed in a way that cannot be read here (%s); unpack the archive "
-                            "first", place, reason);
+                            "%s: packed with a method that is not supported (%s); unpack the "
+                            "archive first",
+                            label, reason);
     if (bridge->ran_out)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: the %s archive breaks off at byte %llu (%s); the file is "
-                            "truncated: fetch it again", place, archive->kind,
-                            (unsigned long long)input->offset, reason);
+                            "truncated: fetch it again",
+                            label, archive->kind, (unsigned long long)input->offset, reason);
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: the %s archive is damaged near byte %llu (%s); fetch the file again",
-                        place, archive->kind, (unsigned long long)sl_input_position(input), reason);
+                        label, archive->kind, (unsigned long long)sl_input_position(input), reason);
 }
 
-static bool fetch(sl_input *member, unsigned char *out, size_t room, size_t *got,
+static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *got,
                   sl_reader_times *times, sl_error *error) {
-    sl_archive *archive = member->context;
+    sl_archive *archive = contents->context;
     sl_bridge_enter(&archive->bridge, times, error);
     la_ssize_t result = archive_read_data(archive->bridge.library, out, room);
     sl_bridge_leave(&archive->bridge);
@@ -141,7 +145,7 @@ static bool fetch(sl_input *member, unsigned char *out, size_t room, size_t *got
     return result >= 0 || fail(archive, error);
 }
 
-/* Chooses how libarchive reads. */
+/* Selects libarchive's reader: tar, zip by its central directory, or zip entry by entry. */
 static bool set_format(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     struct archive *library = archive->bridge.library;
     sl_input *input = archive->bridge.input;
@@ -154,24 +158,24 @@ static bool set_format(sl_archive *archive, sl_reader_times *times, sl_error *er
            sl_error_memory(error, "opening archives");
 }
 
-bool sl_archive_create(sl_input *input, const char *include, bool checked, sl_archive **result,
-                       sl_reader_times *times, sl_error *error) {
+bool sl_archive_create(sl_input *input, const char *include, bool detects_truncation,
+                       sl_archive **result, sl_reader_times *times, sl_error *error) {
     sl_archive *archive = calloc(1, sizeof *archive);
     *result = archive;
     if (!archive)
         return sl_error_memory(error, "opening archives");
     archive->kind = sl_archive_kind_of(sl_input_at(input), sl_input_left(input));
     archive->include = include;
-    archive->checked = checked;
-    archive->member = (sl_input){.fetch = fetch, .context = archive, .name = archive->place};
-    archive->names = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    archive->detects_truncation = detects_truncation;
+    archive->contents = (sl_input){.fetch = fetch, .context = archive, .name = archive->label};
+    archive->utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     struct archive *library = archive_read_new();
     archive->bridge = (sl_bridge){.library = library, .input = input};
     archive->tar = strcmp(archive->kind, "tar") == 0;
     if (!library)
         sl_error_memory(error, "opening archives");
     else if (set_format(archive, times, error) &&
-             sl_input_init(&archive->member, MEMBER_BUFFER_BYTES, error))
+             sl_input_init(&archive->contents, ENTRY_BUFFER_BYTES, error))
         return true;
     sl_archive_destroy(archive);
     *result = NULL;
@@ -182,79 +186,79 @@ void sl_archive_destroy(sl_archive *archive) {
     if (!archive)
         return;
     archive_read_free(archive->bridge.library);
-    if (archive->names)
-        freelocale(archive->names);
-    sl_input_clear(&archive->member);
+    if (archive->utf8_locale)
+        freelocale(archive->utf8_locale);
+    sl_input_clear(&archive->contents);
     free(archive);
 }
 
-/* Reads the next header and its path, which may be NULL; `*entry` NULL at the end. */
+/* Reads the next header. `*entry` is NULL at the archive's end; `*path` may be NULL. */
 static bool next_entry(sl_archive *archive, struct archive_entry **entry, const char **path,
                        sl_reader_times *times, sl_error *error) {
     sl_bridge *bridge = &archive->bridge;
     sl_bridge_enter(bridge, times, error);
-    locale_t before = archive->names ? uselocale(archive->names) : (locale_t)0;
-    /* ARCHIVE_RETRY, "try the next one", is a header that is damaged: its member would be lost. */
+    locale_t before = archive->utf8_locale ? uselocale(archive->utf8_locale) : (locale_t)0;
     bool ready = archive->number > 0 || sl_bridge_open(bridge);
-    if (ready && archive->number > 0) /* also what stands behind the last one's data */
+    if (ready && archive->number > 0) /* also skips the padding or descriptor after the data */
         ready = archive_read_data_skip(bridge->library) >= ARCHIVE_WARN;
-    la_int64_t begin = archive_filter_bytes(bridge->library, 0);
+    la_int64_t start = archive_filter_bytes(bridge->library, 0);
     int result = ready ? archive_read_next_header(bridge->library, entry) : ARCHIVE_FATAL;
     if (result == ARCHIVE_EOF)
         *entry = NULL;
     else if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
         *path = path_of(*entry);
     if (*entry)
-        sl_positions_add(&archive->begun, (uint64_t)begin);
+        sl_positions_add(&archive->starts, (uint64_t)start);
     if (before)
         uselocale(before);
     sl_bridge_leave(bridge);
+    /* ARCHIVE_RETRY reports a damaged header. It is an error: going on would lose its entry. */
     return result == ARCHIVE_EOF || result == ARCHIVE_OK || result == ARCHIVE_WARN ||
            fail(archive, error);
 }
 
-/* Behind the mark that ends a tar archive only zeros may follow. */
+/* After the end-of-archive marker of a tar archive, only zeros may follow. */
 static bool check_tar_end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     sl_input *input = archive->bridge.input;
     if (archive->bridge.ran_out)
-        return archive->checked ||
+        return archive->detects_truncation ||
                sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: the tar archive ends at byte %llu without the mark that ends one; "
-                            "the file is truncated: fetch it again", input->name,
-                            (unsigned long long)input->offset);
+                            "%s: the tar archive ends at byte %llu without an end-of-archive "
+                            "marker; the file is truncated: fetch it again",
+                            input->name, (unsigned long long)input->offset);
     uint64_t end = sl_input_position(input);
     if (!sl_bridge_take_back(&archive->bridge))
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: what follows the tar archive cannot be read",
-                            input->name);
-    return sl_input_pass_zeros(input, times, error) &&
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the data after the tar archive cannot be read", input->name);
+    return sl_input_skip_zeros(input, times, error) &&
            (sl_input_left(input) == 0 ||
             sl_error_set(error, SL_EXIT_SOURCE,
-                         "%s: the tar archive ends at byte %llu, but data follows at byte %llu, which "
-                         "was not read: it may be another archive, or entries behind a damaged "
-                         "header. Unpack it first (tar -xif FILE reads on behind the end), or fetch "
-                         "the file again", input->name, (unsigned long long)end,
+                         "%s: the tar archive ends at byte %llu, but unread data follows at byte "
+                         "%llu: another archive, or entries after a damaged header. Unpack it "
+                         "first (tar -xif FILE reads past the end), or fetch the file again",
+                         input->name, (unsigned long long)end,
                          (unsigned long long)sl_input_position(input)));
 }
 
-/* Of a zip file this has been checked before. */
 static bool check_zip_end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     sl_input *input = archive->bridge.input;
-    if (input->read_at)
+    if (input->read_at) /* a file: set_format has checked it */
         return true;
     return (sl_bridge_take_back(&archive->bridge) ||
             sl_error_set(error, SL_EXIT_SOURCE,
-                         "%s: the table at the end of the zip archive cannot be read", input->name)) &&
-           sl_zip_check_table(input, &archive->begun, times, error);
+                         "%s: the table of contents at the end of the zip archive cannot be read",
+                         input->name)) &&
+           sl_zip_check_table(input, &archive->starts, times, error);
 }
 
-/* The end of the archive. What follows it in a pipe or a compressed file is read nevertheless: the
- * writer of a pipe shall not be cut off, and a checksum may stand at the very end. */
+/* Ends the archive. Data after the archive in a pipe or a compressed file is read to its end: the
+ * writer of a pipe must not get SIGPIPE, and a compressed file's checksum comes last. */
 static bool end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     sl_input *input = archive->bridge.input;
     archive->ended = true;
     if (!(archive->tar ? check_tar_end : check_zip_end)(archive, times, error))
         return false;
-    if (archive->any)
+    if (archive->any_used)
         return true;
     if (archive->files == 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: this %s archive holds no files",
@@ -265,7 +269,8 @@ static bool end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
                             archive->kind, archive->include);
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: no file in this %s archive can be used: they are hidden, empty or not "
-                        "text%s", input->name, archive->kind,
+                        "text%s",
+                        input->name, archive->kind,
                         archive->include ? ", or do not match --include" : "");
 }
 
@@ -273,24 +278,24 @@ static bool is_included(const sl_archive *archive, const char *path) {
     return !archive->include || (path && fnmatch(archive->include, sl_base_name(path), 0) == 0);
 }
 
-/* Another name of an entry (a hard link) has no contents of its own. Where --include picks it and not
- * the entry that has them, they would be lost without a word. */
-static const char *linked_away(const sl_archive *archive, struct archive_entry *entry,
-                               const char *path) {
-    const char *contents = archive_entry_hardlink(entry);
-    return contents && is_included(archive, path) && !is_included(archive, contents)
-               ? "another name of an entry that --include does not pick; its contents are stored "
-                 "under that name"
+/* A hard link has no contents of its own. If --include matches the link but not the entry that it
+ * links to, the contents are not loaded: the user must be told. */
+static const char *excluded_target(const sl_archive *archive, struct archive_entry *entry,
+                                   const char *path) {
+    const char *target = archive_entry_hardlink(entry);
+    return target && is_included(archive, path) && !is_included(archive, target)
+               ? "a hard link to an entry that does not match --include; its contents are stored "
+                 "in that entry"
                : NULL;
 }
 
-const char *sl_archive_advice(const sl_archive *archive) {
-    return archive->advice;
+const char *sl_archive_skip_reason(const sl_archive *archive) {
+    return archive->skip_reason;
 }
 
-bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *times,
+bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *times,
                      sl_error *error) {
-    *member = NULL;
+    *contents = NULL;
     while (!archive->ended) {
         struct archive_entry *entry = NULL;
         const char *path = NULL;
@@ -299,13 +304,13 @@ bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *ti
         if (!entry)
             return end(archive, times, error);
         archive->number++;
-        name_member(archive, path);
-        archive->advice = linked_away(archive, entry, path);
-        if (!is_file(entry) && !archive->advice)
+        name_entry(archive, path);
+        archive->skip_reason = excluded_target(archive, entry, path);
+        if (!is_file(entry) && !archive->skip_reason)
             continue;
         archive->files++;
         if (path && is_hidden(path)) {
-            sl_log_debug("%s: hidden; passed over", archive->place);
+            sl_log_debug("%s: hidden; skipped", archive->label);
             continue;
         }
         if (!is_included(archive, path)) {
@@ -315,20 +320,20 @@ bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *ti
         if (archive_entry_is_encrypted(entry))
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "%s: encrypted; unpack the archive with its password first (7z x)",
-                                archive->place);
-        archive->member.used = archive->member.length = 0;
-        archive->member.offset = 0;
-        archive->member.ended = false;
-        *member = &archive->member;
+                                archive->label);
+        archive->contents.used = archive->contents.length = 0;
+        archive->contents.offset = 0;
+        archive->contents.ended = false;
+        *contents = &archive->contents;
         return true;
     }
     return true;
 }
 
-void sl_archive_use_member(sl_archive *archive) {
-    archive->any = true;
+void sl_archive_mark_used(sl_archive *archive) {
+    archive->any_used = true;
 }
 
-const char *sl_archive_member_name(const sl_archive *archive) {
+const char *sl_archive_entry_name(const sl_archive *archive) {
     return archive->name;
 }

@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives, zip and tar, as a row of members in archive order. Members that are hidden, in
- * __MACOSX, folders or links, or that do not match a pattern are passed over. */
+/* Zip and tar archives: their entries in archive order. Skips folders, links, hidden entries, those
+ * in __MACOSX, and those that do not match a pattern. */
 #ifndef SHARDLOAD_SOURCE_ARCHIVE_H
 #define SHARDLOAD_SOURCE_ARCHIVE_H
 
 #include "input.h"
 
-/* Enough bytes to recognise an archive. */
+/* Number of bytes needed to recognise an archive. */
 #define SL_ARCHIVE_HEAD_BYTES 512
 
-/* Room for a name as sl_archive_member_name gives it. */
+/* Room for the longest sl_archive_entry_name with its NUL. */
 #define SL_ENTRY_NAME_ROOM 800
 
 typedef struct sl_archive sl_archive;
 
-/* "zip", "tar", or NULL when bytes that begin like this are no archive. */
+/* Recognises an archive by its first bytes: "zip", "tar", or NULL. */
 const char *sl_archive_kind_of(const unsigned char *bytes, size_t length);
 
-/* An archive in `input`, which is borrowed and has SL_ARCHIVE_HEAD_BYTES peeked that
- * sl_archive_kind_of knows. `include` (borrowed) is a shell pattern for the members' names without
- * folders; NULL: all. `checked`: the input tells when its end is missing. */
-bool sl_archive_create(sl_input *input, const char *include, bool checked, sl_archive **archive,
-                       sl_reader_times *times, sl_error *error);
+/* Opens the archive in `input`, which is borrowed; its first SL_ARCHIVE_HEAD_BYTES have been peeked
+ * and recognised by sl_archive_kind_of. `include` (borrowed) is a shell pattern for the entries'
+ * names without folders; NULL: all. `detects_truncation`: the input itself reports an error when
+ * its end is missing. */
+bool sl_archive_create(sl_input *input, const char *include, bool detects_truncation,
+                       sl_archive **archive, sl_reader_times *times, sl_error *error);
 void sl_archive_destroy(sl_archive *archive); /* NULL is fine */
 
-/* Goes to the next member; `*member` is its bytes as stored in the archive, valid until the next
- * call, or NULL at the end. */
-bool sl_archive_next(sl_archive *archive, sl_input **member, sl_reader_times *times,
+/* Moves to the next entry; `*contents` reads its bytes as stored in the archive and is valid until
+ * the next call. NULL at the archive's end. */
+bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *times,
                      sl_error *error);
 
-/* The present member is of use. An archive of which no member is ends with an error. */
-void sl_archive_use_member(sl_archive *archive);
+/* Reports that the current entry is read. An archive of which no entry is read ends with an
+ * error. */
+void sl_archive_mark_used(sl_archive *archive);
 
-/* The name of the present member, safe to print. */
-const char *sl_archive_member_name(const sl_archive *archive);
-/* Why the present member, though wanted, has no contents to be read; NULL when it has. */
-const char *sl_archive_advice(const sl_archive *archive);
+/* The current entry's name, safe to print. */
+const char *sl_archive_entry_name(const sl_archive *archive);
+/* Why the current entry, which matches `include`, has no contents; NULL when it has contents. */
+const char *sl_archive_skip_reason(const sl_archive *archive);
 
 #endif

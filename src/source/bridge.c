@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that libarchive calls back to read from an input. A piece handed to it stays in
- * the input's buffer until it asks for the next one, and so do the last bytes that it has not used
- * by then, of which it has a copy: so the input can go on where libarchive has stopped. */
+/* The callbacks by which libarchive reads from an input. A piece given to libarchive stays in the
+ * input's buffer until libarchive asks for the next one. Bytes of it that libarchive has copied but
+ * not consumed by then stay as well, so that the input can continue where libarchive stops. */
 #include "bridge.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define KEPT_MAX ((size_t)1 << 10) /* far below the room of any input */
 
-/* Of the bytes handed to libarchive, those that it has not used. */
+/* Number of bytes given to libarchive that it has not consumed. */
 static size_t unused(const sl_bridge *bridge) {
     uint64_t handed = bridge->input->offset - sl_input_left(bridge->input);
     la_int64_t used = archive_filter_bytes(bridge->library, -1);
@@ -75,11 +75,11 @@ void sl_bridge_leave(sl_bridge *bridge) {
 bool sl_bridge_take_back(sl_bridge *bridge) {
     sl_input *input = bridge->input;
     uint64_t where, position = sl_input_position(input);
-    bool there = input->lent <= input->used;
-    if (there)
+    bool buffered = input->lent <= input->used;
+    if (buffered)
         input->used -= input->lent;
     input->lent = 0;
-    return there || (input->seek && input->seek(input, (int64_t)position, SEEK_SET, &where));
+    return buffered || (input->seek && input->seek(input, (int64_t)position, SEEK_SET, &where));
 }
 
 const char *sl_bridge_reason(sl_bridge *bridge) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets libarchive read from an input, and keeps count of the time that it takes. */
+/* Lets libarchive read from an input, and measures the time that it takes. */
 #ifndef SHARDLOAD_SOURCE_BRIDGE_H
 #define SHARDLOAD_SOURCE_BRIDGE_H
 
@@ -8,31 +8,30 @@
 #include "input.h"
 
 typedef struct sl_bridge {
-    struct archive *library; /* made and configured by the owner */
+    struct archive *library; /* created and configured by the owner */
     sl_input *input;         /* borrowed */
-    bool input_failed;       /* then the error is set already */
-    bool ran_out;            /* the library asked for more bytes than there are */
-    /* of the call under way */
+    bool input_failed;       /* reading failed; the error is set */
+    bool ran_out;            /* the library asked for bytes after the input's end */
+    /* Of the current call. */
     sl_reader_times *times;
     sl_error *error;
     int64_t began, spent_before;
     char reason[200];
 } sl_bridge;
 
-/* Opens bridge->library on bridge->input; false when libarchive refuses. To be called between
- * sl_bridge_enter and sl_bridge_leave, as everything that may read. */
+/* Opens bridge->library on bridge->input; false when libarchive refuses. */
 bool sl_bridge_open(sl_bridge *bridge);
 
-/* Around calls of libarchive: the time between the two counts as inflating, without what the
- * input has counted itself. */
+/* Enclose each call of libarchive that may read, and sl_bridge_open. The time between them counts
+ * as inflating, except the time that the input itself has counted. */
 void sl_bridge_enter(sl_bridge *bridge, sl_reader_times *times, sl_error *error);
 void sl_bridge_leave(sl_bridge *bridge);
 
-/* libarchive is done: the input goes on behind the last byte that it has used. False when that byte
- * cannot be returned to. */
+/* Ends libarchive's reading: the input continues after the last byte that libarchive has consumed.
+ * False when the input cannot return to that byte. */
 bool sl_bridge_take_back(sl_bridge *bridge);
 
-/* libarchive's own words for its last error. */
+/* libarchive's message for its last error, on one line. */
 const char *sl_bridge_reason(sl_bridge *bridge);
 
 #endif

@@ -3,7 +3,6 @@
 #include "decoder.h"
 
 #include <bzlib.h>
-#include <limits.h>
 #include <lz4frame.h>
 #include <lzma.h>
 #include <stdlib.h>
@@ -87,13 +86,9 @@ static bool bzip2_begin(void *state_) {
     return state->begun;
 }
 
-static unsigned at_once(size_t bytes) {
-    return bytes > UINT_MAX ? UINT_MAX : (unsigned)bytes;
-}
-
 static sl_decoded bzip2_run(void *state_, sl_decode_piece *piece) {
     bz_stream *stream = &((bzip2_state *)state_)->stream;
-    unsigned in = at_once(piece->in_left), out = at_once(piece->out_left);
+    unsigned in = sl_decoder_limit(piece->in_left), out = sl_decoder_limit(piece->out_left);
     stream->next_in = (char *)piece->in;
     stream->avail_in = in;
     stream->next_out = (char *)piece->out;

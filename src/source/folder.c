@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A walk through a folder. Of the folder that is being listed, only the names are held: some 30
- * bytes a file, so that half a million of them fit, and the log tells of the progress while they
- * are read, not after. */
+/* Walks a folder recursively. Memory holds only the names in the folders on the current path: about
+ * 30 bytes per file, so that folders of half a million files are possible. Logs its progress. */
 #include "folder.h"
 
 #include <dirent.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include <shardload/clock.h>
+#include <shardload/grow.h>
 #include <shardload/log.h>
 
 #include "names.h"
@@ -23,13 +23,13 @@ typedef struct folder_walk {
     const char *root, *include;
     sl_folder_visit *visit;
     void *context;
-    char *path; /* of where the walk is */
+    char *path; /* of the current file or folder */
     size_t path_room;
-    size_t listed, looked_at; /* names */
-    int64_t told; /* when progress was last told of */
+    size_t listed, checked; /* number of names */
+    int64_t logged_ns;      /* sl_clock_ns() of the last progress line */
 } folder_walk;
 
-/* The folders above, to see a link that leads back to one of them. */
+/* The folders above the current one, to detect a link that leads back to one of them. */
 typedef struct parent {
     const struct parent *above;
     dev_t device;
@@ -45,13 +45,13 @@ typedef struct listing {
 static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
                         sl_error *error);
 
-static void tell(folder_walk *walk) {
-    if (sl_seconds_since(walk->told) < 2)
+static void log_progress(folder_walk *walk) {
+    if (sl_seconds_since(walk->logged_ns) < 2)
         return;
     char shown[SL_SHOWN_ROOM];
-    sl_log_info("searching %s: %zu of %zu names looked at so far",
-                sl_path_shown(walk->root, shown), walk->looked_at, walk->listed);
-    walk->told = sl_clock_ns();
+    sl_log_info("searching %s: %zu of %zu names checked so far", sl_path_shown(walk->root, shown),
+                walk->checked, walk->listed);
+    walk->logged_ns = sl_clock_ns();
 }
 
 static bool fail(const folder_walk *walk, sl_error *error) {
@@ -65,14 +65,10 @@ static int by_name(const void *a, const void *b) {
 }
 
 static bool add_name(listing *list, const char *name) {
-    if (list->count == list->room) {
-        size_t room = list->room ? list->room * 2 : 64;
-        const char **sorted = realloc(list->sorted, room * sizeof *sorted);
-        if (!sorted)
-            return false;
-        list->sorted = sorted;
-        list->room = room;
-    }
+    const char **sorted = sl_grow(list->sorted, list->count, &list->room, sizeof *sorted);
+    if (!sorted)
+        return false;
+    list->sorted = sorted;
     list->sorted[list->count] = sl_names_add(&list->names, name);
     return list->sorted[list->count] && ++list->count;
 }
@@ -90,16 +86,16 @@ static bool list_folder(folder_walk *walk, int folder, listing *list, sl_error *
     struct dirent *entry;
     errno = 0;
     while (ok && (entry = readdir(stream)) != NULL) {
-        bool above = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, "__MACOSX") != 0) {
             ok = add_name(list, entry->d_name) || sl_error_memory(error, "listing sources");
             walk->listed++;
-        } else if (!above) {
+        } else if (!dots) {
             char shown[SL_SHOWN_ROOM], name[SL_SHOWN_ROOM];
-            sl_log_debug("%s/%s: hidden; passed over", sl_path_shown(walk->path, shown),
+            sl_log_debug("%s/%s: hidden; skipped", sl_path_shown(walk->path, shown),
                          sl_path_shown(entry->d_name, name));
         }
-        tell(walk);
+        log_progress(walk);
         errno = 0;
     }
     if (ok && errno != 0)
@@ -110,7 +106,7 @@ static bool list_folder(folder_walk *walk, int folder, listing *list, sl_error *
     return ok;
 }
 
-/* Appends "/name" to the path; its new length, or 0 without memory. */
+/* Appends "/name" to the path; returns the new length, or 0 without memory. */
 static size_t append(folder_walk *walk, size_t length, const char *name) {
     size_t need = length + strlen(name) + 2;
     if (need > walk->path_room) {
@@ -143,10 +139,11 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
     return ok;
 }
 
-/* What this program writes into a work directory, which may be below the sources: the default one is
- * made where the command is given. A table of rejects would be loaded as data, and a load that is
- * resumed would find other sources than before. */
-#define WORK_LOG "shardload.log" /* is in each of them */
+/* Is it a file that this program writes into a work directory? A work directory may lie within a
+ * source folder, since the default one is created in the current directory. If its rejects were
+ * read, they would be loaded as data, and a resumed load would find other sources than the first
+ * run. */
+#define WORK_LOG "shardload.log" /* every work directory has one */
 static bool is_own_file(const char *name) {
     static const char *const names[] = {WORK_LOG,       "journal",     "run.json",
                                         "rejects.tsv",  "rejected",    "verify.json",
@@ -162,34 +159,32 @@ static bool is_work_directory(const folder_walk *walk, int folder) {
     char shown[SL_SHOWN_ROOM];
     if (faccessat(folder, WORK_LOG, F_OK, 0) != 0)
         return false;
-    sl_log_info(
-        "%s: the work directory of a load; its journal, log, records and rejects are passed "
-        "over",
-        sl_path_shown(walk->path, shown));
+    sl_log_info("%s: the work directory of a load; its journal, log, records and rejects are "
+                "skipped",
+                sl_path_shown(walk->path, shown));
     return true;
 }
 
 static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
                         sl_error *error) {
     listing list = {0};
-    bool ours = is_work_directory(walk, folder);
+    bool work_directory = is_work_directory(walk, folder);
     bool ok = list_folder(walk, folder, &list, error);
     for (size_t i = 0; ok && i < list.count; i++) {
         const char *name = list.sorted[i];
-        if (ours && is_own_file(name))
+        if (work_directory && is_own_file(name))
             continue;
         size_t length = append(walk, path_length, name);
         struct stat facts;
-        walk->looked_at++;
-        tell(walk);
+        walk->checked++;
+        log_progress(walk);
         if (length == 0)
             ok = sl_error_memory(error, "listing sources");
         else if (fstatat(folder, name, &facts, 0) != 0)
-            ok = errno == ENOENT || errno == ELOOP || fail(walk, error); /* a link to nowhere */
+            ok = errno == ENOENT || errno == ELOOP || fail(walk, error); /* skips dangling links */
         else if (S_ISDIR(facts.st_mode))
             ok = enter_folder(walk, folder, name, length, &facts, above, error);
-        else if (S_ISREG(facts.st_mode) &&
-                 (!walk->include || fnmatch(walk->include, name, 0) == 0))
+        else if (S_ISREG(facts.st_mode) && (!walk->include || fnmatch(walk->include, name, 0) == 0))
             ok = walk->visit(walk->context, walk->path, &facts, error);
         if (length > 0)
             walk->path[path_length] = '\0';
@@ -201,9 +196,13 @@ static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const
 
 bool sl_folder_walk(const char *path, const char *include, sl_folder_visit *visit, void *context,
                     sl_error *error) {
-    folder_walk walk = {.root = path, .include = include, .visit = visit, .context = context,
-                        .path = strdup(path), .path_room = strlen(path) + 1,
-                        .told = sl_clock_ns()};
+    folder_walk walk = {.root = path,
+                        .include = include,
+                        .visit = visit,
+                        .context = context,
+                        .path = strdup(path),
+                        .path_room = strlen(path) + 1,
+                        .logged_ns = sl_clock_ns()};
     if (!walk.path)
         return sl_error_memory(error, "listing sources");
     struct stat facts;

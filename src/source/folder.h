@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A walk through a folder and the folders in it. */
+/* Finds the files in a folder and the folders below it. */
 #ifndef SHARDLOAD_SOURCE_FOLDER_H
 #define SHARDLOAD_SOURCE_FOLDER_H
 
@@ -13,9 +13,9 @@ typedef bool sl_folder_visit(void *context, const char *path, const struct stat 
                              sl_error *error);
 
 /* Visits all files below `path` whose names match the shell pattern `include` (NULL: all), in
- * order of name, folder by folder. Links are followed, but not back to a folder above. Hidden
- * files and __MACOSX are passed over. Says every two seconds in the log how far it is. No file is
- * opened. */
+ * order of name, folder by folder. Follows links, except those to a folder above. Skips hidden
+ * files, __MACOSX, and the files of work directories. Logs its progress every two seconds. Opens no
+ * file. */
 bool sl_folder_walk(const char *path, const char *include, sl_folder_visit *visit, void *context,
                     sl_error *error);
 

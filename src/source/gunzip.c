@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decoder for gzip members: ISA-L where the build found it, which is nearly three times as
- * fast, else zlib. Both check the member's length and checksum. */
+/* The decoder for gzip members: ISA-L if the build found it, else zlib, which takes nearly three
+ * times as long. Both check the member's length and checksum. */
 #include "decoder.h"
 
 #include <stdlib.h>
-
-static uint32_t at_once(size_t bytes) {
-    return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
-}
 
 #ifdef SHARDLOAD_ISAL
 
 #include <isa-l/igzip_lib.h>
 
-/* isal_inflate() can read the header too, but forgets where it was when the header comes in several
- * pieces. Read by itself it may be cut anywhere. */
+/* isal_inflate() loses its position when the gzip header comes in several pieces;
+ * isal_read_gzip_header() does not. */
 typedef struct gunzip_state {
     struct inflate_state inflater;
     struct isal_gzip_header header;
@@ -54,7 +50,7 @@ static sl_decoded gunzip_run(void *state_, sl_decode_piece *piece) {
                                          "incorrect data check"};
     gunzip_state *state = state_;
     struct inflate_state *z = &state->inflater;
-    uint32_t in = at_once(piece->in_left), out = at_once(piece->out_left);
+    uint32_t in = sl_decoder_limit(piece->in_left), out = sl_decoder_limit(piece->out_left);
     z->next_in = piece->in;
     z->avail_in = in;
     z->next_out = piece->out;
@@ -99,7 +95,7 @@ static bool gunzip_begin(void *state_) {
 
 static sl_decoded gunzip_run(void *state_, sl_decode_piece *piece) {
     z_stream *z = &((gunzip_state *)state_)->inflater;
-    uint32_t in = at_once(piece->in_left), out = at_once(piece->out_left);
+    uint32_t in = sl_decoder_limit(piece->in_left), out = sl_decoder_limit(piece->out_left);
     z->next_in = piece->in;
     z->avail_in = in;
     z->next_out = piece->out;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads open the same path at different times, and a load takes hours. A file that is replaced,
- * appended to, cut or rewritten meanwhile would give a mixture of two texts. So each source has an
- * identity, taken when it was first looked at, and each open descriptor is compared with it after
- * bytes were read from it: what was read before an unchanged identity is text of that file.
+/* Threads open the same path at different times, and a load takes hours. If a file is replaced,
+ * appended to, truncated or rewritten meanwhile, the load would contain a mixture of two texts. So
+ * each source has an identity, taken when the set is created. After bytes are read from a
+ * descriptor, its identity is compared: if it is unchanged, the bytes are text of the original
+ * file.
  *
- * The time of the last change of status (ctime) shows what the others do not: contents rewritten at
- * the same size whose modification time was set back, and an open file whose path was given to
- * another one, since that takes a link away from it. A file of which only the permissions or links
- * have changed is refused as well; a resume then proves by its text that it is the same. */
+ * The ctime shows changes that size, mtime and inode do not: contents rewritten at the same size
+ * with the mtime set back, and an open file whose path was given to another file (this removes a
+ * link, which changes the ctime). A file of which only the permissions or links have changed is
+ * refused as well; a resume then compares its text. */
 #include "identity.h"
 
 #include <errno.h>
@@ -32,8 +33,7 @@ sl_source_identity sl_identity_of(const struct stat *facts) {
                                 .changed_ns = nanoseconds(facts->st_ctim)};
 }
 
-/* Both have no padding. */
-_Static_assert(sizeof(sl_source_identity) == 5 * sizeof(uint64_t), "compared as bytes");
+_Static_assert(sizeof(sl_source_identity) == 5 * sizeof(uint64_t), "memcmp must not see padding");
 
 bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identity *b) {
     return memcmp(a, b, sizeof *a) == 0;
@@ -49,9 +49,9 @@ const char *sl_file_time_shown(int64_t ns, char out[SL_FILE_TIME_ROOM]) {
     return out;
 }
 
-/* What has changed, the most telling first. `now` NULL: there is no such file any more. */
-static bool changed(sl_source_set *set, size_t index, const sl_source_identity *now,
-                    sl_error *error) {
+/* Sets the error to the most important change; returns false. `now` NULL: the file is gone. */
+static bool report_change(sl_source_set *set, size_t index, const sl_source_identity *now,
+                          sl_error *error) {
     const sl_source *source = &set->states[index].source;
     const sl_source_identity *was = &source->identity;
     char how[300], before[SL_FILE_TIME_ROOM], after[SL_FILE_TIME_ROOM];
@@ -80,8 +80,8 @@ static bool changed(sl_source_set *set, size_t index, const sl_source_identity *
                  sl_file_time_shown(was->changed_ns, before));
     atomic_store(&set->changed, true);
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: %s while it was being read; nothing may change a source until the "
-                        "command has ended",
+                        "%s: %s while it was being read; do not change sources until the command "
+                        "has ended",
                         source->shown, how);
 }
 
@@ -97,10 +97,11 @@ bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error) {
     bool standard_input = strcmp(source->path, "-") == 0;
     if ((standard_input ? fstat(0, &facts) : stat(source->path, &facts)) != 0)
         return errno == ENOENT || errno == ENOTDIR
-                   ? changed(set, index, NULL, error)
+                   ? report_change(set, index, NULL, error)
                    : sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
     sl_source_identity now = sl_identity_of(&facts);
-    return sl_source_same_identity(&source->identity, &now) || changed(set, index, &now, error);
+    return sl_source_same_identity(&source->identity, &now) ||
+           report_change(set, index, &now, error);
 }
 
 bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error *error) {
@@ -113,8 +114,9 @@ bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error
     sl_source_identity now = sl_identity_of(&facts);
     if (sl_source_same_identity(&source->identity, &now))
         return true;
-    /* A file that has lost its path shows a change of status only: the path shows why. */
-    return sl_identity_check_path(set, index, error) && changed(set, index, &now, error);
+    /* If the path now names another file, the descriptor shows only a new ctime: report the
+     * path. */
+    return sl_identity_check_path(set, index, error) && report_change(set, index, &now, error);
 }
 
 bool sl_source_set_unchanged(sl_source_set *set, sl_error *error) {
@@ -129,11 +131,11 @@ bool sl_source_set_has_changed(const sl_source_set *set) {
     return atomic_load(&set->changed);
 }
 
-/* ---- two files ---- */
+/* ---- comparing two files ---- */
 
 #define COMPARED_BYTES ((size_t)1 << 20)
 
-/* As many of the bytes as there are, up to `room`; -1 on failure. */
+/* Reads up to `room` bytes, fewer only at the file's end. Returns their number; -1 on failure. */
 static ssize_t read_fully(int file, char *out, size_t room, uint64_t offset) {
     size_t got = 0;
     while (got < room) {
@@ -157,7 +159,7 @@ bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uin
     bool ok = bytes || sl_error_memory(error, "comparing sources");
     *same = true;
     *where = 0;
-    if (set->states[a].source.kind == SL_SOURCE_MADE_UP) {
+    if (set->states[a].source.kind == SL_SOURCE_GENERATED) {
         free(bytes);
         return ok;
     }

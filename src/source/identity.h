@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a source still the file that was looked at first? Compared at each open, after each block that
- * was read, and at the end. */
+/* Detects that a source's file has changed since the set was created. Checked at each open, after
+ * each block read, and at the end. */
 #ifndef SHARDLOAD_SOURCE_IDENTITY_H
 #define SHARDLOAD_SOURCE_IDENTITY_H
 
@@ -8,15 +8,14 @@
 
 #include "source_set.h"
 
-/* The identity of a regular file; all zero for anything else. */
+/* The identity of a regular file; all zero for other kinds. */
 sl_source_identity sl_identity_of(const struct stat *facts);
 
-/* Compares a source with its open file, from which bytes were just read or will be. False, and
- * SL_EXIT_SOURCE with what has changed, when it is not the file that it was. True for a source that
- * has no identity. Any thread. */
+/* Compares a source's identity with that of the open descriptor `file`. False when the file has
+ * changed: SL_EXIT_SOURCE with the change. True for a source without identity. Any thread. */
 bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error *error);
 
-/* The same with what is at its path. */
+/* The same for the file that the source's path now names. */
 bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs, and the one at the bottom: a file or pipe. */
+/* Buffered inputs, and the input that reads a file or pipe. */
 #include "input.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 
 #define FILE_BUFFER_BYTES ((size_t)256 << 10)
 #define FILE_BUFFER_BYTES_MIN ((size_t)4 << 10)
-#define PIPE_POLL_MS 200 /* how often somebody who waits for a pipe looks whether to stop */
+#define PIPE_POLL_MS 200 /* interval at which a reader waiting for a pipe checks `stopped` */
 
 typedef struct file_state {
     int file;
-    off_t start; /* where the input begins; standard input may have been read from before */
-    bool pipe;   /* reading may have to wait for the writer */
+    off_t start; /* file offset of the input's first byte; above 0 if stdin was read before */
+    bool pipe;   /* reading may block */
     const _Atomic bool *stopped;
 } file_state;
 
@@ -35,8 +35,8 @@ void sl_input_clear(sl_input *input) {
     input->buffer = NULL;
 }
 
-bool sl_input_peek(sl_input *input, size_t wanted, sl_reader_times *times, sl_error *error) {
-    while (sl_input_left(input) < wanted && !input->ended) {
+bool sl_input_peek(sl_input *input, size_t count, sl_reader_times *times, sl_error *error) {
+    while (sl_input_left(input) < count && !input->ended) {
         if (input->used > 0) {
             input->length -= input->used;
             memmove(input->buffer, input->buffer + input->used, input->length);
@@ -53,8 +53,8 @@ bool sl_input_peek(sl_input *input, size_t wanted, sl_reader_times *times, sl_er
     return true;
 }
 
-bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length,
-                   sl_reader_times *times, sl_error *error) {
+bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length, sl_reader_times *times,
+                   sl_error *error) {
     unsigned char *to = out;
     size_t filled = 0;
     while (filled < room) {
@@ -69,7 +69,7 @@ bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length,
         } else if (room - filled < input->room) {
             if (!sl_input_peek(input, 1, times, error))
                 return false;
-        } else { /* a large piece need not pass through the buffer */
+        } else { /* a large piece bypasses the buffer */
             if (!input->fetch(input, to + filled, room - filled, &got, times, error))
                 return false;
             filled += got;
@@ -81,7 +81,7 @@ bool sl_input_take(sl_input *input, void *out, size_t room, size_t *length,
     return true;
 }
 
-bool sl_input_pass_zeros(sl_input *input, sl_reader_times *times, sl_error *error) {
+bool sl_input_skip_zeros(sl_input *input, sl_reader_times *times, sl_error *error) {
     do {
         while (input->used < input->length && input->buffer[input->used] == 0)
             input->used++;
@@ -101,8 +101,7 @@ static bool fetch_from_file(sl_input *input, unsigned char *out, size_t room, si
                 break;
         }
         if (state->pipe && atomic_load(state->stopped))
-            return sl_error_set(error, SL_EXIT_INTERRUPTED, "%s: reading was stopped",
-                                input->name);
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "%s: reading was stopped", input->name);
         result = read(state->file, out, room);
     } while (result < 0 && (errno == EINTR || errno == EAGAIN));
     times->reading += sl_clock_ns() - start;
@@ -148,9 +147,10 @@ bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
         return sl_error_memory(error, "opening sources");
     input->context = state;
     struct stat facts;
-    /* A FIFO that nobody writes to yet is waited for when it is read: there it can be stopped. */
-    state->file = strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
-                                         : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    /* O_NONBLOCK: a FIFO without a writer must not block here, only in fetch_from_file, where the
+     * wait can be stopped. */
+    state->file =
+        strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (state->file < 0 || fstat(state->file, &facts) != 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", shown, strerror(errno));
     size_t room = FILE_BUFFER_BYTES;
@@ -162,9 +162,9 @@ bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
             input->seek = seek_in_file;
             input->read_at = read_file_at;
         }
-        if ((uint64_t)facts.st_size < room) /* many small files are opened one after the other */
+        if ((uint64_t)facts.st_size < room) /* saves time and memory for many small files */
             room = (size_t)facts.st_size < FILE_BUFFER_BYTES_MIN ? FILE_BUFFER_BYTES_MIN
-                                                                  : (size_t)facts.st_size;
+                                                                 : (size_t)facts.st_size;
     }
     return sl_input_init(input, room, error);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many short strings in few allocations: one behind the other in chunks that never move. Names for
- * people. */
+/* Strings stored consecutively in chunks that never move; paths escaped for messages. */
 #include "names.h"
 
 #include <stdlib.h>
@@ -42,7 +41,7 @@ void sl_names_clear(sl_names *names) {
 
 char *sl_path_shown(const char *path, char out[SL_SHOWN_ROOM]) {
     size_t start = strlen(path), bytes = sizeof "...";
-    while (start > 0) { /* backwards, as far as there is room for the bytes when they are escaped */
+    while (start > 0) { /* backwards, while the escaped bytes fit */
         unsigned char byte = (unsigned char)path[start - 1];
         bytes += byte >= 0x20 && byte < 0x7F ? 1 : sizeof "\\xHH" - 1;
         if (bytes > SL_SHOWN_ROOM)
@@ -51,7 +50,7 @@ char *sl_path_shown(const char *path, char out[SL_SHOWN_ROOM]) {
     }
     size_t dots = start > 0 ? 3 : 0;
     memcpy(out, "...", dots);
-    while (dots && ((unsigned char)path[start] & 0xC0) == 0x80) /* within a character */
+    while (dots && ((unsigned char)path[start] & 0xC0) == 0x80) /* skip a partial character */
         start++;
     sl_text_printable(sl_text_of(path + start), out + dots, SL_SHOWN_ROOM - dots);
     return out;

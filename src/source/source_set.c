@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which sources there are: paths turned into files, and who each of them is. */
+/* The source set: finds the files in the given paths, opens them, computes their fingerprints. */
 #include "source_set.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 
 #include <shardload/clock.h>
 #include <shardload/document_id.h>
+#include <shardload/grow.h>
 
 #include "folder.h"
 #include "identity.h"
@@ -27,17 +28,13 @@ const char *sl_base_name(const char *path) {
 }
 
 static source_state *add(sl_source_set *set, const char *path, sl_error *error) {
-    if (set->count == set->room) {
-        size_t room = set->room ? set->room * 2 : 64;
-        source_state *states = realloc(set->states, room * sizeof *states);
-        if (!states) {
-            sl_error_memory(error, "listing sources");
-            return NULL;
-        }
-        set->states = states;
-        set->room = room;
+    source_state *states = sl_grow(set->states, set->count, &set->room, sizeof *states);
+    if (!states) {
+        sl_error_memory(error, "listing sources");
+        return NULL;
     }
-    source_state *state = &set->states[set->count];
+    set->states = states;
+    source_state *state = &states[set->count];
     char shown[SL_SHOWN_ROOM];
     const char *kept = sl_names_add(&set->paths, path);
     *state = (source_state){.source = {.path = kept, .shown = kept},
@@ -54,31 +51,31 @@ static source_state *add(sl_source_set *set, const char *path, sl_error *error) 
 
 bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl_error *error) {
     sl_source *source = &set->states[index].source;
-    bool foreign;
+    bool not_text;
     *stream = NULL;
-    if (!sl_identity_check_path(set, index, error)) /* it would wait for a pipe in its place */
+    if (!sl_identity_check_path(set, index, error)) /* else a pipe at this path could block */
         return false;
-    /* An archive that was itself picked out of a folder by the pattern is taken whole. */
+    /* `include` has matched the name of an archive found in a folder: all its entries are read. */
     if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL,
-                       &set->stopped, &foreign, stream, error)) {
+                       &set->stopped, &not_text, stream, error)) {
         if (sl_identity_check_open(set, index, sl_stream_file(*stream), error))
             return true;
         sl_stream_close(*stream);
         *stream = NULL;
         return false;
     }
-    if (!sl_identity_check_path(set, index, error)) /* the better reason */
+    if (!sl_identity_check_path(set, index, error)) /* a change explains the failure: report it */
         return false;
-    if (foreign) {
+    if (not_text) {
         pthread_mutex_lock(&set->lock);
-        source->kind = SL_SOURCE_FOREIGN;
+        source->kind = SL_SOURCE_NOT_TEXT;
         pthread_mutex_unlock(&set->lock);
     }
     return false;
 }
 
-/* Notes the kind of a regular file that has been opened. */
-static bool note_kind(sl_source_set *set, size_t index, const sl_stream *stream, sl_error *error) {
+/* Sets the kind of a regular file from its opened stream. */
+static bool set_kind(sl_source_set *set, size_t index, const sl_stream *stream, sl_error *error) {
     sl_source *source = &set->states[index].source;
     sl_source_kind kind = sl_stream_kind(stream);
     if (kind == SL_SOURCE_PLAIN && source->stored_bytes > SL_SOURCE_BYTES_MAX)
@@ -90,22 +87,21 @@ static bool note_kind(sl_source_set *set, size_t index, const sl_stream *stream,
     return true;
 }
 
-bool sl_source_set_look(sl_source_set *set, size_t index, sl_error *error) {
+bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error) {
     sl_stream *stream;
-    bool ok = sl_source_set_open(set, index, &stream, error) &&
-              note_kind(set, index, stream, error);
+    bool ok = sl_source_set_open(set, index, &stream, error) && set_kind(set, index, stream, error);
     sl_stream_close(stream);
     return ok;
 }
 
-/* A file in a folder is not opened before somebody wants to know what is in it. */
+/* Adds a file found in a folder, without opening it. */
 static bool add_from_folder(void *context, const char *path, const struct stat *facts,
                             sl_error *error) {
     sl_source_set *set = context;
     source_state *state = add(set, path, error);
     if (!state)
         return false;
-    state->source.kind = SL_SOURCE_UNSEEN;
+    state->source.kind = SL_SOURCE_UNOPENED;
     state->source.identity = sl_identity_of(facts);
     state->source.stored_bytes = (uint64_t)facts->st_size;
     return true;
@@ -124,34 +120,34 @@ static bool add_folder(sl_source_set *set, const char *path, sl_error *error) {
 }
 
 static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error *error) {
-    bool is_input = strcmp(path, "-") == 0;
-    if (is_input && *piped)
+    bool standard_input = strcmp(path, "-") == 0;
+    if (standard_input && *piped)
         return sl_error_set(error, SL_EXIT_SOURCE, "-: standard input can be read only once");
-    *piped = *piped || is_input;
+    *piped = *piped || standard_input;
     struct stat facts;
     char shown[SL_SHOWN_ROOM];
-    if ((is_input ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0)
+    if ((standard_input ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", sl_path_shown(path, shown),
                             strerror(errno));
-    if (!is_input && S_ISDIR(facts.st_mode))
+    if (!standard_input && S_ISDIR(facts.st_mode))
         return add_folder(set, path, error);
-    const char *what = S_ISSOCK(facts.st_mode)  ? "socket"
-                       : S_ISBLK(facts.st_mode) ? "disk"
-                                                : NULL;
-    if (what)
+    const char *unsupported = S_ISSOCK(facts.st_mode)  ? "socket"
+                              : S_ISBLK(facts.st_mode) ? "disk"
+                                                       : NULL;
+    if (unsupported)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: this is a %s; only files, folders and pipes can be loaded",
-                            sl_path_shown(path, shown), what);
+                            sl_path_shown(path, shown), unsupported);
     source_state *state = add(set, path, error);
     if (!state)
         return false;
     state->source.named = true;
     state->source.kind = SL_SOURCE_PIPE;
-    state->source.identity = sl_identity_of(&facts); /* standard input may be a file as well */
-    if (is_input || !S_ISREG(facts.st_mode))
+    state->source.identity = sl_identity_of(&facts); /* standard input may be a regular file */
+    if (standard_input || !S_ISREG(facts.st_mode))
         return true;
     state->source.stored_bytes = (uint64_t)facts.st_size;
-    return sl_source_set_look(set, set->count - 1, error);
+    return sl_source_set_detect_kind(set, set->count - 1, error);
 }
 
 bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
@@ -185,14 +181,14 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
     return true;
 }
 
-bool sl_source_set_add_made_up(sl_source_set *set, const char *name, uint64_t records,
-                               sl_error *error) {
+bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t records,
+                                 sl_error *error) {
     source_state *state = add(set, name, error);
     if (!state)
         return false;
-    state->source.kind = SL_SOURCE_MADE_UP;
+    state->source.kind = SL_SOURCE_GENERATED;
     state->source.named = true;
-    state->source.stored_bytes = records * SL_MADE_UP_BYTES;
+    state->source.stored_bytes = records * SL_GENERATED_BYTES;
     set->stored_bytes += state->source.stored_bytes;
     return true;
 }
@@ -210,7 +206,7 @@ void sl_source_set_destroy(sl_source_set *set) {
     free(set->open);
     free(set->order);
     free(set->states);
-    sl_names_clear(&set->members);
+    sl_names_clear(&set->entry_names);
     sl_names_clear(&set->paths);
     pthread_mutex_destroy(&set->lock);
     free(set);
@@ -224,7 +220,8 @@ const sl_source *sl_source_set_at(const sl_source_set *set, size_t index) {
     return &set->states[index].source;
 }
 
-void sl_source_set_report(sl_source_set *set, sl_source_passed_over *report, void *context) {
+void sl_source_set_report_skipped(sl_source_set *set, sl_skipped_entry_report *report,
+                                  void *context) {
     set->report = report;
     set->report_context = context;
 }
@@ -248,7 +245,7 @@ void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t 
     source_state *state = &set->states[index];
     state->done = done;
     state->done_words = words;
-    state->compare = compare || !sl_source_is_cut(&state->source);
+    state->compare = compare || !sl_source_is_splittable(&state->source);
     uint64_t size = state->source.stored_bytes, skipped = 0;
     for (uint64_t start = 0; !state->compare && start < size; start += SL_BLOCK_BYTES) {
         if (sl_source_block_is_done(state, start >> SL_BLOCK_BITS))
@@ -257,7 +254,7 @@ void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t 
     atomic_fetch_add_explicit(&set->consumed_bytes, skipped, memory_order_relaxed);
 }
 
-/* Remembers what was read of a pipe. Takes over the stream. */
+/* Keeps a pipe's stream, which the set now owns, and the bytes read from it. */
 static bool keep(sl_source_set *set, size_t index, sl_stream *stream, const char *head,
                  size_t length, sl_error *error) {
     sl_kept_pipe *kept = malloc(sizeof *kept);
@@ -287,15 +284,15 @@ void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts) {
     set->share.parts = parts;
 }
 
-void sl_source_set_choose(sl_source_set *set, sl_source_choice *choice, const void *context) {
-    set->choice = choice;
-    set->choice_context = context;
+void sl_source_set_filter(sl_source_set *set, sl_block_filter *filter, const void *context) {
+    set->filter = filter;
+    set->filter_context = context;
 }
 
-bool sl_source_set_wants(const sl_source_set *set, size_t index, uint64_t sequence,
-                         uint64_t offset) {
+bool sl_source_set_selects(const sl_source_set *set, size_t index, uint64_t sequence,
+                           uint64_t offset) {
     return sl_source_in_share(&set->share, set->states[index].spread, sequence) &&
-           (!set->choice || set->choice(set->choice_context, index, offset));
+           (!set->filter || set->filter(set->filter_context, index, offset));
 }
 
 void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread) {
@@ -309,7 +306,7 @@ void sl_source_set_stop(sl_source_set *set) {
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error) {
     const sl_source *source = &set->states[index].source;
-    if (source->kind == SL_SOURCE_MADE_UP) {
+    if (source->kind == SL_SOURCE_GENERATED) {
         *length = 0;
         *whole = true;
         if (name)
@@ -321,15 +318,15 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     sl_stream *stream;
     bool more;
     bool ok = sl_source_set_open(set, index, &stream, error);
-    if (ok && pipe) /* else all of it is read again */
-        sl_stream_report(stream, set, index);
-    ok = ok && (pipe || note_kind(set, index, stream, error)) &&
-              sl_stream_next_member(stream, &more, &times, error) &&
-              sl_stream_read(stream, head, room, length, &times, error);
+    if (ok && pipe) /* a file is read again, and reports skipped entries then */
+        sl_stream_report_skipped(stream, set, index);
+    ok = ok && (pipe || set_kind(set, index, stream, error)) &&
+         sl_stream_next_entry(stream, &more, &times, error) &&
+         sl_stream_read(stream, head, room, length, &times, error);
     *whole = ok && *length < room;
     if (ok && name) {
-        const char *member = sl_stream_member(stream);
-        *name = member ? sl_names_add(&set->members, member) : source->path;
+        const char *entry = sl_stream_entry_name(stream);
+        *name = entry ? sl_names_add(&set->entry_names, entry) : source->path;
         ok = *name || sl_error_memory(error, "looking at the sources");
     }
     if (ok && pipe)
@@ -338,7 +335,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     return ok;
 }
 
-/* FNV-1a over the bytes, its bits mixed at the end so that near inputs lie far apart. */
+/* FNV-1a. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length) {
     const unsigned char *p = bytes;
     for (size_t i = 0; i < length; i++)
@@ -346,13 +343,14 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length) {
     return hash;
 }
 
+/* MurmurHash3's final mix: similar inputs give very different hashes. */
 static uint64_t mix(uint64_t hash) {
     hash = (hash ^ (hash >> 33)) * 0xFF51AFD7ED558CCDu;
     hash = (hash ^ (hash >> 33)) * 0xC4CEB9FE1A85EC53u;
     return hash ^ (hash >> 33);
 }
 
-/* Adds the first and the last bytes of a file. */
+/* Adds a file's first and last END_BYTES bytes to the hash. */
 static bool hash_ends(sl_source_set *set, size_t index, uint64_t *hash, sl_error *error) {
     const sl_source *source = &set->states[index].source;
     char *bytes = malloc(END_BYTES);
@@ -382,17 +380,18 @@ bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL
                            sl_error *error) {
     const sl_source *source = &set->states[index].source;
     if (source->kind == SL_SOURCE_PIPE) {
-        uint64_t chance = 0;
-        if (getrandom(&chance, sizeof chance, 0) != sizeof chance)
-            chance = (uint64_t)sl_clock_ns() << 16 ^ (uint64_t)getpid();
-        snprintf(fingerprint, SL_FINGERPRINT_ROOM, SL_PIPE_FINGERPRINT "%zu-%" PRIx64, index, chance);
+        uint64_t random = 0;
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            random = (uint64_t)sl_clock_ns() << 16 ^ (uint64_t)getpid();
+        snprintf(fingerprint, SL_FINGERPRINT_ROOM, SL_PIPE_FINGERPRINT "%zu-%" PRIx64, index,
+                 random);
         return true;
     }
     const char *name = sl_base_name(source->path);
     uint64_t size = source->stored_bytes;
     uint64_t hash = hash_bytes(0xCBF29CE484222325u, name, strlen(name) + 1);
     hash = hash_bytes(hash, &size, sizeof size);
-    if (source->kind != SL_SOURCE_MADE_UP && !hash_ends(set, index, &hash, error))
+    if (source->kind != SL_SOURCE_GENERATED && !hash_ends(set, index, &hash, error))
         return false;
     snprintf(fingerprint, SL_FINGERPRINT_ROOM, "%016" PRIx64 "-%" PRIu64, mix(hash), size);
     return true;

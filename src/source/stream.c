@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the text of a source is stored is told by its bytes, never by its name:
+/* A stream stacks inputs by the first bytes of each, never by the file's name:
  *
  *   file or pipe -> [unpacker] -> text
- *   file or pipe -> [unpacker] -> archive -> member -> [unpacker] -> text
+ *   file or pipe -> [unpacker] -> archive -> entry -> [unpacker] -> text
  *
- * An unpacker stands where the bytes are compressed, an archive where they then are one. */
+ * There is an unpacker where the bytes are compressed, and an archive where the unpacked bytes are
+ * one. */
 #include "stream.h"
 
 #include <stdlib.h>
@@ -16,20 +17,20 @@
 
 struct sl_stream {
     sl_input file;
-    const char *compression;  /* of the file; NULL: none */
-    sl_unpacker *unpacker;    /* of the file */
-    sl_archive *archive;      /* or NULL */
-    sl_unpacker *of_member;
-    const sl_source_set *report_to; /* NULL: nobody */
+    const char *compression;        /* of the file; NULL: none */
+    sl_unpacker *unpacker;          /* of the file, or NULL */
+    sl_archive *archive;            /* or NULL */
+    sl_unpacker *entry_unpacker;    /* of the current entry, or NULL */
+    const sl_source_set *report_to; /* the set whose `report` is called; NULL: none */
     size_t source;
-    sl_input *text;           /* of the present member */
-    bool begun;               /* the only member has been gone to */
-    char last_byte;           /* of the present member, so far */
+    sl_input *text; /* of the current entry */
+    bool begun;     /* sl_stream_next_entry has returned the only entry */
+    char last_byte; /* of the current entry, so far */
 };
 
-/* Is an input that begins with these bytes something that has to be changed first? Then a sentence
- * about what it is and what to do, otherwise NULL. */
-static const char *advice_on(const unsigned char *bytes, size_t length) {
+/* If an input that begins with these bytes is not text: a phrase that names its kind and the
+ * command to convert it. NULL otherwise. */
+static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     static const struct {
         const char *magic;
         size_t length;
@@ -49,7 +50,7 @@ static const char *advice_on(const unsigned char *bytes, size_t length) {
     return NULL;
 }
 
-/* Lays an unpacker on `*input` where its bytes are compressed. */
+/* If the bytes of `*input` are compressed, creates an unpacker; `*input` is then its output. */
 static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compression,
                    sl_reader_times *times, sl_error *error) {
     if (!sl_input_peek(*input, SL_MAGIC_BYTES, times, error))
@@ -64,10 +65,10 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compre
 }
 
 bool sl_stream_open(const char *path, const char *shown, const char *include,
-                    const _Atomic bool *stopped, bool *foreign, sl_stream **result,
+                    const _Atomic bool *stopped, bool *not_text, sl_stream **result,
                     sl_error *error) {
     *result = NULL;
-    *foreign = false;
+    *not_text = false;
     sl_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return sl_error_memory(error, "opening sources");
@@ -79,16 +80,16 @@ bool sl_stream_open(const char *path, const char *shown, const char *include,
         goto fail;
     const unsigned char *head = sl_input_at(text);
     size_t length = sl_input_left(text);
-    const char *advice = advice_on(head, length);
+    const char *advice = not_text_advice(head, length);
     if (advice) {
         sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", shown, advice);
-        *foreign = true;
+        *not_text = true;
         goto fail;
     }
-    bool checked = stream->unpacker && sl_unpacker_sees_cuts(stream->unpacker);
+    bool detects_truncation = stream->unpacker && sl_unpacker_detects_truncation(stream->unpacker);
     if (!sl_archive_kind_of(head, length))
         stream->text = text;
-    else if (!sl_archive_create(text, include, checked, &stream->archive, &times, error))
+    else if (!sl_archive_create(text, include, detects_truncation, &stream->archive, &times, error))
         goto fail;
     *result = stream;
     return true;
@@ -100,14 +101,14 @@ fail:
 void sl_stream_close(sl_stream *stream) {
     if (!stream)
         return;
-    sl_unpacker_destroy(stream->of_member);
+    sl_unpacker_destroy(stream->entry_unpacker);
     sl_archive_destroy(stream->archive);
     sl_unpacker_destroy(stream->unpacker);
     sl_input_close_file(&stream->file);
     free(stream);
 }
 
-void sl_stream_report(sl_stream *stream, const sl_source_set *set, size_t source) {
+void sl_stream_report_skipped(sl_stream *stream, const sl_source_set *set, size_t source) {
     stream->report_to = set;
     stream->source = source;
 }
@@ -120,16 +121,15 @@ sl_source_kind sl_stream_kind(const sl_stream *stream) {
     return strcmp(stream->compression, "gzip") == 0 ? SL_SOURCE_GZIP : SL_SOURCE_COMPRESSED;
 }
 
-bool sl_stream_next_member(sl_stream *stream, bool *more, sl_reader_times *times,
-                           sl_error *error) {
+bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times, sl_error *error) {
     if (!stream->archive) {
         *more = !stream->begun;
         stream->begun = true;
         return true;
     }
     for (;;) {
-        sl_unpacker_destroy(stream->of_member);
-        stream->of_member = NULL;
+        sl_unpacker_destroy(stream->entry_unpacker);
+        stream->entry_unpacker = NULL;
         sl_input *text;
         const char *compression;
         if (!sl_archive_next(stream->archive, &text, times, error))
@@ -137,30 +137,30 @@ bool sl_stream_next_member(sl_stream *stream, bool *more, sl_reader_times *times
         *more = text != NULL;
         if (!*more)
             return true;
-        if (!unpack(&text, &stream->of_member, &compression, times, error) ||
+        if (!unpack(&text, &stream->entry_unpacker, &compression, times, error) ||
             !sl_input_peek(text, SL_ARCHIVE_HEAD_BYTES, times, error))
             return false;
         const unsigned char *head = sl_input_at(text);
         size_t length = sl_input_left(text);
-        const char *advice = sl_archive_advice(stream->archive);
+        const char *advice = sl_archive_skip_reason(stream->archive);
         if (!advice)
-            advice = advice_on(head, length);
+            advice = not_text_advice(head, length);
         if (!advice && sl_archive_kind_of(head, length))
             advice = "an archive within the archive; unpack it first";
         if (advice && stream->report_to && stream->report_to->report)
             stream->report_to->report(stream->report_to->report_context, stream->source,
-                                      sl_archive_member_name(stream->archive), advice);
+                                      sl_archive_entry_name(stream->archive), advice);
         if (advice || length == 0)
             continue;
         stream->text = text;
         stream->last_byte = '\n';
-        sl_archive_use_member(stream->archive);
+        sl_archive_mark_used(stream->archive);
         return true;
     }
 }
 
-const char *sl_stream_member(const sl_stream *stream) {
-    return stream->archive ? sl_archive_member_name(stream->archive) : NULL;
+const char *sl_stream_entry_name(const sl_stream *stream) {
+    return stream->archive ? sl_archive_entry_name(stream->archive) : NULL;
 }
 
 bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: the text of one source from front to back, unpacked, member by member. A source that is
- * no archive has one member without a name. */
+/* Streams: read the text of one source sequentially and unpacked, entry by entry. A source that is
+ * no archive counts as one entry without a name. */
 #ifndef SHARDLOAD_SOURCE_STREAM_H
 #define SHARDLOAD_SOURCE_STREAM_H
 
@@ -13,36 +13,36 @@
 
 typedef struct sl_stream sl_stream;
 
-/* Opens `path` ("-" is standard input), which messages call `shown`, and finds out how its text is
- * stored; SL_EXIT_SOURCE with advice when it cannot be read here. `include` is for the members of
- * an archive; NULL: all. Once `*stopped` is true nobody waits for a pipe any more. All are borrowed.
- * `*foreign` tells, after a failure, that this is no text at all, as opposed to damaged. */
+/* Opens `path` ("-" is standard input; messages name it `shown`) and detects compression and
+ * archive format. SL_EXIT_SOURCE, with advice, when it is not supported. `include` is a shell
+ * pattern for the entries of an archive; NULL: all. A read that waits for a pipe ends once
+ * `*stopped` is true. The arguments are borrowed. After a failure, `*not_text` distinguishes files
+ * that are not text from damaged ones. */
 bool sl_stream_open(const char *path, const char *shown, const char *include,
-                    const _Atomic bool *stopped, bool *foreign, sl_stream **stream,
+                    const _Atomic bool *stopped, bool *not_text, sl_stream **stream,
                     sl_error *error);
-/* Tells the set's sl_source_passed_over of what this stream passes over from now on. */
-void sl_stream_report(sl_stream *stream, const sl_source_set *set, size_t source);
+/* From now on, reports the entries that this stream skips to the set's sl_skipped_entry_report. */
+void sl_stream_report_skipped(sl_stream *stream, const sl_source_set *set, size_t source);
 void sl_stream_close(sl_stream *stream); /* NULL is fine */
 
 /* SL_SOURCE_PLAIN, _GZIP, _COMPRESSED or _ARCHIVE. */
 sl_source_kind sl_stream_kind(const sl_stream *stream);
 
-/* Goes to the next member, to the first one after the opening; `*more` false at the end. */
-bool sl_stream_next_member(sl_stream *stream, bool *more, sl_reader_times *times,
-                           sl_error *error);
+/* Moves to the next entry (after opening: the first); `*more` is false at the end. */
+bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times, sl_error *error);
 
-/* The present member's name, safe to print, until the next one; NULL when this is no archive. */
-const char *sl_stream_member(const sl_stream *stream);
+/* The current entry's name, safe to print, valid until the next entry; NULL outside of archives. */
+const char *sl_stream_entry_name(const sl_stream *stream);
 
-/* Fills `out` with up to `room` bytes of the present member; fewer only at its end. A member of an
- * archive always ends with a newline. The error names the file, the member and the place. */
+/* Reads `room` bytes of the current entry into `out`, fewer only at its end. Adds the final newline
+ * that an archive's entry lacks. The error names the file, the entry and the position. */
 bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
                     sl_reader_times *times, sl_error *error);
 
-/* The descriptor of the file or pipe itself; the stream's. */
+/* The descriptor of the file or pipe; owned by the stream. */
 int sl_stream_file(const sl_stream *stream);
 
-/* How much of the file or pipe itself has been used so far. */
+/* Number of stored bytes of the file or pipe consumed so far. */
 uint64_t sl_stream_stored_bytes(const sl_stream *stream);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What compress(1) has packed (.Z), through libarchive. The format has no end and no checksum: all
- * bytes of the input are codes. */
+/* The format of compress(1) (.Z), through libarchive. The format has neither an end marker nor a
+ * checksum: all bytes of the input are data. */
 #include <stdlib.h>
 
 #include "bridge.h"
@@ -13,7 +13,8 @@ typedef struct uncompress_state {
     bool header_read, empty;
 } uncompress_state;
 
-/* libarchive sees an archive of the format "raw", with one member, or none when it is empty. */
+/* For libarchive this is an archive of the format "raw" with one entry, or none when it is
+ * empty. */
 static bool read_header(uncompress_state *state) {
     struct archive_entry *entry;
     if (!sl_bridge_open(&state->bridge))

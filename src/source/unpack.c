@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpackers: which decoder an input needs, and what may stand between and behind its streams. */
+/* Unpackers: select the decoder of an input, and check the bytes between and after its streams. */
 #include "unpack.h"
 
 #include <stdlib.h>
@@ -17,10 +17,10 @@ typedef struct compression {
     size_t length;
     const sl_decoder *decoder; /* NULL: uncompress.c */
     const char *tool;          /* the command that unpacks to standard output */
-    /* 0: zeros end the input. Otherwise another stream may follow them, and they come in multiples
-     * of this. */
+    /* Zeros after a stream. 0: any number of them, then the input must end. Otherwise: a multiple
+     * of this number, then another stream may follow. */
     unsigned padding;
-    bool skippable; /* a stream may be a skippable frame: bytes that are no text */
+    bool skippable; /* the format has skippable frames, which contain no text */
 } compression;
 
 static const compression compressions[] = {
@@ -44,7 +44,7 @@ struct sl_unpacker {
     bool in_stream;
 };
 
-/* The magic of a skippable frame, or as much of it as there is. */
+/* Do the bytes begin a skippable frame? Fewer than 4 bytes are compared as far as they go. */
 static bool is_skippable(const unsigned char *bytes, size_t length) {
     return (bytes[0] & 0xF0) == 0x50 &&
            memcmp(bytes + 1, "\x2A\x4D\x18", length < 4 ? length - 1 : 3) == 0;
@@ -55,12 +55,11 @@ static const compression *find(const unsigned char *bytes, size_t length) {
         const compression *one = &compressions[i];
         if (length < one->length)
             continue;
-        if (one->skippable &&
-            is_skippable(bytes, length)) /* in front of the first one zstd's only */
+        if (one->skippable && is_skippable(bytes, length)) /* at the start: taken as zstd's */
             return one;
         if (memcmp(bytes, one->magic, one->length) != 0)
             continue;
-        /* Text may well begin with "BZh": bzip2 goes on with its level and a block or the end. */
+        /* Text may begin with "BZh" too: bzip2 continues with a level, and a block or the end. */
         if (strcmp(one->name, "bzip2") == 0 && (length < 5 || bytes[3] < '1' || bytes[3] > '9' ||
                                                 (bytes[4] != 0x31 && bytes[4] != 0x17)))
             continue;
@@ -74,7 +73,8 @@ const char *sl_compression_of(const unsigned char *bytes, size_t length) {
     return found ? found->name : NULL;
 }
 
-/* Another stream of the same kind, or the beginning of one that is cut off. */
+/* Do the bytes begin another stream of the same format? Of a truncated one, compares what
+ * exists. */
 static bool continues(const compression *one, const unsigned char *bytes, size_t length) {
     return memcmp(bytes, one->magic, length < one->length ? length : one->length) == 0 ||
            (one->skippable && is_skippable(bytes, length));
@@ -86,12 +86,12 @@ static bool begin_stream(sl_unpacker *unpacker, sl_error *error) {
            sl_error_memory(error, "unpacking sources");
 }
 
-/* Behind a stream: another one is begun, or the input has ended. */
+/* Checks the bytes after a stream. Begins the next stream, if there is one. */
 static bool between_streams(sl_unpacker *unpacker, sl_reader_times *times, sl_error *error) {
     const compression *kind = unpacker->compression;
     sl_input *packed = unpacker->packed;
     uint64_t end = sl_input_position(packed);
-    if (!sl_input_pass_zeros(packed, times, error) ||
+    if (!sl_input_skip_zeros(packed, times, error) ||
         !sl_input_peek(packed, SL_MAGIC_BYTES, times, error))
         return false;
     uint64_t zeros = sl_input_position(packed) - end;
@@ -110,9 +110,9 @@ static bool between_streams(sl_unpacker *unpacker, sl_reader_times *times, sl_er
             kind->padding);
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: the %s data ends at byte %llu, and what follows at byte %llu is neither "
-        "more of it nor zeros: it may be damaged data. Fetch the file again, or, if "
-        "it is no data, cut it off: head -c %llu FILE",
+        "%s: the %s data ends at byte %llu, but the bytes from byte %llu on are neither "
+        "another stream nor zeros: they may be damaged data. Fetch the file again, or, if "
+        "they are not data, cut them off: head -c %llu FILE",
         packed->name, kind->name, (unsigned long long)end,
         (unsigned long long)sl_input_position(packed), (unsigned long long)end);
 }
@@ -120,9 +120,8 @@ static bool between_streams(sl_unpacker *unpacker, sl_reader_times *times, sl_er
 static bool too_large(const sl_unpacker *unpacker, sl_error *error) {
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: unpacking this %s data takes more than %u MiB of memory, which is the limit "
-        "for one source; unpack it first, or pipe it in: %s FILE | shardload load "
-        "... -",
+        "%s: unpacking this %s data takes more than %u MiB of memory, the limit for one "
+        "source; unpack it first, or pipe it in: %s FILE | shardload load ... -",
         unpacker->packed->name, unpacker->compression->name,
         (unsigned)(SL_DECODER_MEMORY_MAX >> 20), unpacker->compression->tool);
 }
@@ -137,14 +136,15 @@ static bool decode_some(sl_unpacker *unpacker, unsigned char *out, size_t room, 
     int64_t start = sl_clock_ns();
     sl_decoded result = unpacker->compression->decoder->run(unpacker->state, &piece);
     times->inflating += sl_clock_ns() - start;
-    bool dry = sl_input_left(packed) == 0, idle = piece.in_left == sl_input_left(packed);
+    bool no_input = sl_input_left(packed) == 0;
+    bool none_used = piece.in_left == sl_input_left(packed);
     packed->used = packed->length - piece.in_left;
     *made = room - piece.out_left;
     if (result == SL_DECODED_END)
         unpacker->in_stream = false;
     if (result == SL_DECODED_TOO_LARGE)
         return too_large(unpacker, error);
-    if (result == SL_DECODED_SOME && idle && *made == 0 && !dry) {
+    if (result == SL_DECODED_SOME && none_used && *made == 0 && !no_input) {
         piece.fault = "bad data";
         result = SL_DECODED_DAMAGED;
     }
@@ -155,7 +155,7 @@ static bool decode_some(sl_unpacker *unpacker, unsigned char *out, size_t room, 
                             packed->name, unpacker->compression->name,
                             (unsigned long long)sl_input_position(packed),
                             (unsigned long long)unpacker->output.offset + *made, piece.fault);
-    if (dry && *made == 0 && unpacker->in_stream)
+    if (no_input && *made == 0 && unpacker->in_stream)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
             "%s: the %s data breaks off at byte %llu, after %llu bytes of text; the "
@@ -174,7 +174,7 @@ static bool fetch(sl_input *output, unsigned char *out, size_t room, size_t *got
             return false;
         if (!unpacker->in_stream)
             return true;
-        /* Also when there is no more input: the decoder may hold back some text. */
+        /* Also called after the input's end: the decoder may still have buffered text. */
         if (!sl_input_peek(unpacker->packed, 1, times, error) ||
             !decode_some(unpacker, out, room, got, times, error))
             return false;
@@ -218,7 +218,7 @@ void sl_unpacker_destroy(sl_unpacker *unpacker) {
     free(unpacker);
 }
 
-bool sl_unpacker_sees_cuts(const sl_unpacker *unpacker) {
+bool sl_unpacker_detects_truncation(const sl_unpacker *unpacker) {
     return unpacker->compression->decoder != NULL;
 }
 

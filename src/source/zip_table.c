@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of a zip archive, read once from its first record to the end of the input. Nothing is
- * held but one record, however many there are. */
+/* Reads the central directory of a zip archive once, from its first record to the end of the input.
+ * Memory holds one record. */
 #include "zip_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOCAL_BYTES 30u
-#define RECORD_BYTES 46u
-#define END_BYTES 22u
-#define END64_BYTES 56u
-#define LOCATOR_BYTES 20u
-#define FIELD_MAX 65535u                                /* of a name, extra fields, a comment */
-#define TAIL_BYTES (END_BYTES + FIELD_MAX + (1u << 10)) /* and some zeros behind it */
-#define DESCRIPTOR_BYTES 24u
-#define FLAG_DESCRIPTOR 8u
-#define STORED 0u
+#define LOCAL_BYTES 30u        /* local file header, without name and extra fields */
+#define RECORD_BYTES 46u       /* central directory record, without name, extra fields, comment */
+#define END_BYTES 22u          /* end of central directory record, without comment */
+#define END64_BYTES 56u        /* zip64 end of central directory record */
+#define LOCATOR_BYTES 20u      /* zip64 end of central directory locator */
+#define FIELD_MAX 65535u       /* of a name, extra fields, a comment */
+#define PADDING_MAX (1u << 10) /* zeros after the archive */
+/* Bytes at the end of the file, searched for the end record. */
+#define TAIL_BYTES (END_BYTES + FIELD_MAX + PADDING_MAX)
+#define DESCRIPTOR_BYTES 24u /* data descriptor with signature and 64-bit sizes */
+#define FLAG_DESCRIPTOR 8u   /* a data descriptor follows the data */
+#define STORED 0u            /* method: not compressed */
 #define MADE_BY_UNIX 3
 
-/* What one entry is, by the table. */
+/* A record of the central directory. */
 typedef struct zip_record {
     unsigned flags, method;
     uint32_t crc;
-    uint64_t packed, size, offset;
+    uint64_t packed, size, offset; /* bytes of the data, stored and unpacked; of the local header */
     size_t name_length, extra_length;
     unsigned char *name, *extra; /* FIELD_MAX bytes of room each */
 } zip_record;
@@ -32,14 +34,14 @@ typedef struct zip_walk {
     sl_input *input;
     sl_reader_times *times;
     sl_error *error;
-    bool check_entries; /* by input->read_at */
+    bool check_entries; /* compare each record with its entry, by input->read_at */
     bool needed;        /* see sl_zip_check_file */
     zip_record record;
-    sl_positions begins; /* of the entries listed */
-    sl_positions ends;   /* of the same, where checked: with the archive's beginning */
-    /* By the archive's last records; UINT64_MAX: not yet known. */
-    uint64_t stated, table, size; /* entries; where the table begins; its bytes */
-    uint64_t end64;               /* where the record is that has these in 64 bits */
+    sl_positions starts; /* of the listed entries, then of the directory */
+    sl_positions ends;   /* position 0, then the end of each listed entry; if check_entries */
+    /* From the end records; UINT64_MAX: not read yet. */
+    uint64_t entry_count, table, size; /* `table`: offset of the directory; `size`: its bytes */
+    uint64_t end64;                    /* offset of the zip64 end record */
 } zip_walk;
 
 static unsigned u16(const unsigned char *at) {
@@ -54,7 +56,7 @@ static uint64_t u64(const unsigned char *at) {
     return u32(at) | (uint64_t)u32(at + 4) << 32;
 }
 
-static bool is(const unsigned char *at, const char *signature) {
+static bool has_signature(const unsigned char *at, const char *signature) {
     return memcmp(at, signature, 4) == 0;
 }
 
@@ -66,24 +68,24 @@ void sl_positions_add(sl_positions *positions, uint64_t position) {
     positions->sum += hash ^ (hash >> 31);
 }
 
-static bool damaged(const zip_walk *walk, const char *what) {
+static bool damaged(const zip_walk *walk, const char *detail) {
     return sl_error_set(
         walk->error, SL_EXIT_SOURCE,
         "%s: the table of contents of the zip archive is damaged or truncated near "
         "byte %llu (%s); fetch the file again, or repair it: zip -FF FILE --out NEW",
-        walk->input->name, (unsigned long long)sl_input_position(walk->input), what);
+        walk->input->name, (unsigned long long)sl_input_position(walk->input), detail);
 }
 
-static bool disagrees(const zip_walk *walk, const char *what) {
+static bool disagrees(const zip_walk *walk, const char *detail) {
     return sl_error_set(
         walk->error, SL_EXIT_SOURCE,
-        "%s: the entry at byte %llu of the zip archive and the table at its end "
+        "%s: the entry at byte %llu of the zip archive and the table of contents at its end "
         "disagree (%s): the file is damaged or truncated: fetch it again, or repair "
         "it: zip -FF FILE --out NEW",
-        walk->input->name, (unsigned long long)walk->record.offset, what);
+        walk->input->name, (unsigned long long)walk->record.offset, detail);
 }
 
-/* The next `length` bytes of the input. */
+/* Reads the next `length` bytes of the input. */
 static bool take(const zip_walk *walk, void *out, size_t length) {
     size_t got;
     return sl_input_take(walk->input, out, length, &got, walk->times, walk->error) &&
@@ -101,13 +103,13 @@ static bool skip(const zip_walk *walk, uint64_t length) {
     return true;
 }
 
-/* Up to `room` bytes at a position; their number. */
-static size_t look_at(const zip_walk *walk, uint64_t offset, void *out, size_t room) {
+/* Reads up to `room` bytes at `offset`; returns their number. */
+static size_t read_at(const zip_walk *walk, uint64_t offset, void *out, size_t room) {
     return walk->input->read_at(walk->input, offset, out, room);
 }
 
-/* Takes the values that do not fit into 32 bits from the extra field for that. */
-static bool widen(zip_record *record) {
+/* Replaces the values that are UINT32_MAX by those of the zip64 extra field (type 1). */
+static bool read_zip64(zip_record *record) {
     uint64_t *values[] = {&record->size, &record->packed, &record->offset};
     const unsigned char *at = record->extra, *end = at + record->extra_length;
     while (end - at >= 4 && u16(at) != 1)
@@ -120,7 +122,7 @@ static bool widen(zip_record *record) {
         if (*values[i] != UINT32_MAX)
             continue;
         if (left < 8 || end - at < 8)
-            return left == 0; /* exactly that size, of an archive without such fields */
+            return left == 0; /* no zip64 field: the value really is UINT32_MAX */
         *values[i] = u64(at);
         at += 8;
         left -= 8;
@@ -128,13 +130,15 @@ static bool widen(zip_record *record) {
     return true;
 }
 
-/* ---- an entry against its record ---- */
+/* ---- an entry compared with its record ---- */
 
-/* How long the descriptor behind an entry's data is; SIZE_MAX: there is none that fits. */
+/* The length of the data descriptor at `at`; 0: the next entry or the directory begins there;
+ * SIZE_MAX: a descriptor that does not match the record. */
 static size_t descriptor_length(const zip_record *record, const unsigned char *at, size_t length) {
     for (size_t signature = 0; signature <= 4; signature += 4) {
         const unsigned char *crc = at + signature;
-        if (length < signature + 12 || (signature && !is(at, "PK\7\10")) || u32(crc) != record->crc)
+        if (length < signature + 12 || (signature && !has_signature(at, "PK\7\10")) ||
+            u32(crc) != record->crc)
             continue;
         if (length >= signature + 20 && u64(crc + 4) == record->packed &&
             u64(crc + 12) == record->size)
@@ -142,31 +146,35 @@ static size_t descriptor_length(const zip_record *record, const unsigned char *a
         if (u32(crc + 4) == (uint32_t)record->packed && u32(crc + 8) == (uint32_t)record->size)
             return signature + 12;
     }
-    return length >= 4 && (is(at, "PK\3\4") || is(at, "PK\1\2")) ? 0 : SIZE_MAX;
+    bool none = length >= 4 && (has_signature(at, "PK\3\4") || has_signature(at, "PK\1\2"));
+    return none ? 0 : SIZE_MAX;
 }
 
-static bool same(uint32_t there, uint64_t listed) {
-    return there == UINT32_MAX || there == listed;
+/* UINT32_MAX in the local header: the value is in its zip64 extra field, which is not read. */
+static bool same_size(uint32_t local, uint64_t listed) {
+    return local == UINT32_MAX || local == listed;
 }
 
 static bool check_entry(zip_walk *walk) {
     const zip_record *record = &walk->record;
-    unsigned char head[LOCAL_BYTES + FIELD_MAX], behind[DESCRIPTOR_BYTES];
+    unsigned char head[LOCAL_BYTES + FIELD_MAX], descriptor[DESCRIPTOR_BYTES];
     size_t length = LOCAL_BYTES + record->name_length;
-    if (look_at(walk, record->offset, head, length) < length || !is(head, "PK\3\4"))
+    if (read_at(walk, record->offset, head, length) < length || !has_signature(head, "PK\3\4"))
         return disagrees(walk, "no entry begins there");
     if (u16(head + 26) != record->name_length ||
         memcmp(head + LOCAL_BYTES, record->name, record->name_length) != 0)
         return disagrees(walk, "its name");
     if (u16(head + 8) != record->method || ((u16(head + 6) ^ record->flags) & 1) != 0)
-        return disagrees(walk, "how it is packed");
+        return disagrees(walk, "its method");
     bool described = (u16(head + 6) & FLAG_DESCRIPTOR) != 0;
-    if (!described && (u32(head + 14) != record->crc || !same(u32(head + 18), record->packed) ||
-                       !same(u32(head + 22), record->size)))
+    if (!described &&
+        (u32(head + 14) != record->crc || !same_size(u32(head + 18), record->packed) ||
+         !same_size(u32(head + 22), record->size)))
         return disagrees(walk, "its size or checksum");
     uint64_t end = record->offset + length + u16(head + 28) + record->packed;
     if (described) {
-        size_t more = descriptor_length(record, behind, look_at(walk, end, behind, sizeof behind));
+        size_t got = read_at(walk, end, descriptor, sizeof descriptor);
+        size_t more = descriptor_length(record, descriptor, got);
         if (more == SIZE_MAX)
             return disagrees(walk, "its size or checksum");
         end += more;
@@ -175,9 +183,10 @@ static bool check_entry(zip_walk *walk) {
     return true;
 }
 
-/* ---- the table ---- */
+/* ---- the central directory ---- */
 
-/* Behind the signature of a record. */
+/* Each take_ function reads one structure after its signature. */
+
 static bool take_record(zip_walk *walk) {
     zip_record *record = &walk->record;
     unsigned char head[RECORD_BYTES];
@@ -194,9 +203,9 @@ static bool take_record(zip_walk *walk) {
     if (!take(walk, record->name, record->name_length) ||
         !take(walk, record->extra, record->extra_length) || !skip(walk, u16(head + 32)))
         return false;
-    if (!widen(record))
+    if (!read_zip64(record))
         return damaged(walk, "a size is missing");
-    sl_positions_add(&walk->begins, record->offset);
+    sl_positions_add(&walk->starts, record->offset);
     unsigned type = head[5] == MADE_BY_UNIX ? u16(head + 40) & 0170000 : 0;
     bool folder = record->name_length > 0 && record->name[record->name_length - 1] == '/';
     walk->needed = walk->needed || (type != 0 && type != 0100000 && !(type == 0040000 && folder)) ||
@@ -204,15 +213,14 @@ static bool take_record(zip_walk *walk) {
     return !walk->check_entries || check_entry(walk);
 }
 
-/* Behind the signature of the archive's last record. */
 static bool take_end(zip_walk *walk) {
     unsigned char end[END_BYTES];
     if (!take(walk, end + 4, sizeof end - 4) || !skip(walk, u16(end + 20)))
         return false;
     if (u16(end + 4) != 0 || u16(end + 6) != 0)
         return damaged(walk, "it spans several files");
-    if (walk->stated == UINT64_MAX || u16(end + 10) != 0xFFFF)
-        walk->stated = u16(end + 10);
+    if (walk->entry_count == UINT64_MAX || u16(end + 10) != 0xFFFF)
+        walk->entry_count = u16(end + 10);
     if (walk->size == UINT64_MAX || u32(end + 12) != UINT32_MAX)
         walk->size = u32(end + 12);
     if (walk->table == UINT64_MAX || u32(end + 16) != UINT32_MAX)
@@ -220,7 +228,6 @@ static bool take_end(zip_walk *walk) {
     return true;
 }
 
-/* The record in front of it where numbers are too large for that. */
 static bool take_end64(zip_walk *walk) {
     unsigned char end[END64_BYTES];
     walk->end64 = sl_input_position(walk->input) - 4;
@@ -228,13 +235,14 @@ static bool take_end64(zip_walk *walk) {
         return false;
     if (u64(end + 4) < END64_BYTES - 12)
         return damaged(walk, "a record is too short");
-    walk->stated = u64(end + 32);
+    walk->entry_count = u64(end + 32);
     walk->size = u64(end + 40);
     walk->table = u64(end + 48);
     return skip(walk, u64(end + 4) - (END64_BYTES - 12));
 }
 
-static bool take_signature(zip_walk *walk) {
+/* The digital signature of the central directory. */
+static bool take_digital_signature(zip_walk *walk) {
     unsigned char length[2];
     return take(walk, length, sizeof length) && skip(walk, u16(length));
 }
@@ -245,7 +253,7 @@ static bool take_locator(zip_walk *walk) {
            (u64(locator + 8) == walk->end64 || damaged(walk, "a record is not where it should be"));
 }
 
-/* Reads the table and what follows it, to the end of the input. */
+/* Reads the central directory and the end records, to the end of the input. */
 static bool walk_table(zip_walk *walk) {
     static const struct {
         const char *signature;
@@ -254,33 +262,37 @@ static bool walk_table(zip_walk *walk) {
     } parts[] = {{"PK\1\2", take_record, false},
                  {"PK\6\6", take_end64, false},
                  {"PK\6\7", take_locator, false},
-                 {"PK\5\5", take_signature, false},
+                 {"PK\5\5", take_digital_signature, false},
                  {"PK\5\6", take_end, true}};
-    uint64_t begin = sl_input_position(walk->input), behind = begin;
+    uint64_t start = sl_input_position(walk->input), end = start; /* of the records */
     size_t i = 0;
-    walk->stated = walk->table = walk->size = walk->end64 = UINT64_MAX;
+    walk->entry_count = walk->table = walk->size = walk->end64 = UINT64_MAX;
     for (bool last = false; !last; last = parts[i].last) {
         unsigned char signature[4];
         if (!take(walk, signature, sizeof signature))
             return false;
-        for (i = 0; i < sizeof parts / sizeof parts[0] && !is(signature, parts[i].signature); i++)
-            ;
+        i = 0;
+        while (i < sizeof parts / sizeof parts[0] && !has_signature(signature, parts[i].signature))
+            i++;
         if (i == sizeof parts / sizeof parts[0])
             return damaged(walk, "no record begins there");
         if (!parts[i].take(walk))
             return false;
         if (i == 0)
-            behind = sl_input_position(walk->input);
+            end = sl_input_position(walk->input);
     }
-    if (!sl_input_pass_zeros(walk->input, walk->times, walk->error))
+    if (!sl_input_skip_zeros(walk->input, walk->times, walk->error))
         return false;
     if (sl_input_left(walk->input) > 0)
-        return damaged(walk, "more than zeros follows its end");
-    if (walk->stated != walk->begins.count && (walk->begins.count & 0xFFFF) != walk->stated)
-        return damaged(walk, "it has not as many records as it says");
-    if (walk->table != begin || walk->size < behind - begin) /* more: with a signature */
-        return damaged(walk, "it is not where it should be");
-    sl_positions_add(&walk->begins, begin);
+        return damaged(walk, "data other than zeros follows its end");
+    /* Archives of more than 65,535 entries without zip64 records declare the number's low 16
+     * bits. */
+    if (walk->entry_count != walk->starts.count &&
+        walk->entry_count != (walk->starts.count & 0xFFFF))
+        return damaged(walk, "its number of records is not the one declared");
+    if (walk->table != start || walk->size < end - start) /* larger: with a digital signature */
+        return damaged(walk, "it is not at the offset declared");
+    sl_positions_add(&walk->starts, start);
     return true;
 }
 
@@ -290,49 +302,53 @@ static bool begin_walk(zip_walk *walk) {
     return walk->record.name || sl_error_memory(walk->error, "opening archives");
 }
 
-/* Every entry begins where another one, or nothing, ends. */
-static bool same_positions(const zip_walk *walk, const sl_positions *others) {
-    return (others->count == walk->begins.count && others->sum == walk->begins.sum) ||
+/* Compares the starts of the listed entries and of the directory with `expected`: without gaps and
+ * unlisted entries, they are position 0 and the end of each entry. */
+static bool same_positions(const zip_walk *walk, const sl_positions *expected) {
+    return (expected->count == walk->starts.count && expected->sum == walk->starts.sum) ||
            sl_error_set(
                walk->error, SL_EXIT_SOURCE,
-               "%s: the table at byte %llu of the zip archive lists %llu entries, which are "
-               "not those in front of it: the file is damaged or truncated, and entries "
-               "would be lost. Fetch it again, or repair it: zip -FF FILE --out NEW",
+               "%s: the table of contents at byte %llu of the zip archive lists %llu entries, "
+               "which "
+               "are not the entries that the archive contains: the file is damaged or truncated, "
+               "and entries would be lost. Fetch it again, or repair it: zip -FF FILE --out NEW",
                walk->input->name, (unsigned long long)walk->table,
-               (unsigned long long)walk->begins.count - 1);
+               (unsigned long long)walk->starts.count - 1);
 }
 
-bool sl_zip_check_table(sl_input *input, const sl_positions *begun, sl_reader_times *times,
+bool sl_zip_check_table(sl_input *input, const sl_positions *starts, sl_reader_times *times,
                         sl_error *error) {
     zip_walk walk = {.input = input, .times = times, .error = error};
-    sl_positions others = *begun;
-    sl_positions_add(&others, sl_input_position(input));
-    bool ok = begin_walk(&walk) && walk_table(&walk) && same_positions(&walk, &others);
+    sl_positions expected = *starts;
+    sl_positions_add(&expected, sl_input_position(input));
+    bool ok = begin_walk(&walk) && walk_table(&walk) && same_positions(&walk, &expected);
     free(walk.record.name);
     return ok;
 }
 
-/* ---- where the table is ---- */
+/* ---- the offset of the central directory ---- */
 
-/* Is the archive's last record at `at` of the tail, which begins at `tail` of the file? Then where
- * its table begins. */
+/* Is there an end record at `at`, which is byte `position` of the file and has `length` bytes up to
+ * the file's end? Sets `*table` to the directory's offset. */
 static bool is_end(const zip_walk *walk, const unsigned char *at, size_t length, uint64_t position,
                    uint64_t *table) {
-    if (length < END_BYTES || !is(at, "PK\5\6"))
+    if (length < END_BYTES || !has_signature(at, "PK\5\6"))
         return false;
-    uint64_t size = u32(at + 12), behind = position;
-    unsigned char locator[LOCATOR_BYTES], end[END64_BYTES];
+    uint64_t size = u32(at + 12), end_record = position;
+    unsigned char locator[LOCATOR_BYTES], end64[END64_BYTES];
     *table = u32(at + 16);
     if (position >= LOCATOR_BYTES &&
-        look_at(walk, position - LOCATOR_BYTES, locator, sizeof locator) == sizeof locator &&
-        is(locator, "PK\6\7")) {
-        behind = u64(locator + 8);
-        if (look_at(walk, behind, end, sizeof end) < sizeof end || !is(end, "PK\6\6"))
+        read_at(walk, position - LOCATOR_BYTES, locator, sizeof locator) == sizeof locator &&
+        has_signature(locator, "PK\6\7")) {
+        end_record = u64(locator + 8);
+        if (read_at(walk, end_record, end64, sizeof end64) < sizeof end64 ||
+            !has_signature(end64, "PK\6\6"))
             return false;
-        size = u64(end + 40);
-        *table = u64(end + 48);
+        size = u64(end64 + 40);
+        *table = u64(end64 + 48);
     }
-    return *table <= behind && behind - *table >= size; /* more: a signature of the table */
+    /* `size` does not include a digital signature. */
+    return *table <= end_record && end_record - *table >= size;
 }
 
 static bool find_table(const zip_walk *walk, uint64_t *table) {
@@ -343,7 +359,7 @@ static bool find_table(const zip_walk *walk, uint64_t *table) {
     unsigned char *tail = malloc(TAIL_BYTES);
     if (!tail)
         return sl_error_memory(walk->error, "opening archives");
-    size_t length = look_at(walk, from, tail, TAIL_BYTES);
+    size_t length = read_at(walk, from, tail, TAIL_BYTES);
     bool found = false;
     for (size_t at = length; !found && at-- > 0;)
         found = is_end(walk, tail + at, length - at, from + at, table);
@@ -351,7 +367,7 @@ static bool find_table(const zip_walk *walk, uint64_t *table) {
     return found ||
            sl_error_set(walk->error, SL_EXIT_SOURCE,
                         "%s: the zip archive has no table of contents at its end: the file "
-                        "is truncated, or something follows the archive: fetch it again, "
+                        "is truncated, or other data follows the archive: fetch it again, "
                         "or repair it: zip -FF FILE --out NEW",
                         walk->input->name);
 }

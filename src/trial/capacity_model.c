@@ -252,25 +252,14 @@ bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_cap
         {"about", TEXT, offsetof(sl_capacity_model, about), sizeof model->about},
     };
     reader r = {.name = name, .error = error};
-    yaml_parser_t parser;
     sl_capacity_init(model);
     sl_text_printable((sl_text){name, strcspn(name, ".")}, model->name, sizeof model->name);
-    if (!sl_yaml_within_limits((sl_text){text, length}, name, SL_EXIT_USAGE, error))
-        return false;
-    if (!yaml_parser_initialize(&parser))
-        return sl_error_memory(error, "reading a model");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    bool ok = yaml_parser_load(&parser, &r.document);
-    if (!ok)
-        sl_error_set(error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", name,
-                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                     parser.problem ? parser.problem : "unreadable");
-    yaml_parser_delete(&parser);
-    if (!ok)
+    if (!sl_yaml_read_document((sl_text){text, length}, name, &r.document, error))
         return false;
     const yaml_node_t *root = yaml_document_get_root_node(&r.document);
-    ok = root ? read_mapping(&r, root, rows, sizeof rows / sizeof rows[0], model, read_section)
-              : sl_error_set(error, SL_EXIT_USAGE, "%s: the file is empty", name);
+    bool ok = root
+                  ? read_mapping(&r, root, rows, sizeof rows / sizeof rows[0], model, read_section)
+                  : sl_error_set(error, SL_EXIT_USAGE, "%s: the file is empty", name);
     if (isnan(model->published_low))
         model->published_low = model->published_hours;
     if (isnan(model->published_high))

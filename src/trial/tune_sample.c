@@ -65,7 +65,7 @@ static bool estimate_sources(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     if (load->path_count == 0) { /* generated records */
         tune->made_up = true;
-        tune->whole_text = (double)load->format_options.ycsb.records * SL_MADE_UP_BYTES;
+        tune->whole_text = (double)load->format_options.ycsb.records * SL_GENERATED_BYTES;
         return true;
     }
     sl_source_set *set = NULL;
@@ -112,9 +112,9 @@ static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
     return true;
 }
 
-/* Bytes of text; for generated records SL_MADE_UP_BYTES each. */
+/* Bytes of text; for generated records SL_GENERATED_BYTES each. */
 static double text_of(const sl_tune *tune, const sl_tune_load *figures) {
-    return tune->made_up ? (double)figures->documents * SL_MADE_UP_BYTES
+    return tune->made_up ? (double)figures->documents * SL_GENERATED_BYTES
                          : (double)figures->text_bytes;
 }
 

@@ -118,7 +118,7 @@ static void read_sources(const bson_t *record, sl_tune_load *figures) {
     for (sl_walk walk = sl_walk_start(record, "sources"); sl_walk_next(&walk);) {
         if (sl_look_truth(&walk.item, "leftOut") == 1)
             continue;
-        double text = sl_look_amount(&walk.item, "records", 0) * SL_MADE_UP_BYTES +
+        double text = sl_look_amount(&walk.item, "records", 0) * SL_GENERATED_BYTES +
                       sl_look_amount(&walk.item, "storedBytes", 0);
         bool cut = sl_look_truth(&walk.item, "cut") == 1;
         figures->cut = figures->cut && cut;

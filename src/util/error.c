@@ -30,7 +30,7 @@ bool sl_error_prefix(sl_error *error, const char *format, ...) {
     size_t used = sl_print_text_v(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     if (used + 3 < sizeof error->message) {
-        size_t room = sizeof error->message - used - 3; /* of the old message, the beginning */
+        size_t room = sizeof error->message - used - 3; /* for the old message, cut at its end */
         size_t length = strlen(old) < room ? strlen(old) : room;
         memcpy(error->message + used, ": ", 2);
         memcpy(error->message + used + 2, old, length);
@@ -39,7 +39,7 @@ bool sl_error_prefix(sl_error *error, const char *format, ...) {
     return false;
 }
 
-bool sl_error_memory(sl_error *error, const char *what) {
+bool sl_error_memory(sl_error *error, const char *activity) {
     return sl_error_set(error, SL_EXIT_USAGE,
-                        "out of memory while %s; use fewer threads or smaller batches", what);
+                        "out of memory while %s; use fewer threads or smaller batches", activity);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log. One lock orders whole lines; the screen hook runs under it, so a progress line can be
- * wiped before and drawn again after without another thread's line in between. */
+/* The log. One lock keeps lines of several threads apart. The screen hook runs under it, so that it
+ * can erase a progress line before the log line and draw it again after, with nothing in
+ * between. */
 #include <shardload/log.h>
 
 #include <errno.h>
@@ -16,14 +17,14 @@
 #include <shardload/print.h>
 #include <shardload/private_file.h>
 
-/* Lines from before there was a file; they go into it first. */
+/* Room for lines logged before the file is opened; they are written to it first. */
 #define EARLY_BYTES ((size_t)64 << 10)
 
 static struct {
     pthread_mutex_t lock;
     _Atomic sl_log_level level;
-    int file;           /* -1 while there is none; it and what follows: under lock */
-    bool opened;
+    int file;    /* -1: not open; this and the fields below: under `lock` */
+    bool opened; /* a file has been opened */
     char early[EARLY_BYTES];
     size_t early_used;
     void (*hook)(bool before, void *context);
@@ -32,7 +33,7 @@ static struct {
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-/* A log line that cannot be written has nowhere to be reported. */
+/* Ignores failures, which cannot be reported anywhere. */
 static void write_all(int file, const char *bytes, size_t length) {
     while (length > 0) {
         ssize_t written = write(file, bytes, length);
@@ -95,8 +96,8 @@ void sl_log(sl_log_level level, const char *format, ...) {
         gmtime_r(&now.tv_sec, &utc);
         char stamp[32];
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
-        int length = snprintf(line, sizeof line, "%s.%03ldZ %s %s\n", stamp,
-                              now.tv_nsec / 1000000, level_names[level], text);
+        int length = snprintf(line, sizeof line, "%s.%03ldZ %s %s\n", stamp, now.tv_nsec / 1000000,
+                              level_names[level], text);
         if (length > 0 && logger.file >= 0) {
             write_all(logger.file, line, (size_t)length);
         } else if (length > 0 && logger.early_used + (size_t)length <= EARLY_BYTES) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD5, after section 3 of RFC 1321. Words are little-endian, as on every machine this is built for
- * (bson_writer.h insists on that). */
+/* MD5, after section 3 of RFC 1321. Assumes a little-endian machine, as bson_writer.h does. */
 #include <shardload/md5.h>
 
 #include <string.h>
 
-/* Element i is the whole part of 2^32 times the absolute sine of i + 1. */
+/* Element i is the integer part of 2^32 times the absolute value of sin(i + 1). */
 static const uint32_t sines[64] = {
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
@@ -21,12 +20,12 @@ static uint32_t rotate(uint32_t x, unsigned left) {
     return x << left | x >> (32 - left);
 }
 
-/* Step `i` of 64, which changes `a`; the steps of a round differ in nothing but the function. */
+/* Step `i` of 64: changes `a`. */
 #define STEP(a, b, c, d, function, i, word, left)                                                  \
     a = b + rotate(a + function(b, c, d) + words[(word) % 16] + sines[i], left)
 #define ROUND(function, first, factor, offset, l0, l1, l2, l3)                                     \
     for (unsigned i = first; i < first + 16; i += 4) {                                             \
-        STEP(a, b, c, d, function, i, (i + 0) * factor + offset, l0);                                     \
+        STEP(a, b, c, d, function, i, (i + 0) * factor + offset, l0);                              \
         STEP(d, a, b, c, function, i + 1, (i + 1) * factor + offset, l1);                          \
         STEP(c, d, a, b, function, i + 2, (i + 2) * factor + offset, l2);                          \
         STEP(b, c, d, a, function, i + 3, (i + 3) * factor + offset, l3);                          \
@@ -75,7 +74,7 @@ void sl_md5_end(sl_md5 *md5, uint8_t digest[SL_MD5_BYTES]) {
     static const uint8_t padding[64] = {0x80};
     uint64_t bits = md5->length * 8;
     size_t at = md5->length % sizeof md5->block;
-    /* One byte at least, up to 8 bytes before a block's end: there the length goes. */
+    /* At least one byte of padding, so that the 8 bytes of the length end a block. */
     sl_md5_add(md5, padding, (at < 56 ? 56 : 120) - at);
     sl_md5_add(md5, &bits, sizeof bits);
     memcpy(digest, md5->state, SL_MD5_BYTES);

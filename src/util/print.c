@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* printf with harmless texts: the format is walked here, %s is done here, and each other conversion
- * is left to snprintf with its own argument. */
+/* printf with escaped texts: interprets the format itself, writes %s and %c escaped, and formats
+ * each number by snprintf. */
 #include <shardload/print.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/types.h>
 
 #include <shardload/text.h>
 
@@ -15,7 +14,7 @@ typedef struct output {
     FILE *file;
     char *text;
     size_t room, used;
-    bool full; /* something did not fit: what comes after it is dropped too */
+    bool full; /* a piece did not fit: all later pieces are dropped too */
 } output;
 
 static void put(output *to, const char *bytes, size_t length) {
@@ -29,7 +28,7 @@ static void put(output *to, const char *bytes, size_t length) {
     }
 }
 
-/* Part of the format, of any length: what fits of it, character by character. */
+/* Writes text of the format; into a buffer, as many complete characters as fit. */
 static void put_literal(output *to, const char *bytes, size_t length) {
     if (to->file) {
         put(to, bytes, length);
@@ -47,14 +46,17 @@ static void put_blanks(output *to, size_t count) {
         put(to, " ", 1);
 }
 
-typedef enum length_modifier { NONE, LONG, LONG_LONG, SIZE } length_modifier;
+/* LONG also for z and t, LONG_LONG also for j. */
+typedef enum length_modifier { NONE, LONG, LONG_LONG } length_modifier;
+
+_Static_assert(sizeof(size_t) == sizeof(long), "a size_t is fetched as unsigned long");
 
 typedef struct conversion {
     bool left;            /* the flag '-' */
     int width, precision; /* -1 when not given */
     length_modifier length;
     char kind;
-    char spec[40]; /* for snprintf, with width and precision as digits */
+    char spec[40]; /* for snprintf: width and precision as digits, integers as long long */
 } conversion;
 
 static size_t width_of(const char *bytes, size_t length) {
@@ -64,7 +66,7 @@ static size_t width_of(const char *bytes, size_t length) {
     return width;
 }
 
-/* The bytes of `text` that are shown, at most `precision` of them: without it, up to the NUL. */
+/* The text up to its NUL, or its first `precision` bytes if that is not negative. */
 static sl_text text_of(const char *text, int precision) {
     if (!text)
         text = "(null)";
@@ -96,7 +98,7 @@ static void put_text(output *to, const conversion *c, const char *argument) {
         put_blanks(to, blanks);
 }
 
-/* A width or precision at `*format`: digits, or the next argument for '*'; negative: none. */
+/* Reads a width or precision at `*format`: digits, or the next argument for '*'. Negative: none. */
 #define TAKE_NUMBER(format, arguments, number)                                                     \
     do {                                                                                           \
         (number) = -1;                                                                             \
@@ -108,36 +110,32 @@ static void put_text(output *to, const conversion *c, const char *argument) {
             (number) = ((number) < 0 ? 0 : (number)) * 10 + (*(format)++ - '0');                   \
     } while (0)
 
+/* Fetches the next argument, an integer of the modifier's length; `sign`: signed or unsigned. */
+#define TAKE_INTEGER(sign, modifier, arguments)                                                    \
+    ((modifier) == LONG        ? va_arg(*(arguments), sign long)                                   \
+     : (modifier) == LONG_LONG ? va_arg(*(arguments), sign long long)                              \
+                               : va_arg(*(arguments), sign int))
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
-/* A number or a character. `shown` has room for any double with the precisions and widths that
- * take_conversion lets through. */
+/* Writes a number or a character. `shown` has room for any double with the precisions and widths
+ * that take_conversion allows. */
 static void put_number(output *to, const conversion *c, va_list *arguments) {
     char shown[512];
     int length = 0;
     switch (c->kind) {
     case 'd':
     case 'i':
-        length = c->length == LONG
-                     ? snprintf(shown, sizeof shown, c->spec, va_arg(*arguments, long))
-                 : c->length == LONG_LONG
-                     ? snprintf(shown, sizeof shown, c->spec, va_arg(*arguments, long long))
-                 : c->length == SIZE
-                     ? snprintf(shown, sizeof shown, c->spec, va_arg(*arguments, ssize_t))
-                     : snprintf(shown, sizeof shown, c->spec, va_arg(*arguments, int));
+        length = snprintf(shown, sizeof shown, c->spec,
+                          (long long)TAKE_INTEGER(signed, c->length, arguments));
         break;
     case 'u':
     case 'x':
     case 'X':
     case 'o':
-        length = c->length == LONG
-                     ? snprintf(shown, sizeof shown, c->spec, va_arg(*arguments, unsigned long))
-                 : c->length == LONG_LONG ? snprintf(shown, sizeof shown, c->spec,
-                                                     va_arg(*arguments, unsigned long long))
-                 : c->length == SIZE
-                     ? snprintf(shown, sizeof shown, c->spec, va_arg(*arguments, size_t))
-                     : snprintf(shown, sizeof shown, c->spec, va_arg(*arguments, unsigned));
+        length = snprintf(shown, sizeof shown, c->spec,
+                          (unsigned long long)TAKE_INTEGER(unsigned, c->length, arguments));
         break;
     case 'f':
     case 'e':
@@ -158,12 +156,11 @@ static void put_number(output *to, const conversion *c, va_list *arguments) {
 
 #pragma GCC diagnostic pop
 
-/* The conversion behind a percent sign; `*format` is moved behind it. */
+/* Reads the conversion after a percent sign, and moves `*format` to the text after it. */
 static void take_conversion(const char **format, conversion *c, va_list *arguments) {
     const char *at = *format;
     size_t flags = strspn(at, "-+ #0");
     char precision[16] = "", width[16] = "";
-    static const char *const modifiers[] = {"", "l", "ll", "z"};
     c->left = memchr(at, '-', flags) != NULL;
     const char *begin = at;
     at += flags;
@@ -181,17 +178,15 @@ static void take_conversion(const char **format, conversion *c, va_list *argumen
         snprintf(width, sizeof width, "%d", c->width < 400 ? c->width : 400);
     c->length = NONE;
     for (; *at && strchr("hlzjt", *at); at++) {
-        if (*at == 'l')
-            c->length = c->length == LONG ? LONG_LONG : LONG;
-        else if (*at == 'j')
-            c->length = LONG;
+        if (*at == 'j' || (*at == 'l' && c->length == LONG))
+            c->length = LONG_LONG;
         else if (*at != 'h')
-            c->length = SIZE;
+            c->length = LONG;
     }
     c->kind = *at;
     *format = at + (*at != '\0');
     snprintf(c->spec, sizeof c->spec, "%%%.*s%s%s%s%c", (int)flags, begin, width, precision,
-             modifiers[c->length], c->kind);
+             strchr("diuxXo", c->kind) ? "ll" : "", c->kind);
 }
 
 static void print(output *to, const char *format, va_list *arguments) {
@@ -230,7 +225,7 @@ size_t sl_print_text_v(char *out, size_t room, const char *format, va_list argum
     if (room == 0)
         return 0;
     output to = {.text = out, .room = room};
-    va_list copy; /* whose address can be taken, whatever va_list is */
+    va_list copy; /* a parameter of type va_list may be a pointer: its address has another type */
     va_copy(copy, arguments);
     print(&to, format, &copy);
     va_end(copy);

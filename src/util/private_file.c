@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files for nobody else. */
+/* Private files: created, replaced and synced. */
 #include <shardload/private_file.h>
 
 #include <errno.h>
@@ -18,27 +18,26 @@ static bool refuse(const char *path, const char *why, sl_error *error) {
 
 int sl_private_file_open(const char *path, int flags, sl_error *error) {
     struct stat facts;
-    /* Without waiting: it may be a FIFO. */
+    /* O_NONBLOCK: opening a FIFO must not block. */
     int file = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (file < 0 || fstat(file, &facts) != 0) {
         if (errno == ELOOP)
-            refuse(path, "a symbolic link is in its place", error);
+            refuse(path, "it is a symbolic link", error);
         else if (errno == ENXIO)
-            refuse(path, "a pipe or a socket is in its place", error);
+            refuse(path, "it is a pipe or a socket", error);
         else
             sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
         goto fail;
     }
     if (!S_ISREG(facts.st_mode) || facts.st_nlink > 1) {
         refuse(path,
-               S_ISREG(facts.st_mode) ? "it is another file's second name"
-                                      : "what is in its place is no file",
+               S_ISREG(facts.st_mode) ? "it has another hard link" : "it is not a regular file",
                error);
         goto fail;
     }
-    /* A file system without permissions keeps an own file as it is; there is no more to be had. */
+    /* On a file system without permissions fchmod fails; the user's own file is accepted there. */
     if ((facts.st_mode & 0777) != 0600 && fchmod(file, 0600) != 0 && facts.st_uid != geteuid()) {
-        refuse(path, "it belongs to somebody else", error);
+        refuse(path, "it belongs to another user", error);
         goto fail;
     }
     return file;
@@ -53,8 +52,8 @@ bool sl_private_folder_make(const char *path, sl_error *error) {
     if (mkdir(path, 0700) == 0)
         return true;
     if (errno != EEXIST || lstat(path, &facts) != 0)
-        return sl_error_set(error, SL_EXIT_USAGE, "cannot make %s: %s", path, strerror(errno));
-    return S_ISDIR(facts.st_mode) || refuse(path, "what is in its place is no folder", error);
+        return sl_error_set(error, SL_EXIT_USAGE, "cannot create %s: %s", path, strerror(errno));
+    return S_ISDIR(facts.st_mode) || refuse(path, "it is not a folder", error);
 }
 
 void sl_private_folder_sync(const char *path) {
@@ -86,42 +85,43 @@ static bool write_all(int file, const char *bytes, size_t length) {
 }
 
 bool sl_private_file_may_replace(const char *path, sl_error *error) {
-    struct stat there;
-    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+    struct stat facts;
+    if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: not a regular file, and nothing else is replaced; give another "
-                            "name", path);
+                            "%s: cannot be replaced, since it is not a regular file; give another "
+                            "name",
+                            path);
     char *folder = strdup(path);
     if (!folder)
         return sl_error_memory(error, "writing a file");
-    bool ok = access(dirname(folder), W_OK | X_OK) == 0 ||
-              sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path,
-                           strerror(errno));
+    bool ok =
+        access(dirname(folder), W_OK | X_OK) == 0 ||
+        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
     free(folder);
     return ok;
 }
 
 bool sl_private_file_replace(const char *path, const char *bytes, size_t length, sl_error *error) {
     bool ok = false;
-    char *beside = NULL;
+    char *temporary = NULL;
     if (!sl_private_file_may_replace(path, error))
         return false;
-    if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+    if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
         return sl_error_memory(error, "writing a file");
-    int file = mkostemp(beside, O_CLOEXEC); /* a new file of mode 0600 */
+    int file = mkostemp(temporary, O_CLOEXEC); /* creates it with mode 0600 */
     if (file < 0) {
         sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
         goto done;
     }
     ok = write_all(file, bytes, length) && fsync(file) == 0;
     int closed = close(file);
-    ok = ok && closed == 0 && rename(beside, path) == 0;
+    ok = ok && closed == 0 && rename(temporary, path) == 0;
     if (!ok) {
         sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
-        unlink(beside);
+        unlink(temporary);
     }
     sl_private_parent_sync(path);
 done:
-    free(beside);
+    free(temporary);
     return ok;
 }

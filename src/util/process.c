@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of this host, as /proc shows them, and which host that is. */
+/* Processes of this host, from /proc, and the host's identity. */
 #include <shardload/process.h>
 
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +14,17 @@
 
 #include <shardload/hash.h>
 
-#define NAME_SHOWN 16 /* bytes of the host's own name */
+#define NAME_SHOWN 16 /* bytes of the host's name in its identity */
 
-void sl_host_identity_of(const char *name, const char *boot, uint64_t space,
+void sl_host_identity_of(const char *name, const char *boot, uint64_t pid_namespace,
                          char out[SL_HOST_ROOM]) {
     char all[512];
-    int length =
-        snprintf(all, sizeof all, "%.300s %.100s %llu", name, boot, (unsigned long long)space);
+    int length = snprintf(all, sizeof all, "%.300s %.100s %llu", name, boot,
+                          (unsigned long long)pid_namespace);
     uint64_t hash = sl_hash((const uint8_t *)all, (size_t)length);
     snprintf(out, SL_HOST_ROOM, "%.*s-%012llx", NAME_SHOWN, name[0] ? name : "host",
              (unsigned long long)(hash >> 16));
-    for (char *at = out; *at;
-         at++) { /* dots separate the parts of a throw-away collection's name */
+    for (char *at = out; *at; at++) { /* dots separate the parts of a throwaway collection's name */
         if (!isalnum((unsigned char)*at))
             *at = '-';
     }
@@ -32,7 +32,7 @@ void sl_host_identity_of(const char *name, const char *boot, uint64_t space,
 
 void sl_host_identity(char out[SL_HOST_ROOM]) {
     char name[256] = "", boot[64] = "";
-    struct stat space = {.st_ino = 0};
+    struct stat pid_namespace;
     gethostname(name, sizeof name - 1);
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
     if (file) {
@@ -40,9 +40,8 @@ void sl_host_identity(char out[SL_HOST_ROOM]) {
             boot[0] = '\0';
         fclose(file);
     }
-    if (stat("/proc/self/ns/pid", &space) != 0)
-        space.st_ino = 0;
-    sl_host_identity_of(name, boot, (uint64_t)space.st_ino, out);
+    bool known = stat("/proc/self/ns/pid", &pid_namespace) == 0;
+    sl_host_identity_of(name, boot, known ? (uint64_t)pid_namespace.st_ino : 0, out);
 }
 
 int64_t sl_process_start(int64_t pid) {
@@ -54,7 +53,7 @@ int64_t sl_process_start(int64_t pid) {
     size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = '\0';
-    /* The 22nd field; the second is the name in parentheses and may hold anything. */
+    /* Field 22. Field 2 is the name in parentheses, which may contain blanks and parentheses. */
     char *at = strrchr(text, ')');
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sized text, checked numbers, figures for people, UTF-8, redaction. */
+/* Sized text, number parsing, human-readable figures, UTF-8, redaction. */
 #include <shardload/text.h>
 
 #include <ctype.h>
@@ -35,7 +35,7 @@ typedef struct scale {
     uint64_t factor;
 } scale;
 
-/* Digits, then one of the suffixes, in any case. */
+/* Parses digits followed by one of the suffixes, in any case. */
 static bool to_units(sl_text text, const scale *units, size_t unit_count, uint64_t *value) {
     size_t digits = 0;
     while (digits < text.length && isdigit((unsigned char)text.bytes[digits]))
@@ -64,22 +64,19 @@ bool sl_text_to_count(sl_text text, uint64_t *count) {
 }
 
 bool sl_text_to_bytes(sl_text text, uint64_t *bytes) {
+#define PREFIX(letter, power_of_2, power_of_10)                                                    \
+    {letter, power_of_2}, {letter "ib", power_of_2}, {                                             \
+        letter "b", power_of_10                                                                    \
+    }
     static const scale units[] = {
         {"", 1},
         {"b", 1},
-        {"k", 1ull << 10},
-        {"kib", 1ull << 10},
-        {"kb", 1000ull},
-        {"m", 1ull << 20},
-        {"mib", 1ull << 20},
-        {"mb", 1000000ull},
-        {"g", 1ull << 30},
-        {"gib", 1ull << 30},
-        {"gb", 1000000000ull},
-        {"t", 1ull << 40},
-        {"tib", 1ull << 40},
-        {"tb", 1000000000000ull},
+        PREFIX("k", 1ull << 10, 1000ull),
+        PREFIX("m", 1ull << 20, 1000000ull),
+        PREFIX("g", 1ull << 30, 1000000000ull),
+        PREFIX("t", 1ull << 40, 1000000000000ull),
     };
+#undef PREFIX
     return to_units(text, units, sizeof units / sizeof units[0], bytes);
 }
 
@@ -155,10 +152,10 @@ bad:
     return false;
 }
 
-/* Code points that act on a terminal or change the order of the text around them, beyond C0 and
- * DEL: C1 controls, marks, embeddings, overrides and isolates of the bidirectional algorithm, the
+/* Does a code point above 0x7F control a terminal or change the order of the text around it? These
+ * are C1 controls; marks, embeddings, overrides and isolates of the bidirectional algorithm; the
  * line and paragraph separators. */
-static bool acts_on_readers(uint32_t code) {
+static bool is_unsafe(uint32_t code) {
     static const struct {
         uint32_t first, last;
     } ranges[] = {
@@ -170,9 +167,9 @@ static bool acts_on_readers(uint32_t code) {
     return false;
 }
 
-/* The bytes of the well-formed sequence of two or more bytes at `at`, and its code point; 0 when
- * there is none. */
-static size_t sequence_at(sl_text text, size_t at, uint32_t *code) {
+/* Decodes a well-formed sequence of two or more bytes at `at`. Returns its length, or 0 if there is
+ * none. */
+static size_t decode_sequence(sl_text text, size_t at, uint32_t *code) {
     const unsigned char *p = (const unsigned char *)text.bytes + at;
     size_t length = p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
     if (p[0] < 0xC2 || length > text.length - at || !sl_utf8_valid(text.bytes + at, length, NULL))
@@ -187,8 +184,8 @@ size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM
     static const char hex[] = "0123456789abcdef";
     const unsigned char *p = (const unsigned char *)text.bytes + *at;
     uint32_t code = *p;
-    size_t length = *p < 0x80 ? 1 : sequence_at(text, *at, &code);
-    bool plain = length > 0 && code >= 0x20 && code != 0x7F && !acts_on_readers(code);
+    size_t length = *p < 0x80 ? 1 : decode_sequence(text, *at, &code);
+    bool plain = length > 0 && code >= 0x20 && code != 0x7F && !is_unsafe(code);
     if (length == 0)
         length = 1;
     *at += length;
@@ -209,7 +206,7 @@ size_t sl_text_printable(sl_text text, char *out, size_t room) {
     if (room == 0)
         return 0;
     size_t used = 0;
-    size_t cut = 0; /* the last position where "..." would still fit */
+    size_t cut = 0; /* the last position at which "..." still fits */
     for (size_t i = 0; i < text.length;) {
         char piece[SL_ESCAPED_ROOM];
         if (used + 4 <= room)
@@ -257,19 +254,17 @@ char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]) {
         snprintf(out, SL_HUMAN_ROOM, "%.*f s", seconds < 0.0995 ? 3 : 1, seconds);
         return out;
     }
-    uint64_t whole = (uint64_t)(seconds + 0.5);
-    if (whole < 60)
-        snprintf(out, SL_HUMAN_ROOM, "%llu s", (unsigned long long)whole);
-    else if (whole < 3600)
-        snprintf(out, SL_HUMAN_ROOM, "%llu min %02llu s", (unsigned long long)(whole / 60),
-                 (unsigned long long)(whole % 60));
+    unsigned long long rounded = (unsigned long long)(seconds + 0.5);
+    if (rounded < 60)
+        snprintf(out, SL_HUMAN_ROOM, "%llu s", rounded);
+    else if (rounded < 3600)
+        snprintf(out, SL_HUMAN_ROOM, "%llu min %02llu s", rounded / 60, rounded % 60);
     else
-        snprintf(out, SL_HUMAN_ROOM, "%llu h %02llu min", (unsigned long long)(whole / 3600),
-                 (unsigned long long)(whole / 60 % 60));
+        snprintf(out, SL_HUMAN_ROOM, "%llu h %02llu min", rounded / 3600, rounded / 60 % 60);
     return out;
 }
 
-/* The beginnings of the names of query options whose value is a secret. */
+/* Prefixes of the names of query options whose values are secret. */
 static const char *const secret_options[] = {"tlsCertificateKeyFilePassword",
                                              "sslClientCertificateKeyPassword",
                                              "authMechanismProperties", "password"};
@@ -282,11 +277,11 @@ static bool is_secret_option(const char *name) {
     return false;
 }
 
-/* Is it "host[:port][,host[:port]...]", as far as the first slash or question mark? What follows a
- * colon and is no port may be a password whose "@" was left out. */
+/* Is the text "host[:port][,host[:port]...]" up to the first slash or question mark? Text after a
+ * colon that is not a port may be a password whose "@" is missing. */
 static bool names_hosts_only(const char *text) {
     for (;;) {
-        if (*text == '[') { /* an IPv6 address has colons of its own */
+        if (*text == '[') { /* an IPv6 address contains colons */
             text += strspn(text + 1, "0123456789abcdefABCDEF:.%") + 1;
             if (*text++ != ']')
                 return false;
@@ -304,7 +299,7 @@ static bool names_hosts_only(const char *text) {
     }
 }
 
-/* The length of "name://" at the beginning of a text, or 0. */
+/* Returns the length of "name://" at the start of the text, or 0. */
 static size_t scheme_length(const char *text) {
     size_t length = 0;
     while (isalnum((unsigned char)text[length]) ||
@@ -323,9 +318,9 @@ char *sl_redact_uri(const char *uri) {
     if (!copy)
         return NULL;
     const char *rest = strstr(uri, "://");
-    rest = rest ? rest + 3 : uri; /* somebody forgot the scheme: still no password */
-    /* A careless password may hold an unescaped @, slash or question mark: the last @ of all ends
-     * the secret, even where that hides some of what is none. */
+    rest = rest ? rest + 3 : uri; /* without a scheme, a password must be hidden too */
+    /* A password may contain an unescaped @, slash or question mark: everything up to the last @ is
+     * hidden, even if that includes hosts or options. */
     const char *at = strrchr(rest, '@');
     size_t used = (size_t)(rest - uri);
     memcpy(copy, uri, used);
@@ -338,7 +333,7 @@ char *sl_redact_uri(const char *uri) {
         used += 3;
         rest = at;
     }
-    /* What is left, but of each secret option only its name. */
+    /* Copies the hosts and options, and replaces the values of secret options. */
     while (*rest) {
         size_t length = strcspn(rest, "?&;") + 1;
         if (rest[length - 1] == '\0')

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pass over the events of a YAML text. The parser looks ahead by no more than a line of 1,024
- * characters, so a text that nests too deeply ends the pass before it is slow. */
+/* Checks the limits while parsing a YAML text into events. The parser reads ahead by at most one
+ * line of 1,024 characters, so the pass ends before deep nesting makes it slow. */
 #include <shardload/yaml_limits.h>
 
-#include <yaml.h>
-
-static bool refuse(const char *file, const yaml_mark_t *mark, const char *what, sl_exit code,
+static bool refuse(const char *file, const yaml_mark_t *mark, const char *reason, sl_exit code,
                    sl_error *error) {
     return sl_error_set(error, code,
                         "%s:%zu: %s; simplify the file, or check that it is the right one", file,
-                        mark->line + 1, what);
+                        mark->line + 1, reason);
 }
 
 bool sl_yaml_within_limits(sl_text text, const char *file, sl_exit code, sl_error *error) {
@@ -39,12 +37,29 @@ bool sl_yaml_within_limits(sl_text text, const char *file, sl_exit code, sl_erro
         }
         anchors += anchor != NULL;
         if (depth > SL_YAML_DEPTH_MAX)
-            ok = refuse(file, &event.start_mark,
-                        "more than 64 lists and mappings within each other", code, error);
+            ok = refuse(file, &event.start_mark, "more than 64 nested lists and mappings", code,
+                        error);
         else if (anchors > SL_YAML_ANCHORS_MAX)
             ok = refuse(file, &event.start_mark, "more than 1,000 anchors", code, error);
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
     return ok;
+}
+
+bool sl_yaml_read_document(sl_text text, const char *file, yaml_document_t *document,
+                           sl_error *error) {
+    if (!sl_yaml_within_limits(text, file, SL_EXIT_USAGE, error))
+        return false;
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return sl_error_memory(error, "reading YAML");
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.bytes, text.length);
+    bool read = yaml_parser_load(&parser, document);
+    if (!read)
+        sl_error_set(error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", file,
+                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
+                     parser.problem ? parser.problem : "unreadable");
+    yaml_parser_delete(&parser);
+    return read;
 }

@@ -27,6 +27,7 @@ HEADERS = {
     "bson_writer": "bson", "capacity": "trial", "clock": "util", "cluster": "cluster", "connection": "cluster",
     "convert": "format", "delimited": "format", "document_id": "util", "embedded": "util",
     "error": "util", "estimate": "util", "extrapolate": "trial", "format": "format",
+    "grow": "util",
     "hash": "util", "head": "format", "histogram": "util",
     "interrupt": "load", "isd": "format", "json": "report", "load": "load",
     "log": "util", "lookup": "report", "md5": "util", "options": "cli", "plan": "trial", "preview": "load",

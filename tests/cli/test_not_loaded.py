@@ -49,7 +49,7 @@ class Archives(Case):
         self.assertRegex(outcome.err, r"files and entries not loaded +3\n")
         log = (work / "shardload.log").read_text()
         for name in (".hidden.csv", "__MACOSX/x.csv"):
-            self.assertIn(f"{name}: hidden; passed over", log)
+            self.assertIn(f"{name}: hidden; skipped", log)
             self.assertNotIn(name, outcome.text)
 
     def test_entries_that_are_not_loaded(self):
@@ -96,7 +96,7 @@ class Archives(Case):
                     entry.size = len(RESULTS)
                     archive.addfile(entry, io.BytesIO(RESULTS))
         outcome, work = self.load("--include", "*.dat", path, code=support.EXIT_SOURCE)
-        self.assertIn("two_files.dat: not loaded: this is another name of an entry", outcome.err)
+        self.assertIn("two_files.dat: not loaded: this is a hard link to an entry", outcome.err)
         self.assert_accounting(work, inserted=3)
         self.load("--include", "*.csv", path, code=support.EXIT_OK)
         self.load(path, code=support.EXIT_OK)
@@ -149,7 +149,7 @@ class Folders(Case):
         self.assert_accounting(work, inserted=3)
         self.assertEqual([item["path"] for item in support.run_record(work)["notLoaded"]["items"]],
                          [f"{folder}/readme.md", f"{folder}/x.pdf"])
-        self.assertIn(".hidden: hidden; passed over", (work / "shardload.log").read_text())
+        self.assertIn(".hidden: hidden; skipped", (work / "shardload.log").read_text())
         self.load("--include", "*.csv", folder, code=support.EXIT_OK)
         outcome = self.shardload("inspect", folder)
         self.assertRegex(outcome.out, rf"{folder}/readme.md\n  not loaded: in no known format")

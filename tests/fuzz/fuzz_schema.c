@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const sl_schema_column *column = &schema->columns[i];
         used += strlen(column->name) + strlen(column->short_name);
         used += strlen(sl_type_name(column->type));
-        if (!sl_schema_column_answers_to(column, sl_text_of(column->name)) ||
+        if (!sl_schema_column_is_named(column, sl_text_of(column->name)) ||
             column->minimum > column->maximum)
             abort();
         for (size_t k = 0; k < column->missing.count; k++)

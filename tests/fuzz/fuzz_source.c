@@ -46,7 +46,7 @@ static void read_blocks(sl_source_set *set, const char *head, size_t head_length
         if (text.length == 0)
             continue;
         require(block.offset == o->length, "blocks have no gaps");
-        require(!cut || block.member_start, "a block ends at a line end or an entry's end");
+        require(!cut || block.entry_start, "a block ends at a line end or an entry's end");
         cut = text.bytes[text.length - 1] != '\n' && /* a longer line is split between blocks */
               text.length <= SL_RECORD_BYTES_MAX;
         for (size_t i = 0; i < text.length; i++) {

@@ -144,12 +144,12 @@ static void a_block_is_of_one_entry(void **state) {
         assert_true(sl_reader_create(set, &reader, &error));
         size_t count = 0, used = 0;
         while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-            if (block.member_start) {
+            if (block.entry_start) {
                 assert_true(count == 0 || used >= made.lengths[count - 1]);
                 used = 0;
                 count++;
             }
-            assert_string_equal(block.member, made.entries[count - 1].name);
+            assert_string_equal(block.entry, made.entries[count - 1].name);
             size_t own = made.lengths[count - 1] - used; /* without an added line feed */
             own = own < block.text.length ? own : block.text.length;
             assert_memory_equal(block.text.bytes, made.texts[count - 1] + used, own);
@@ -213,8 +213,8 @@ static void read_all(const char *path, const char *include, char *text, char *na
     *text = *names = '\0';
     while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
         strncat(text, block.text.bytes, block.text.length);
-        if (block.member_start)
-            strcat(strcat(names, block.member), " ");
+        if (block.entry_start)
+            strcat(strcat(names, block.entry), " ");
     }
     sl_reader_destroy(reader);
     sl_source_set_destroy(set);

@@ -215,7 +215,7 @@ static void every_type_refuses_invalid_values(void **state) {
         {"type: text", "\xE9t\xE9", "byte 0xe9 at offset 0 of the field \"\\xe9t\\xe9\""},
         {"type: code", "12\xE9", "byte 0xe9 at offset 2"},
         {"required: true", "", "the field is empty"},
-        {"{required: true, missing: [n/a]}", "n/a", "\"n/a\" stands for no value"},
+        {"{required: true, missing: [n/a]}", "n/a", "\"n/a\" means \"no value\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char schema[200], text[100];

@@ -208,7 +208,7 @@ static void times(void **state) {
         if (rows[i].date) {
             assert_string_equal(at(&p, 1, "ts"), rows[i].date);
         } else {
-            assert_one_reject(&p, "date and time", "is no date YYYYMMDD with a time HHMM");
+            assert_one_reject(&p, "date and time", "is not a date YYYYMMDD with a time HHMM");
             assert_int_equal(p.rejects[0].line, 1);
             assert_int_equal(p.rejects[0].offset, 106);
         }
@@ -324,13 +324,13 @@ static void invalid_name_maps_are_refused(void **state) {
     static const struct {
         const char *names, *message;
     } rows[] = {
-        {"names: {presure: x}", "names.yaml:1:18: expected the path of a key of ISD documents, and "
-                                "\"presure\" is none"},
+        {"names: {presure: x}", "names.yaml:1:18: expected the path of a key of ISD documents, "
+                                "found \"presure\""},
         {"names: {pressure: dewPoint}", "names.yaml:1:19: expected a name that no other key of the "
-                                        "document has, and \"dewPoint\" is taken"},
-        {"names: {pressure: x, dewPoint: x}", "\"x\" is taken"},
-        {"names: {pressure: _id}", "\"_id\" is taken"},
-        {"names: {wind.speed.rate: quality}", "\"quality\" is taken"},
+                                        "document has; \"dewPoint\" is in use"},
+        {"names: {pressure: x, dewPoint: x}", "\"x\" is in use"},
+        {"names: {pressure: _id}", "\"_id\" is in use"},
+        {"names: {wind.speed.rate: quality}", "\"quality\" is in use"},
         {"names: {pressure: a.b}", "names.yaml:1:19: expected a name of at most 46 bytes"},
         {"names: {pressure: $x}", "without dots and dollar signs"},
         {"names: {pressure: 12345678901234567890123456789012345678901234567}", "at most 46 bytes"},
@@ -353,7 +353,7 @@ static void invalid_name_maps_are_refused(void **state) {
     p = parse_with_names("name: parcels\ncolumns: [{name: a}]"); /* another format's */
     assert_null(p.format);
     assert_int_equal(p.error.code, SL_EXIT_SOURCE);
-    assert_contains(p.error.message, "names.yaml is none");
+    assert_contains(p.error.message, "names.yaml is not such a map");
 }
 
 int main(void) {

@@ -200,16 +200,16 @@ static void invalid_rows_are_rejected(void **state) {
     static const struct {
         const char *row, *column, *reason;
     } rows[] = {
-        {"0100109999,1988-01-31T12:00:00,,", "STATION", "\"0100109999\" is no station"},
-        {",1988-01-31T12:00:00,,", "STATION", "is no station"},
-        {"01001099999,1988-02-30T12:00:00,,", "DATE", "is no date and time"},
-        {"01001099999,,,", "DATE", "is no date and time"},
+        {"0100109999,1988-01-31T12:00:00,,", "STATION", "\"0100109999\" is not a station"},
+        {",1988-01-31T12:00:00,,", "STATION", "is not a station"},
+        {"01001099999,1988-02-30T12:00:00,,", "DATE", "is not a date and time"},
+        {"01001099999,,,", "DATE", "is not a date and time"},
         {"01001099999,1988-01-31T12:00:00,", "", "3 cells, but the header has 4"},
         {"01001099999,1988-01-31T12:00:00,,,", "", "5 cells, but the header has 4"},
         {"01001099999,1988-01-31T12:00:00,,\"a", "", "still open"},
         {"01001099999,1988-01-31T12:00:00,,\"a\"b", "", "quote"},
         {"01001099999,1988-01-31T12:00:00,,\"a\"\"", "", "still open"},
-        {"STATION,DATE,TMP,OTHER", "STATION", "is no station"},
+        {"STATION,DATE,TMP,OTHER", "STATION", "is not a station"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[300];

@@ -30,7 +30,7 @@ static void an_hour_has_the_structure_of_isd(void **state) {
         "{ \"period\" : 6, \"depth\" : 0.0, \"condition\" : \"2\" } ] }");
     assert_string_equal(p.kind, "hourly weather");
     assert_string_equal(p.described,
-                        "hourly weather, 61 columns; station and year 029070-99999-1901");
+                        "hourly weather, lines of 61 bytes; station and year 029070-99999-1901");
     free_parsed(&p);
 }
 
@@ -89,7 +89,7 @@ static void bad_lines_are_refused(void **state) {
         {"1901 01 01 06   -78  -103 10200   270   159     8    12", "", "55 bytes instead of 61"},
         {"1901 01 01 06   -78  -103 10200   270   159     8    12    -1 7", "", "63 bytes"},
         {"1901 02 29 06   -78  -103 10200   270   159     8    12    -1", "date and hour",
-         "\"1901 02 29 06\" is no year, month, day and hour"},
+         "\"1901 02 29 06\" is not a year, month, day and hour"},
         {"1901 01 01 24   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
         {"1901-01 01 06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
         {"1901 01-01 06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},

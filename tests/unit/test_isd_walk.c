@@ -50,7 +50,7 @@ static void shifted_columns_are_rejected(void **state) {
         assert_int_equal(p.counts.rejects, 1);
         assert_int_equal(p.counts.documents, 1);
         if (cut > 27)
-            assert_one_reject(&p, "", "its columns have slid");
+            assert_one_reject(&p, "", "its columns are shifted");
         free_parsed(&p);
     }
 }

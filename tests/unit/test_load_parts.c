@@ -94,16 +94,16 @@ static void lines_are_counted_within_an_entry_of_an_archive(void **state) {
     sl_error error;
     assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     static const sl_source_block blocks[] = {
-        {.sequence = 0, .member = "jan.csv", .member_start = true},
-        {.sequence = 1, .member = "jan.csv"},
-        {.sequence = 2, .member = "feb.csv", .member_start = true},
+        {.sequence = 0, .entry = "jan.csv", .entry_start = true},
+        {.sequence = 1, .entry = "jan.csv"},
+        {.sequence = 2, .entry = "feb.csv", .entry_start = true},
     };
     /* Lists that wait for earlier blocks must not keep the reader's pointer to the entry's name. */
     for (int i = 2; i >= 0; i--) {
         char lent[] = "???.csv";
         sl_source_block block = blocks[i];
         sl_reject_list list = {0};
-        block.member = memcpy(lent, blocks[i].member, sizeof lent);
+        block.entry = memcpy(lent, blocks[i].entry, sizeof lent);
         add(&list, 2, (uint64_t)i * 1000, "bad", "r");
         assert_true(sl_rejects_block_done(rejects, &block, &ten_lines, &list, &error));
         memset(lent, '?', sizeof lent - 1);

@@ -385,7 +385,7 @@ static void other_text_is_refused(void **state) {
     assert_contains(p.error.message, "empty");
     p = parse_with("mot", &(sl_format_options){.schema_text = "name: x"}, PIPES "\n");
     assert_null(p.format);
-    assert_contains(p.error.message, "brings its own schemas");
+    assert_contains(p.error.message, "has built-in schemas");
 }
 
 int main(void) {

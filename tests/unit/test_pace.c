@@ -63,7 +63,7 @@ static bool counting_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_res
         int64_t id;
         memcpy(&length, at, sizeof length);
         memcpy(&id, at + 9, sizeof id);
-        uint64_t record = sl_document_id_offset(id) / SL_MADE_UP_BYTES;
+        uint64_t record = sl_document_id_offset(id) / SL_GENERATED_BYTES;
         if (record >= RECORDS)
             return sl_error_set(error, SL_EXIT_CLUSTER, "a document that no source has");
         atomic_fetch_add(&counts.seen[record], 1);

@@ -47,8 +47,8 @@ static void every_key_is_read(void **state) {
     assert_int_equal(weight->type, SL_TYPE_INT);
     assert_int_equal(weight->minimum, -5);
     assert_int_equal(weight->maximum, 70);
-    assert_true(sl_schema_column_answers_to(weight, sl_text_of("MASS")));
-    assert_false(sl_schema_column_answers_to(weight, sl_text_of("w")));
+    assert_true(sl_schema_column_is_named(weight, sl_text_of("MASS")));
+    assert_false(sl_schema_column_is_named(weight, sl_text_of("w")));
     const sl_schema_column *fragile = &schema->columns[1];
     assert_string_equal(fragile->short_name, "fragile"); /* default: the name */
     assert_string_equal(fragile->yes, "Y");

@@ -59,8 +59,8 @@ static void read_sample(const char *const *paths, size_t count, double share, ui
     memset(inside, 0, 8 * sizeof *inside);
     *blocks = 0;
     while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-        inside[block.sequence & 7] += !block.outside;
-        assert_true(!block.outside || block.text.length == 0 || block.text.bytes);
+        inside[block.sequence & 7] += !block.unselected;
+        assert_true(!block.unselected || block.text.length == 0 || block.text.bytes);
         ++*blocks;
     }
     sl_reader_destroy(reader);
@@ -99,10 +99,10 @@ static void each_block_belongs_to_one_part(void **state) {
             sl_source_set_sample(set, 0.25);
             sl_source_set_part(set, part, parts);
             for (uint64_t k = 0; k < 4096; k++)
-                sampled += sl_source_set_wants(set, 0, k, k << SL_BLOCK_BITS);
+                sampled += sl_source_set_selects(set, 0, k, k << SL_BLOCK_BITS);
             sl_source_set_sample(set, 0x1.fffffffffffffp-1);
             for (uint64_t k = 0; k < 4096; k++) {
-                bool selected = sl_source_set_wants(set, 0, k, k << SL_BLOCK_BITS);
+                bool selected = sl_source_set_selects(set, 0, k, k << SL_BLOCK_BITS);
                 owners[k] += selected;
                 taken += selected;
                 low[k & 1] += selected;
@@ -296,7 +296,7 @@ static void unsupported_formats_get_advice(void **state) {
     size_t length;
     bool whole;
     assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-    assert_int_equal(sl_source_set_at(set, 1)->kind, SL_SOURCE_UNSEEN);
+    assert_int_equal(sl_source_set_at(set, 1)->kind, SL_SOURCE_UNOPENED);
     assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
     assert_non_null(strstr(error.message, "a.7z"));

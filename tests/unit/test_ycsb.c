@@ -19,7 +19,7 @@
 #include <shardload/source.h>
 #include <shardload/ycsb.h>
 
-#define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_MADE_UP_BYTES)
+#define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_GENERATED_BYTES)
 
 static const sl_ycsb_options usual = {.records = 10000,
                                       .seed = 1,
@@ -79,8 +79,8 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
                     .documents_limit = batch_documents,
                     .full = keep,
                     .context = all};
-    uint64_t offset = from * SL_MADE_UP_BYTES;
-    sl_block block = {.text = {NULL, (size_t)(count * SL_MADE_UP_BYTES)},
+    uint64_t offset = from * SL_GENERATED_BYTES;
+    sl_block block = {.text = {NULL, (size_t)(count * SL_GENERATED_BYTES)},
                       .offset = offset,
                       .id_base = sl_document_id(3, offset) & ~(int64_t)(SL_BLOCK_BYTES - 1)};
     bool whole = sl_format_ycsb.parse(plan, dialect, &block, &sink, &all->counts);
@@ -194,8 +194,8 @@ static void documents_depend_only_on_their_number(void **state) {
     free_made(&apart);
     /* Numbers that need more than 32 bits. */
     made far = {0}, further = {0};
-    assert_true(make(&far, plan, SL_MADE_UP_RECORDS_MAX, 5, 1, 10000, 7));
-    assert_true(make(&further, plan, 0, SL_MADE_UP_RECORDS_MAX + 5, 1, 10000, 7));
+    assert_true(make(&far, plan, SL_GENERATED_RECORDS_MAX, 5, 1, 10000, 7));
+    assert_true(make(&further, plan, 0, SL_GENERATED_RECORDS_MAX + 5, 1, 10000, 7));
     assert_memory_equal(far.bytes + 17, further.bytes + 17, size - 17);
     assert_memory_not_equal(far.bytes + 17, whole.bytes + 5 * size + 17, size - 17);
     free_made(&far);
@@ -352,11 +352,11 @@ static void *count_blocks(void *context) {
         return NULL;
     while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
         pthread_mutex_lock(&all->lock);
-        all->records[block.source] += block.text.length / SL_MADE_UP_BYTES;
+        all->records[block.source] += block.text.length / SL_GENERATED_BYTES;
         all->blocks[block.source]++;
         all->lasts[block.source] += block.last;
         all->sequences[block.source] += block.sequence;
-        all->failed = all->failed || block.text.bytes || block.member ||
+        all->failed = all->failed || block.text.bytes || block.entry ||
                       block.offset != block.sequence * SL_BLOCK_BYTES;
         pthread_mutex_unlock(&all->lock);
     }
@@ -373,10 +373,10 @@ static void each_record_is_returned_once(void **state) {
     tally all = {.lock = PTHREAD_MUTEX_INITIALIZER};
     sl_error error;
     assert_true(sl_source_set_create(NULL, 0, NULL, &all.set, &error));
-    assert_true(sl_source_set_add_made_up(all.set, "a", records[0], &error));
-    assert_true(sl_source_set_add_made_up(all.set, "b", records[1], &error));
+    assert_true(sl_source_set_add_generated(all.set, "a", records[0], &error));
+    assert_true(sl_source_set_add_generated(all.set, "b", records[1], &error));
     assert_int_equal(sl_source_set_stored_bytes(all.set),
-                     (records[0] + records[1]) * SL_MADE_UP_BYTES);
+                     (records[0] + records[1]) * SL_GENERATED_BYTES);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, count_blocks, &all), 0);
@@ -403,7 +403,7 @@ static void the_same_name_is_the_same_source(void **state) {
         uint64_t records;
     } sources[] = {{"a", 5}, {"a", 5}, {"b", 5}, {"a", 6}};
     for (size_t i = 0; i < 4; i++) {
-        assert_true(sl_source_set_add_made_up(set, sources[i].name, sources[i].records, &error));
+        assert_true(sl_source_set_add_generated(set, sources[i].name, sources[i].records, &error));
         assert_true(sl_source_fingerprint(set, i, prints[i], &error));
     }
     assert_string_equal(prints[0], prints[1]);
