@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches: a buffer of BSON documents for one shard, and where they came from. */
+/* Batches: a buffer of BSON documents for one shard, and the blocks they came from. */
 #include "engine.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ bool sl_batch_begin_segment(sl_batch *batch, sl_block_account *account) {
     if (batch->documents == 0)
         batch->since = sl_clock_ns();
     if (batch->segment_count > 0 && batch->segments[batch->segment_count - 1].documents == 0)
-        batch->segment_count--; /* that block had nothing for this batch */
+        batch->segment_count--; /* that block added no document */
     batch->segments[batch->segment_count++] = (sl_batch_segment){.account = account};
     return true;
 }

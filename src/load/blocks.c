@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks in the works: from the moment a worker has one in hand until each of its records has met
- * its fate.
+/* Open blocks: from the time a worker draws a block until the outcome of each of its records is known.
  *
- * The documents of a block are spread over batches of the same worker, so its account belongs to
- * that worker and needs no lock. It is settled when the block has been parsed to its end and no
- * batch holds a document of it any more: only then its documents and rejects are booked, and the
- * journal hears of it. A block is therefore settled as a whole or not at all, whatever ends the
- * load, and one that is not settled is sent again by the load that resumes. */
+ * The documents of a block are spread over batches of one worker, so an open block belongs to that
+ * worker and needs no lock. It is completed when it has been parsed to its end and no batch holds a
+ * document of it any more: only then its documents and rejects are counted, and it is added to the
+ * journal. Whatever ends the load, a block is completed as a unit or not at all, and a load that is
+ * resumed sends every block again that was not completed. */
 #include "worker.h"
 
 #include <stdlib.h>
@@ -71,7 +70,7 @@ bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
     if (account->taken > 0 && !sl_resume_taken_fits(load, &account->block, &worker->error))
         return false;
     uint64_t accepted = (uint64_t)account->inserted + account->already_there;
-    /* Where another document has its place, there is one to be counted in the range all the same. */
+    /* Under a taken _id the range holds a document, too. */
     atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, account->first_id)],
                               accepted + account->taken, memory_order_relaxed);
     sl_load_source *source = &load->sources[account->block.source];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delivery: the documents of a worker shared out among the batches of their shards, batches sent,
- * and each document booked with its fate.
+/* Delivery: adds a worker's documents to the batches of their shards, sends the batches, and counts
+ * the outcome of each document.
  *
- * A bulk insert whose documents all belong to one shard passes the router in one piece; any other
- * is taken apart there and costs every shard a command. So there is one batch per shard. Documents
- * whose owner cannot be told have a batch of their own, so that they do not spoil the others.
+ * The router forwards a bulk insert unchanged if all its documents belong to one shard; otherwise it
+ * splits it into one command per shard. So there is one batch per shard. Documents whose owner is not
+ * known have a batch of their own, so that the other batches need not be split.
  *
- * Memory: batches get their room when they are first used. The batches of a worker's shards have
- * room for --batch-bytes in all, or for a MiB each where that is more (beyond 16 shards, by
- * default); the one that is left to the router, where it is needed, has as much as any of them. The
- * driver copies what is sent, so a worker holds twice --batch-bytes at most. A document that is
- * larger than its batch makes it larger.
+ * Memory: a batch is allocated when it is first used. The batches of a worker's shards have
+ * room for --batch-bytes in total, or for 1 MiB each where that is more (beyond 16 shards, by
+ * default); the batch for the router has as much room as one of them. The driver copies what is
+ * sent, so a worker holds twice --batch-bytes at most. A document that is larger than its batch
+ * enlarges it.
  *
- * Time: a batch that has waited long for its last documents is sent as it is, so that no block
- * stays unsettled for long because a shard gets few documents. */
+ * Time: a batch that has been filling for BATCH_SECONDS_MOST is sent as it is, so that a shard with
+ * few documents does not delay the completion of blocks. */
 #include "worker.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #include <shardload/clock.h>
 
-#define SCRATCH_BYTES ((size_t)256 << 10) /* stays in a core's own cache */
+#define SCRATCH_BYTES ((size_t)256 << 10) /* fits into a core's own cache */
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)
 #define BATCH_SECONDS_MOST 5.0
 
@@ -41,11 +41,12 @@ static const sl_batch_segment *segment_of(const sl_batch *batch, uint32_t index)
 typedef struct sl_refusals {
     sl_worker *worker;
     const sl_batch *batch;
-    uint32_t next; /* the document that `at` is the place of */
+    uint32_t next; /* index of the document that begins at byte `at` of the batch */
     size_t at;
-    bool failed;
+    bool failed; /* without memory */
 } sl_refusals;
 
+/* The bytes of a document; fast if the indices of successive calls ascend. */
 static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
     if (index < state->next) {
         state->next = 0;
@@ -64,7 +65,7 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     sl_refusals *state = context;
     sl_block_account *account = segment_of(state->batch, index)->account;
     account->inserted--;
-    if (fate == FATE_ALREADY_THERE) { /* it is where it should be */
+    if (fate == FATE_ALREADY_THERE) {
         account->already_there++;
         return;
     }
@@ -98,7 +99,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_worker_spent(worker, STAGE_PARSING);
     sl_rate_limit_wait(&load->rate_limit, batch->documents, &load->stop);
     sl_worker_spent(worker, STAGE_PACING);
-    for (size_t i = 0; i < batch->segment_count; i++) { /* for now; on_refused takes back */
+    for (size_t i = 0; i < batch->segment_count; i++) { /* on_refused subtracts the refused ones */
         if (batch->segments[i].documents > 0)
             batch->segments[i].account->inserted += batch->segments[i].documents;
     }
@@ -125,7 +126,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
                                   memory_order_relaxed);
     for (size_t i = 0; i < batch->segment_count; i++) {
         sl_block_account *account = batch->segments[i].account;
-        if (batch->segments[i].documents == 0) /* parsed and settled already, perhaps */
+        if (batch->segments[i].documents == 0) /* its block may have been completed already */
             continue;
         account->waiting -= batch->segments[i].documents;
         ok = ok && sl_block_settle(worker, account);
@@ -180,7 +181,7 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
 static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_block_account *account,
                          const uint8_t *document, size_t length) {
     const sl_pace *pace = &worker->load->pace;
-    bool full = batch->documents >= /* the limit may have been lowered meanwhile */
+    bool full = batch->documents >= /* may exceed a limit that was lowered meanwhile */
                     atomic_load_explicit(&pace->batch_documents, memory_order_relaxed) ||
                 length > batch->room - batch->used;
     if (full && !send_batch(worker, batch))
@@ -189,7 +190,7 @@ static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_block_account *a
            sl_error_memory(&worker->error, "filling a batch");
 }
 
-/* The scratch holds documents of one block only: it has one segment. */
+/* Copies the documents of the scratch, all of one block, to the batches of their owners. */
 static bool share_out(sl_worker *worker) {
     const sl_load *load = worker->load;
     sl_batch *from = &worker->scratch;

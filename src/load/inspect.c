@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspection: what each source is, its first documents, its rejects, and how much it will give;
- * from the first block, without a server. Archives are read to their end, to list the entries that a
- * load would not take. */
+/* Inspection: the format of each source, its first documents and rejects, and an estimate of its
+ * number of documents. Only the first block is read, and no server is needed. Archives are read to
+ * their end, to list the entries that a load would skip. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct sl_look {
     unsigned documents_wanted;
     unsigned documents_shown;
     unsigned rejects_shown;
-    uint8_t *bytes; /* `room` of them, and SL_SLACK more */
+    uint8_t *bytes; /* room + SL_SLACK */
     size_t room;
     uint64_t bson_bytes;
     const sl_load *load;
@@ -98,10 +98,10 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
              sl_human_count((uint64_t)((double)counts->documents * scale), a),
              sl_human_bytes((double)sample_bytes * scale, b),
              sl_human_bytes((double)look->bson_bytes * scale, c),
-             whole ? "" : " (judged by its beginning)");
+             whole ? "" : " (estimated from its beginning)");
 }
 
-/* How a file is stored, where that is worth a word. */
+/* The kind of a file that is not plain text. */
 static const char *storage_of(const sl_source *source) {
     switch (source->kind) {
     case SL_SOURCE_GZIP:
@@ -115,7 +115,7 @@ static const char *storage_of(const sl_source *source) {
     }
 }
 
-/* Meets all entries of an archive; those that are not loaded are noted. */
+/* Reads an archive to its end and adds the entries that would not be loaded to load->others. */
 static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
     sl_reader *reader;
     sl_source_block block = {.last = false};
@@ -153,7 +153,8 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     uint64_t before = sl_source_set_consumed_bytes(load->set);
     if (!sl_reader_first(reader, index, &block, error))
         return false;
-    /* What the block took of the file; a stream's buffer makes this coarse for small ones. */
+    /* The stored bytes that the block was read from; inexact for a small file, since a stream reads
+     * ahead. */
     uint64_t stored = sl_source_set_consumed_bytes(load->set) - before;
     if (block.last)
         stored = facts->stored_bytes;

@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much sources give, judged by a sample of their blocks.
+/* Estimates of the records, documents and bytes of sources, from a sample of their blocks.
  *
- * A source that can be cut has a block taken from each of as many equal stretches, at places that
- * the golden ratio spreads; how much text it holds is known. What records, documents and BSON there
- * are for a byte of text comes from the sampled blocks together (a ratio estimate), and the range
- * from how much the blocks differ: the standard error of a sample without replacement, times
- * Student's t for 99 %.
+ * A splittable source is divided into equal stretches, and one block is read from each, at positions
+ * spread by the golden ratio; the length of its text is known. Records, documents and BSON per byte
+ * of text are estimated from all sampled blocks (a ratio estimate). The range follows from the
+ * differences between blocks: the standard error of a sample without replacement, times Student's t
+ * for 99 %.
  *
- * A source that can only be read from front to back has its first blocks taken. How much text it
- * holds is then judged by what of the stored bytes they took. That says nothing of what comes
- * behind, so BEGINNING of the part that was not seen is added to the range on both sides: a guess,
- * and called one in docs/plan.md.
+ * Of a sequential source the first blocks are read. The length of its text is extrapolated from their
+ * share of the stored bytes. Since the unread part may differ, the range is widened on both sides by
+ * BEGINNING of that part: a guess, described as such in docs/plan.md.
  *
- * Of very many sources some are looked at, evenly spread over those ordered by size. The others are
- * judged by them, by stored bytes, and the range comes from how much those that were seen differ. */
+ * Of very many sources some are read, evenly spread in the order of their sizes. The others are
+ * estimated from these by stored bytes, and the range follows from the differences between the sources
+ * that were read. */
 #include "measure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS_LEAST 4u       /* of a source that is looked at, if it has so many */
-#define SOURCES_LEAST 4u      /* are looked at, if there are so many, whatever that takes */
-#define INFLATED_GUESS 6u     /* bytes of text for one stored, where it is compressed */
-#define READ_AHEAD 327680.0   /* stored bytes that a stream may have taken in advance */
+#define BLOCKS_LEAST 4u       /* read of a source, if it has so many */
+#define SOURCES_LEAST 4u      /* read, if there are so many, also beyond the requested blocks */
+#define INFLATED_GUESS 6u     /* bytes of text per byte of a compressed file */
+#define READ_AHEAD 327680.0   /* stored bytes that a stream may have read ahead */
 #define BEGINNING 0.15
-#define ONE_BLOCK 0.25        /* the range to each side when there is one block to judge by */
-#define BLOCKS_MOST 4096u     /* of one source */
+#define ONE_BLOCK 0.25        /* range to each side, as a share, when only one block was read */
+#define BLOCKS_MOST 4096u     /* read of one source */
 
 enum { RECORDS, DOCUMENTS, BSON, FIGURES };
 
 typedef struct sample {
-    double text; /* of made-up records, the room they stand on */
+    double text; /* bytes; of generated records, SL_MADE_UP_BYTES each */
     double figures[FIGURES];
 } sample;
 
-/* One measurement: what is kept from block to block, and where the documents go. */
+/* The state of one measurement. */
 typedef struct measuring {
     sl_load *load;
     sl_reader *reader;
-    double *owners;
+    double *owners; /* documents per shard, or NULL */
     sl_owner_cache cache;
-    uint8_t *bytes;
+    uint8_t *bytes; /* room + SL_SLACK */
     size_t room;
-    uint64_t bson_bytes;
-    const sl_source_block *block; /* at hand */
+    uint64_t bson_bytes;          /* of the current block */
+    const sl_source_block *block; /* the current one */
     sl_error misread;
-    sample *samples; /* of the source at hand; BLOCKS_MOST */
+    sample *samples; /* of the current source; BLOCKS_MOST */
 } measuring;
 
 /* ---- one block ---- */
@@ -146,7 +146,7 @@ static sum sum_of(const sample *samples, size_t count) {
     return all;
 }
 
-/* Half the width of the range of a total over `blocks` blocks, of which `all->count` were seen. */
+/* Half the width of the range of a total over `blocks` blocks, of which `all->count` were read. */
 static double spread_of(const sample *samples, const sum *all, size_t figure, double blocks,
                         double value) {
     double n = (double)all->count, ratio = all->text > 0 ? all->figures[figure] / all->text : 0;
@@ -163,7 +163,7 @@ static double spread_of(const sample *samples, const sum *all, size_t figure, do
     return student(all->count - 1) * error;
 }
 
-/* `text` is what the whole holds; `drift` widens the range by that share. */
+/* `text`: bytes of text of the source. The range is widened by the share `drift`. */
 static sl_estimate estimate(const sample *samples, const sum *all, size_t figure, double text,
                             double blocks, double drift) {
     double value = all->text > 0 ? all->figures[figure] / all->text * text : 0;
@@ -176,7 +176,8 @@ static sl_estimate text_estimate(double seen, double value, double drift) {
     return (sl_estimate){value, fmin(value, fmax(seen, value * (1 - drift))), value * (1 + drift)};
 }
 
-/* `drift`: 0 where the text's length is known; `whole`: all of it was seen. */
+/* Sets the measure of a source. `drift`: 0 where the length of the text is known; `whole`: all of it
+ * was read. */
 static void conclude(const sample *samples, size_t count, double text, double drift, bool whole,
                      sl_preview_source *source) {
     sl_measure *into = &source->measure;
@@ -205,7 +206,7 @@ static void conclude(const sample *samples, size_t count, double text, double dr
 
 /* ---- one source ---- */
 
-/* Of `blocks` blocks that stand in order, the one that stretch `i` of `wanted` gives. */
+/* The index of the block to read in stretch `i` of `wanted` equal stretches of `blocks` blocks. */
 static uint64_t place_of(uint64_t i, uint64_t wanted, uint64_t blocks) {
     uint64_t first = i * blocks / wanted, next = (i + 1) * blocks / wanted;
     double golden = (double)i * 0.6180339887498949;
@@ -253,7 +254,7 @@ static bool measure_stream(measuring *m, size_t index, uint64_t wanted, sl_previ
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- all sources ---- */
 
 static double blocks_guessed(const sl_source *source) {
     double bytes = (double)source->stored_bytes * (sl_source_is_cut(source) ? 1 : INFLATED_GUESS);
@@ -272,7 +273,7 @@ static int by_size(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Looks at all sources, or at some where the blocks do not go round. */
+/* Reads blocks of all sources; of a selection where `blocks` are too few for all. */
 static bool look(measuring *m, turn *turns, size_t count, uint64_t blocks, sl_error *error) {
     double all = 0, least = 0;
     for (size_t i = 0; i < count; i++) {
@@ -302,7 +303,7 @@ static sl_estimate *figure_of(sl_measure *measure, size_t which) {
     return figures[which];
 }
 
-/* Judges a figure of the sources that were not looked at by those that were, per stored byte. */
+/* Estimates a figure of the sources that were not read from those that were, per stored byte. */
 static void judge(const turn *turns, size_t count, size_t figure) {
     double stored = 0, value = 0, squares = 0, seen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -319,7 +320,7 @@ static void judge(const turn *turns, size_t count, size_t figure) {
         squares += turns[i].source->looked_at ? rest * rest : 0;
     }
     double unseen = (double)count - seen;
-    /* Of the sum over those that were not seen, as far as they are like those that were. */
+    /* Half the range of the sum over the unread sources, if they are distributed like the others. */
     double half = seen < 2 ? INFINITY
                            : student((size_t)seen - 1) * unseen *
                                  sqrt(squares / (seen - 1) * (1 / seen + 1 / fmax(unseen, 1)));
@@ -370,7 +371,7 @@ bool sl_measure_sources(sl_load *load, uint64_t blocks, sl_preview_source *sourc
     if (ok)
         qsort(turns, count, sizeof *turns, by_size);
     ok = ok && look(&m, turns, count, blocks, error);
-    /* Text last: the others do not need it, and blocks follow from it. */
+    /* Text is the last figure: the number of blocks is computed from it. */
     for (size_t figure = 0; ok && figure < 4; figure++)
         judge(turns, count, figure);
     if (ok)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of archives: each is looked at by itself, as the files of a folder are, because the next
- * one may have its columns in another order, or be no data at all.
+/* The dialects of archive entries. Each entry is sniffed by itself, like the files of a folder,
+ * because the next one may have its columns in another order, or hold no data at all.
  *
- * The worker that gets an entry's first block sniffs it and makes the result known; a worker that
- * gets a later block of the entry waits for that. It does not wait for long, or in vain: blocks
- * are handed out in order, so the first one is in the hands of a worker already, and nothing but
- * the sniff lies between its getting the block and its making the result known.
+ * The worker that draws an entry's first block sniffs it and publishes the dialect; a worker with a
+ * later block of the entry waits for that. The wait is short: blocks are drawn in order, so another
+ * worker has the first one already, and does nothing but sniff it before it publishes the result.
  *
- * An entry is forgotten when all of its blocks have been parsed, so that there are no more of them
- * than workers, however many an archive has. How many blocks that are shows with its last one. */
+ * An entry is freed when all of its blocks have been parsed, so that there are no more of them in
+ * memory than workers, however many an archive has. The number of its blocks is known with its last
+ * one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +19,13 @@ typedef struct sl_member {
     struct sl_member *next;
     uint64_t number;     /* as in its blocks */
     uint64_t first;      /* sequence of its first block */
-    uint64_t parsed;     /* blocks; under members_lock, as the next */
-    uint64_t blocks;     /* UINT64_MAX: its last one has not come yet */
+    uint64_t parsed;     /* blocks; under members_lock, like the next field */
+    uint64_t blocks;     /* UINT64_MAX: its last one has not been read yet */
     sl_dialect *dialect; /* NULL: not loaded */
 } sl_member;
 
-/* Sniffs an entry by its first block. It is not loaded when it is not of the source's format or holds
- * another kind of record. */
+/* Sniffs an entry by its first block. An entry that is of another format than the source, or holds
+ * another kind of record, is not loaded. */
 static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_block *block,
                   sl_dialect **result, sl_error *error) {
     const sl_format *format = source->format;
@@ -47,7 +47,7 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     }
     if (!format->sniff(sl_sources_plan_of(load, source), block->member, head, whole, &dialect,
                        &why)) {
-        if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the member */
+        if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
             *error = why;
             return false;
         }
@@ -68,7 +68,7 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     return true;
 }
 
-/* Where it hangs in the list of the source's; NULL at the end. */
+/* The link to an entry in the source's list; *link is NULL if there is none. */
 static sl_member **find(sl_load_source *source, uint64_t number) {
     sl_member **link = &source->members;
     while (*link && (*link)->number != number)
@@ -90,7 +90,7 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
         if (!made || !sniff(load, source, block, &made->dialect, error)) {
             free(made);
             pthread_mutex_lock(&load->members_lock);
-            load->members_failed = true; /* nobody must wait for this member any more */
+            load->members_failed = true; /* ends the wait for this entry */
             pthread_cond_broadcast(&load->members_known);
             pthread_mutex_unlock(&load->members_lock);
             return false;

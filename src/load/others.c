@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a load does not load: files that no format recognises, entries of archives that hold another
- * kind of records or no text. They are listed, and the load fails, unless --skip-other allows it.
+/* Files and archive entries that are not loaded: no format recognises them, or they hold no text, or
+ * another kind of records. They are listed, and the load fails unless --skip-other is given.
  *
- * Of very many, only the first are kept for the run record; all of them are in the log file. */
+ * The run record lists the first KEPT_MAX of them, the log file all. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <shardload/log.h>
 
 #define KEPT_MAX 1000
-#define SHOWN_MAX 20 /* on the screen, when they are met */
+#define SHOWN_MAX 20 /* on the screen */
 #define IN_MESSAGE_MAX 5
 
 void sl_others_init(sl_others *others) {
@@ -29,7 +29,7 @@ void sl_others_clear(sl_others *others) {
     pthread_mutex_destroy(&others->lock);
 }
 
-/* Under the lock. Without memory it is counted only. */
+/* Under the lock. Without memory it is only counted. */
 static void keep(sl_others *others, size_t source, const char *entry, const char *reason) {
     if (others->kept_count == KEPT_MAX)
         return;
@@ -67,7 +67,7 @@ bool sl_others_check(sl_load *load, sl_error *error) {
                                  one->entry ? ": " : "", one->entry ? one->entry : "");
     }
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%llu file%s or archive entr%s not loaded:" SL_LINES SL_LINES "\n--skip-other accepts that; "
+                        "%llu file%s or archive entr%s not loaded:" SL_LINES SL_LINES "\n--skip-other skips them; "
                         "--include picks files, or entries of the archives named, by name",
                         (unsigned long long)others->count, others->count == 1 ? "" : "s",
                         others->count == 1 ? "y is" : "ies are", list,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents outside of all sources, counted before a load and after it.
+/* Documents of no registered source, counted before a load and after it.
  *
- * Other loaders may work on the same collection. They register a source before they insert its
- * first document, and numbers are never taken back. So what is counted in a gap is of another
- * loader only if the registry has grown when the count has ended: then it is counted again, in
- * smaller gaps.
+ * Other loaders may write to the same collection. They register a source before they insert its
+ * first document, and numbers are never released. So documents counted in a gap can be those of
+ * another loader only if the registry has grown when the count has ended: then they are counted
+ * again, without the ids of the new sources.
  *
- * The server counts by the index of _id, so an empty gap costs next to nothing, and one that is not
- * about a second for a million documents or more; no id is fetched. */
+ * The server counts by the index of _id and returns no ids: an empty gap takes almost no time, others
+ * about a second for each million documents. */
 #include "outside.h"
 
 #include <inttypes.h>
@@ -25,8 +25,8 @@
 typedef struct sl_counting {
     sl_load *load;
     sl_outside *sum;
-    char **example; /* NULL, or takes the last _id of the first gap that holds any; bson_free it */
-    bool numbers;   /* the kind of gap that the example is wanted of */
+    char **example; /* NULL, or receives the last _id of the first gap with documents; bson_free it */
+    bool numbers;   /* the kind of gap in which to find the example, as in sl_gap */
 } sl_counting;
 
 static bool count_gap(void *context, const sl_gap *gap, sl_error *error) {
@@ -66,8 +66,7 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
     return ok;
 }
 
-/* Walks the gaps between the sources that the registry knows now, whose number goes to `*sources`.
- */
+/* Visits the gaps between the sources registered now, whose number goes to `*sources`. */
 static bool walk(sl_load *load, sl_gap_function *look, sl_counting *counting, size_t *sources,
                  sl_error *error) {
     uint32_t *numbers;
@@ -96,7 +95,8 @@ static bool as_many(const sl_outside *a, const sl_outside *b) {
     return a->numbers == b->numbers && a->others == b->others;
 }
 
-/* Counts; again where the result is not the one that is expected, and may be another loader's. */
+/* Counts the documents. Repeats that if the result is not the expected one and the registry has grown:
+ * the difference may be documents of another loader. */
 static bool count(sl_load *load, const sl_outside *expected, sl_outside *found, sl_error *error) {
     bool grown = true;
     for (unsigned attempt = 0; grown && attempt < ATTEMPTS; attempt++) {
@@ -119,11 +119,11 @@ bool sl_outside_count(sl_load *load, bool created, sl_error *error) {
         return true;
     if (!count(load, &(sl_outside){.known = true}, before, error))
         return false;
-    if (created) /* what is there already has come since */
+    if (created) /* any document was inserted after the collection was created */
         before->numbers = before->others = 0;
     uint64_t documents = before->numbers + before->others;
     if (documents > 0)
-        sl_log_info("%s.%s: %" PRIu64 " document%s of no source that its registry knows",
+        sl_log_info("%s.%s: %" PRIu64 " document%s of no registered source",
                     load->target.database, load->target.collection, documents,
                     documents == 1 ? "" : "s");
     return true;
@@ -160,8 +160,8 @@ bool sl_outside_recall(sl_load *load, const bson_t *document) {
     return true;
 }
 
-/* Some of those that were there before may lie among the ids of a source that is new: these are
- * counted by its own loader. */
+/* Fewer documents are no change if the registry has grown: those whose ids are in the range of a new
+ * source are counted by that source's loader. */
 static bool is_as_before(const sl_outside *now, const sl_outside *before) {
     return as_many(now, before) ||
            (now->sources > before->sources && now->numbers <= before->numbers &&
@@ -201,7 +201,7 @@ bool sl_outside_judge(sl_load *load, sl_error *error) {
         sl_text_printable(sl_text_of(example), shown, sizeof shown);
     bson_free(example);
     snprintf(what, sizeof what,
-             "%.255s.%.255s holds %" PRIu64 " documents of no source that its registry knows, and "
+             "%.255s.%.255s holds %" PRIu64 " documents of no registered source, and "
              "held %" PRIu64 " when the load began%s%s",
              load->target.database, load->target.collection, now->numbers + now->others,
              before->numbers + before->others, shown[0] ? "; for example " : "", shown);

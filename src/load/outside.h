@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents outside of all sources: their _id is of no source that the registry beside the
- * collection knows. A load never writes or removes one, so their number is the same at its end. */
+/* Documents whose _id belongs to no source in the registry beside the collection. A load never inserts
+ * or removes such a document, so their number must be the same at its end. */
 #ifndef SHARDLOAD_OUTSIDE_H
 #define SHARDLOAD_OUTSIDE_H
 
@@ -10,20 +10,20 @@
  * collection there are none. With --no-verify nothing is counted. */
 bool sl_outside_count(sl_load *load, bool created, sl_error *error);
 
-/* Into and out of the journal's document about the target: a load that is resumed compares with the
- * number at the start of its first run. False where there is none. */
+/* Write the counts to the journal's target document, and read them from it: a load that is resumed
+ * compares with the counts at the start of its first run. False if the document has none. */
 void sl_outside_append(const sl_load *load, bson_t *document);
 bool sl_outside_recall(sl_load *load, const bson_t *document);
 
-/* Counts them again, into the section "verification" of the record. False when they cannot be
- * counted. */
+/* Counts them again, into load->outside_now and the section "verification" of the record. False when
+ * they cannot be counted. */
 bool sl_outside_count_again(sl_load *load, bson_t *section, sl_error *error);
 
-/* Are they as many as before? */
+/* Is their number the same as before the load? */
 bool sl_outside_is_unchanged(const sl_load *load);
 
-/* Says what has changed: a warning with --allow-other-writers, else an error of class
- * SL_EXIT_VERIFICATION. */
+/* If their number has changed: a warning with --allow-other-writers, otherwise an error
+ * (SL_EXIT_VERIFICATION). */
 bool sl_outside_judge(sl_load *load, sl_error *error);
 
 #endif

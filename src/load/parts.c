@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One load, shared by several loaders (--part K/N, --only-shards), each with a work directory of
+/* A load that is shared by several loaders (--part K/N, --only-shards), each with a work directory of
  * its own.
  *
- * All of them are given the same sources, and need not speak to each other; ids, ranges and
- * placement are the same as if one of them did everything. What they have in common is the registry:
- * it gives a source the same number whoever asks, and remembers which parts of it are loaded. The
- * one that finishes last finds that no part is missing, counts the documents of all, and only then
- * the source is loaded.
+ * All loaders are given the same sources, and do not communicate; ids, ranges and placement are the
+ * same as in a load by one loader. They share only the registry: it gives a source the same number in
+ * all loaders, and records which parts of it are loaded. The loader that finishes last finds no part
+ * missing, counts the documents of all parts, and only then marks the source as loaded.
  *
- * Which block belongs to which part must be the same for all of them, or a block would be nobody's.
- * With --part it is arithmetic (sl_source_set_part). With --only-shards there is a part for each
- * shard of the cluster: the stripes that ranges.c lays out for it. How it lays a source out depends
- * on what is loaded together with it, so that is not left to each loader: the layout of a source
- * that was proposed first stays in the registry (sl_registry_agree), with the shards that it is
- * about, and is what all go by. Where chunks really are has no say in it. A block whose chunk is on
- * another shard is loaded by the same loader, only over a longer way. */
+ * All loaders must assign the same blocks to the same part, or some blocks would not be loaded. With
+ * --part the assignment is arithmetic (sl_source_set_part). With --only-shards each shard of the
+ * cluster is a part: the stripes that ranges.c lays out for it. The layout of a source depends on the
+ * other sources of the same load, so loaders could compute different ones. Therefore the layout that
+ * is proposed first is kept in the registry (sl_registry_agree), with the shards that it is for, and
+ * all loaders use it. The present owners of the chunks do not matter: a block whose chunk is on another
+ * shard is loaded by the same loader. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -25,7 +24,7 @@
 #include <shardload/log.h>
 #include <shardload/text.h>
 
-/* ---- whose part is it? ---- */
+/* ---- the parts of this loader ---- */
 
 bool sl_parts_begin(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
@@ -38,20 +37,21 @@ bool sl_parts_begin(sl_load *load, sl_error *error) {
                                 "%s: a pipe cannot be shared by several loaders; %s is for files",
                                 source->shown, config->only_shards ? "--only-shards" : "--part");
     }
-    if (config->only_shards) /* which are known later */
+    if (config->only_shards) /* needs a connection: sl_parts_find_shards */
         return true;
-    /* By who a source is, not by its place among those of this command: another loader may have been
-     * given them in another order, or find one file more in a folder. */
+    /* By the fingerprint of a source, not by its position on the command line: another loader may have
+     * them in another order, or find one file more in a folder. */
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const char *who = load->sources[i].fingerprint;
-        sl_source_set_spread(load->set, i, sl_hash((const uint8_t *)who, strlen(who)));
+        const char *fingerprint = load->sources[i].fingerprint;
+        sl_source_set_spread(load->set, i,
+                             sl_hash((const uint8_t *)fingerprint, strlen(fingerprint)));
     }
     sl_source_set_part(load->set, config->part, config->parts);
     load->parts = config->parts;
     return true;
 }
 
-/* The names of the shards, of all or of those of this loader. */
+/* The names of all shards, or with `which` of those marked there. */
 static const char *names_of(const sl_load *load, const bool *which, char names[300]) {
     size_t used = 0;
     names[0] = '\0';
@@ -103,7 +103,7 @@ bool sl_parts_find_shards(sl_load *load, sl_error *error) {
     }
 }
 
-/* The first of this loader's parts behind `part`; 0: there is none. */
+/* The first of this loader's parts after `part`; 0: there is none. */
 static uint32_t next_part(const sl_load *load, uint32_t part) {
     if (!load->ours)
         return part < load->config->part ? load->config->part : 0;
@@ -157,10 +157,10 @@ bool sl_parts_layout_holds(const sl_load *load, const sl_registry_entry *entry, 
         return true;
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
     return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "--only-shards: %s was shared out over %u shards when the first loader came "
-                        "to it, and they are others than the cluster has now (%s): some of it would "
-                        "be nobody's. Load it with --part, or by one loader without either; what is "
-                        "there stays as it is",
+                        "--only-shards: the first loader of %s divided it over %u shards, which are "
+                        "not the shards that the cluster has now (%s): some of its blocks would not "
+                        "be loaded. Load it with --part, or by one loader without either option; "
+                        "documents that are stored stay as they are",
                         shown, layout->shards, names_of(load, NULL, names));
 }
 
@@ -190,7 +190,7 @@ void sl_parts_choose_blocks(sl_load *load) {
     sl_source_set_choose(load->set, is_ours, load);
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped && !any_is_ours(load, &load->sources[i]))
-            sl_source_set_skip(load->set, i); /* not even read */
+            sl_source_set_skip(load->set, i); /* need not be read */
     }
     for (size_t i = 0; i < load->range_count; i++) {
         const sl_range *range = &load->ranges[i];
@@ -200,7 +200,7 @@ void sl_parts_choose_blocks(sl_load *load) {
     sl_log_info("only shards %s: %zu of %zu ranges, the others are left to other loaders",
                 names_of(load, load->ours, names), ranges, load->range_count);
     if (elsewhere > 0)
-        sl_log_info("%zu of them hold documents and lie on other shards; they are loaded there",
+        sl_log_info("%zu of these ranges hold documents and are on other shards; they are loaded there",
                     elsewhere);
 }
 
@@ -210,7 +210,7 @@ bool sl_parts_has_range(const sl_load *load, const sl_range *range) {
 
 /* ---- the end ---- */
 
-/* A source in several pieces has ranges of its own, each of which is on one shard. */
+/* Each piece of a source in several pieces is a range of its own, laid out for one shard. */
 uint64_t sl_parts_documents(const sl_load *load, size_t index, uint32_t part) {
     const sl_load_source *source = &load->sources[index];
     if (part == 0)
@@ -228,7 +228,7 @@ uint64_t sl_parts_documents(const sl_load *load, size_t index, uint32_t part) {
     return documents;
 }
 
-/* What the cluster holds of a source that is complete. */
+/* Compares the documents that the cluster holds of a complete source with those of its parts. */
 static bool count_source(sl_load *load, size_t index, sl_error *error) {
     const sl_load_source *source = &load->sources[index];
     uint64_t found;
@@ -239,18 +239,18 @@ static bool count_source(sl_load *load, size_t index, sl_error *error) {
            sl_error_set(
                error, SL_EXIT_VERIFICATION,
                "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
-               "are there; has something else written to %s.%s? shardload verify --content "
-               "names the documents",
+               "are stored; has another program written to %s.%s? shardload verify --content "
+               "lists the documents",
                sl_source_set_at(load->set, index)->shown, load->parts,
                (unsigned long long)source->parts_accepted, (unsigned long long)found,
                load->target.database, load->target.collection);
 }
 
-static void say_what_is_loaded(const sl_load *load, size_t whole, uint64_t documents) {
+static void log_what_is_loaded(const sl_load *load, size_t whole, uint64_t documents) {
     char shown[SL_HUMAN_ROOM], names[300];
     size_t rest = load->active - whole;
     if (rest == 0)
-        sl_log_info("all %u %s are loaded: %s documents together", load->parts,
+        sl_log_info("all %u %s are loaded: %s documents in total", load->parts,
                     load->ours ? "shards" : "parts", sl_human_count(documents, shown));
     else if (load->ours)
         sl_log_info("shards %s are loaded; %zu of %zu sources wait for other shards",
@@ -276,6 +276,6 @@ bool sl_parts_end(sl_load *load, sl_error *error) {
     }
     if (!sl_sources_mark_whole(load, error))
         return false;
-    say_what_is_loaded(load, whole, documents);
+    log_what_is_loaded(load, whole, documents);
     return true;
 }

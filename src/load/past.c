@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of a load that is resumed: are they those of its journal, and do they still bring the
- * text of which some blocks are done? */
+/* Checks of a load that is resumed: its sources must be those of the journal, and blocks that were
+ * completed must still have the same text. */
 #include "past.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ bool sl_past_differs(const sl_load *load, sl_exit code, const char *how, sl_erro
                         load->work_directory, how);
 }
 
-/* The identity that a source had; all zero where the journal holds none. */
+/* The identity that a source had in the earlier run; all zero if the journal has none. */
 static sl_source_identity identity_in(const bson_t *source) {
     bson_iter_t iter;
     const uint8_t *bytes;
@@ -64,9 +64,9 @@ static sl_source_identity identity_in(const bson_t *source) {
     return identity;
 }
 
-/* A fingerprint is about the ends of a file only. With the same time of modification as well it is
- * taken for the same: unchanged, or a copy, which is compared. Otherwise its middle may have been
- * changed, also where nothing has been loaded that could be compared. */
+/* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end of
+ * a file. With another time of modification its middle may have changed, also in blocks that were not
+ * loaded and so cannot be compared: that is an error. */
 static bool same_time(const sl_load *load, const sl_source *source, const sl_source_identity *was,
                       sl_error *error) {
     char how[800], before[SL_FILE_TIME_ROOM], now[SL_FILE_TIME_ROOM];
@@ -81,21 +81,21 @@ static bool same_time(const sl_load *load, const sl_source *source, const sl_sou
     return sl_past_differs(load, SL_EXIT_SOURCE, how, error);
 }
 
-/* Unless a file is the same, unchanged one, the blocks that are done are read again and compared. A
- * pipe has no fingerprint: it is taken for the one of the journal, and always compared. */
+/* The completed blocks of a source are read again and compared, unless it is the same, unchanged file.
+ * A pipe has no fingerprint: it gets that of the journal, and its blocks are always compared. */
 bool sl_past_same_sources(sl_load *load, sl_error *error) {
     bson_iter_t iter, sources;
     size_t count = sl_source_set_count(load->set), index = 0, changed = 0;
     char how[900];
     if (!bson_iter_init_find(&iter, load->past->begun, "sources") ||
         !bson_iter_recurse(&iter, &sources))
-        return sl_past_differs(load, SL_EXIT_SOURCE, "it names no sources", error);
+        return sl_past_differs(load, SL_EXIT_SOURCE, "its journal lists no sources", error);
     for (; bson_iter_next(&sources); index++) {
         const uint8_t *bytes;
         uint32_t length;
         bson_t was;
         if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
-            return sl_past_differs(load, SL_EXIT_SOURCE, "it names no sources", error);
+            return sl_past_differs(load, SL_EXIT_SOURCE, "its journal lists no sources", error);
         bson_iter_document(&sources, &length, &bytes);
         if (!bson_init_static(&was, bytes, length) || index >= count)
             continue;
@@ -129,7 +129,7 @@ bool sl_past_same_sources(sl_load *load, sl_error *error) {
     if (changed > 0)
         sl_log_warning(
             "%zu of the sources %s been copied or moved since the run that is resumed, or "
-            "%s permissions changed: what it has loaded is read again and compared",
+            "%s permissions changed: the text that it has loaded is read again and compared",
             changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
     if (index == count)
         return true;
@@ -137,7 +137,7 @@ bool sl_past_same_sources(sl_load *load, sl_error *error) {
     return sl_past_differs(load, SL_EXIT_SOURCE, how, error);
 }
 
-/* ---- the same text again? ---- */
+/* ---- checks of blocks ---- */
 
 uint64_t sl_resume_check(const sl_source_block *block) {
     return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
@@ -163,21 +163,21 @@ bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_
         entry->check == sl_resume_check(block))
         return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: brings another text at byte %llu than in the run that is resumed; "
-                        "give it the same as then, or load it anew: with --drop, or without "
+                        "%s: the text at byte %llu differs from that of the run that is resumed; "
+                        "give it the same text again, or load it anew: with --drop, or without "
                         "--resume into another --work-dir",
                         shown, (unsigned long long)block->offset);
 }
 
-/* Blocks that were sent and not done when the earlier run ended are in no journal: of these the
- * stored documents show whether the text is the same. */
+/* Blocks that were sent but not completed when the earlier run ended are not in the journal. If their
+ * text has changed, other documents are stored under their _ids. */
 bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
     return !load->resumed || !load->sources[block->source].compare ||
            sl_error_set(
                error, SL_EXIT_SOURCE,
-               "%s: brings another text behind byte %llu than in the run that is resumed: "
+               "%s: the text behind byte %llu differs from that of the run that is resumed: "
                "other documents are stored under the ids of its documents; give it the same "
-               "as then, or load it anew with --drop",
+               "text again, or load it anew with --drop",
                sl_source_set_at(load->set, block->source)->shown,
                (unsigned long long)block->offset);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the journal of an earlier run holds, read once at the start of a resume and not changed by
- * the threads; see resume.c. */
+/* The contents of the journal of an earlier run, read once at the start of a resume and not changed
+ * afterwards; see resume.c. */
 #ifndef SHARDLOAD_PAST_H
 #define SHARDLOAD_PAST_H
 
@@ -19,14 +19,14 @@ int sl_past_by_place(const void *a, const void *b);
 /* The text at a path of a document, or "". */
 const char *sl_past_text(const bson_t *document, const char *path);
 
-/* Sets the error that this is not the load of the journal, and why. Returns false. */
+/* Sets the error that the journal is of another load; `how` is the difference. Returns false. */
 bool sl_past_differs(const sl_load *load, sl_exit code, const char *how, sl_error *error);
 
-/* Appends what a journal keeps of each source. */
+/* Appends the array of sources to the journal's first document. */
 void sl_past_append_sources(bson_t *document, const sl_load *load);
 
-/* Compares that with the sources there are; SL_EXIT_SOURCE. Pipes get the fingerprints that they
- * had, and sources that may bring another text than then are marked with `compare`. */
+/* Compares the journal's sources with those of the load; a difference is an error (SL_EXIT_SOURCE).
+ * Pipes get their fingerprints from the journal; sources whose text may differ get `compare`. */
 bool sl_past_same_sources(sl_load *load, sl_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A look ahead at a load. It goes the way of load.c up to where something would be made, with the
- * same modules: sources, numbers, ranges. Where load.c makes the target and the registry's entries,
- * it asks what they would be. */
+/* A preview of a load. It executes the phases of load.c, with the same modules, up to the first change
+ * of the cluster: sources, numbers, ranges. Where load.c creates the target and the registry's entries,
+ * it computes what they would be. */
 #include <shardload/preview.h>
 
 #include <math.h>
@@ -10,9 +10,9 @@
 
 #include "measure.h"
 
-/* ---- what the cluster has ---- */
+/* ---- the cluster ---- */
 
-/* Keeps what a load would refuse with, which is no failure here; false for anything else. */
+/* Is it an error with which a load would refuse? Then keeps it in the preview, which goes on. */
 static bool refused(sl_preview *preview, sl_error *error) {
     if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE)
         return false;
@@ -47,7 +47,7 @@ static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error)
     return true;
 }
 
-/* The chunk map as it will be before ranges are placed, and what it means. */
+/* Determines the layout and the chunk map as they will be before ranges are placed. */
 static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
     const bson_t *key = load->connection ? load->target.shard_key : load->config->shard_key;
     uint32_t home = 0;
@@ -85,7 +85,7 @@ static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
     return true;
 }
 
-/* The numbers of the sources: from the registry, and behind the last one for those that are new. */
+/* Numbers the sources: from the registry; new sources get the numbers after its last one. */
 static bool number(sl_load *load, sl_preview *preview, sl_error *error) {
     if (!load->connection || load->config->drop)
         return sl_sources_number_offline(load, error);
@@ -116,9 +116,9 @@ static bool lay_out(sl_load *load, sl_preview *preview, sl_error *error) {
     return ok;
 }
 
-/* ---- who gets how much ---- */
+/* ---- documents per range and shard ---- */
 
-/* The documents of a source, spread over the ranges and shards that its blocks belong to. */
+/* Adds the documents of a source to the ranges and shards that its blocks belong to. */
 static void share_out(const sl_load *load, const sl_preview_source *source, sl_preview *preview) {
     const sl_measure *measure = &source->measure;
     double text = source->made_up ? (double)source->stored_bytes : measure->text_bytes.value;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The progress line.
  *
- * The time left is judged by bytes of the sources as they are stored, because that is the only
- * total which is known beforehand, compressed or not; and by the rate of the last half minute, so
- * that a cluster that slows down shows. For a pipe there is no total, and none is made up. Records
- * that are made up take equal room in their source, so for them it goes by records. */
+ * The time left is computed from the stored bytes of the sources, because their total is known
+ * beforehand for compressed files, too; and from the rate of the last half minute, so that it follows
+ * a cluster that slows down. For a pipe no total is known, and no time left is shown. Generated
+ * records have equal stored sizes, so their stored bytes are proportional to the records. */
 #include "progress.h"
 
 #include "progress_figures.h"
@@ -31,7 +31,7 @@ struct sl_progress {
     uint64_t *shard_before; /* at the last draw */
     double shard_before_seconds;
     double *shard_rate;
-    pthread_mutex_t screen; /* guards what follows, and the line on the terminal */
+    pthread_mutex_t screen; /* guards the fields below, and the line on the terminal */
     char line[1024];
     bool drawn;
 };
@@ -59,8 +59,8 @@ sl_load_totals sl_load_sum(const sl_load *load) {
     return sum;
 }
 
-/* Under the log's lock: gets the line out of the way of a message, and draws it again after. The
- * screen stays locked in between. */
+/* The log's hook: clears the line before a message, and draws it again afterwards. The screen stays
+ * locked in between. */
 static void on_screen(bool before, void *context) {
     sl_progress *progress = context;
     if (before)
@@ -107,7 +107,7 @@ static void append(char *line, size_t room, size_t *used, const char *format, ..
     va_end(arguments);
 }
 
-/* "812", "85.2k", "1.31M": short enough for a line with many of them. */
+/* "812", "85.2k", "1.31M": a short form for the progress line. */
 static char *short_number(double value, char out[SL_HUMAN_ROOM]) {
     if (value < 1000)
         snprintf(out, SL_HUMAN_ROOM, "%.0f", value);
@@ -319,8 +319,8 @@ void sl_progress_tick(sl_progress *progress) {
     }
 }
 
-/* A program that reads the lines wants to see the whole at the end. */
-static void view_last(sl_progress *progress) {
+/* A program that reads the JSON lines gets the final totals. */
+static void draw_last(sl_progress *progress) {
     if (progress->kind != SL_PROGRESS_JSON)
         return;
     sl_view seen = look(progress);
@@ -332,7 +332,7 @@ void sl_progress_end(sl_progress *progress) {
         return;
     if (progress->shard_now && progress->shard_rate) {
         take_point(progress);
-        view_last(progress);
+        draw_last(progress);
     }
     sl_log_set_screen_hook(NULL, NULL);
     if (progress->drawn) {

@@ -21,7 +21,7 @@
 
 /* Ascending: of several errors in one answer the last kind in this list decides. */
 typedef enum sl_verdict {
-    SL_REPLY_COMPLETE,  /* every document was inserted, or refused for what it is */
+    SL_REPLY_COMPLETE,  /* every document was inserted, or refused for a reason of its own */
     SL_REPLY_NONE,      /* no answer arrived; the documents may have been inserted */
     SL_REPLY_TOO_LARGE, /* the server could not build its answer: send fewer documents */
     SL_REPLY_UNKNOWN,   /* look for the documents and send them again, until the retry limit */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a load leaves in its journal, and what one that resumes it takes over.
+/* Writes the journal of a load, and recovers it in a load that is resumed.
  *
  * The journal begins with three documents:
  *
@@ -7,17 +7,17 @@
  *                                           before anything is changed
  *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
  *                                           before the first document
- *   {finished: <date>, rejects: <number>}   when all is verified, and run.json written
+ *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
  *
- * and has its blocks between the last two. A load that is resumed must have the same sources, the
- * same options that change documents, and the same collection (not one of the same name: its UUID);
- * otherwise the blocks that it would not send are not the ones that were sent. Without `target` no
- * document has been sent, and the load is begun again as its command says, --drop included.
+ * with its blocks between the last two. A load that is resumed must have the same sources, the same
+ * options that change documents, and the same collection (by UUID, not by name); otherwise the blocks
+ * that it skips would not be the blocks that were sent. Without `target` no document has been sent,
+ * and the load begins again with its options, --drop included.
  *
  * The order that makes it safe, for each block: its documents are acknowledged by the server with
- * the write concern of the load; its rejects are on the disk; then its entry is. Whatever dies in
- * between, a block without an entry is done again, and meets its own documents. Writing and taking
- * over stand in one file, since one must know exactly what the other leaves. */
+ * the write concern of the load; then its rejects are synced to disk; then its entry is. Wherever the
+ * load is killed, a block without an entry is loaded again, and its stored documents are found under
+ * their _ids. Writing and recovering are in one file, since they must agree on these steps. */
 #include "past.h"
 
 #include <stdio.h>
@@ -65,7 +65,7 @@ static bool on_entry(void *context, const sl_journal_entry *entry) {
     return true;
 }
 
-/* ---- which load it is ---- */
+/* ---- the options of the load ---- */
 
 static void append_schema(bson_t *options, const char *text) {
     uint8_t digest[SL_MD5_BYTES];
@@ -91,8 +91,8 @@ void sl_resume_format_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
 }
 
-/* The options that change what documents look like or where they go, by the names users give them.
- */
+/* Appends the options that change the documents or their target, under their names on the command
+ * line. */
 static void append_options(bson_t *document, const sl_load_config *config) {
     bson_t options;
     BSON_APPEND_DOCUMENT_BEGIN(document, "options", &options);
@@ -130,7 +130,7 @@ static bool same_options(const sl_load *load, sl_error *error) {
     const char *version = sl_past_text(load->past->begun, "version");
     if (strcmp(version, load->config->program_version) != 0)
         used += (size_t)snprintf(how, sizeof how, "it was begun by version %.40s of this program, "
-                                 "which may have made other documents; this is %.40s", version,
+                                 "whose documents may differ; this is %.40s", version,
                                  load->config->program_version);
     bson_iter_init_find(&iter, &now, "options");
     bson_iter_recurse(&iter, &options);
@@ -150,7 +150,7 @@ static bool same_options(const sl_load *load, sl_error *error) {
 
 /* ---- opening ---- */
 
-static void forget(sl_past *past) {
+static void past_clear(sl_past *past) {
     bson_destroy(past->begun);
     bson_destroy(past->target);
     bson_destroy(past->finished);
@@ -158,8 +158,8 @@ static void forget(sl_past *past) {
     memset(past, 0, sizeof *past);
 }
 
-/* By this id the load holds the balancer stopped, in all of its runs: one that was killed is known by
- * it. The journal is locked, so whichever load had the id before has ended. */
+/* Sets the id under which the load keeps the balancer stopped. All its runs use the same one, so that a
+ * resumed run finds the hold of a killed run. The journal is locked, so that run has ended. */
 static void take_holder(sl_load *load) {
     bson_oid_t id;
     const char *holder = load->past->begun ? sl_past_text(load->past->begun, "holder") : "";
@@ -170,7 +170,7 @@ static void take_holder(sl_load *load) {
     bson_oid_to_string(&id, load->holder);
 }
 
-/* What is done with the journal that was found. */
+/* Decides from the journal's contents whether the load may begin, or be resumed. */
 static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
     sl_past *past = load->past;
     const char *folder = load->work_directory;
@@ -179,7 +179,7 @@ static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
     take_holder(load);
     if (!load->config->resume) {
         if (empty || !past->target || past->finished) { /* without a target nothing was sent */
-            forget(past);
+            past_clear(past);
             return write_begun(load, error);
         }
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -208,7 +208,7 @@ bool sl_resume_open(sl_load *load, bool *finished, sl_error *error) {
     bool empty;
     if (!sl_journal_open(load->work_directory, &handlers, &load->journal, &empty, error) ||
         !judge(load, empty, finished, error)) {
-        load->work_directory[0] = '\0'; /* it is another load's: its run.json stays */
+        load->work_directory[0] = '\0'; /* keeps the run.json of the load that it belongs to */
         return false;
     }
     if (*finished) {
@@ -251,9 +251,9 @@ static bool same_target(const sl_load *load, const char *uuid, sl_error *error) 
     return strcmp(uuid, sl_past_text(load->past->target, "target")) == 0 ||
            sl_past_differs(
                load, SL_EXIT_CLUSTER,
-               uuid[0] ? "the collection has been dropped and made anew since, or resharded; load without "
-                         "--resume, into another --work-dir"
-                       : "the collection is not there any more; load without --resume, into "
+               uuid[0] ? "the collection has been dropped and created again since, or resharded; load "
+                         "without --resume, into another --work-dir"
+                       : "the collection does not exist any more; load without --resume, into "
                          "another --work-dir",
                error);
 }
@@ -288,7 +288,7 @@ bool sl_resume_target(sl_load *load, sl_error *error) {
     return ok;
 }
 
-/* ---- taking over ---- */
+/* ---- recovering ---- */
 
 static bool mark_done(sl_load_source *source, uint64_t sequence) {
     size_t word = (size_t)(sequence >> 6);
@@ -325,11 +325,11 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
                              .offset = entry->offset, .member_start = entry->member_start != 0};
     return mark_done(source, entry->sequence)
                ? sl_rejects_block_was_done(load->rejects, &block, entry, error)
-               : sl_error_memory(error, "taking over what has been loaded");
+               : sl_error_memory(error, "recovering the journal");
 }
 
-/* How many blocks can be in front of this one, at most: each has text, and in a source that is cut
- * a MiB of it. */
+/* The maximum number of blocks before this one: each has at least a byte of text, and 1 MiB in a
+ * splittable source. */
 static uint64_t blocks_before(const sl_load *load, const sl_journal_entry *entry) {
     const sl_source *facts = sl_source_set_at(load->set, (size_t)entry->source);
     return sl_source_is_cut(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
@@ -341,7 +341,7 @@ static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) 
            entry->sequence <= blocks_before(load, entry) && entry->offset < SL_SOURCE_BYTES_MAX;
 }
 
-/* Only those of one run, though it resumed another: a block is in the journal once. */
+/* Removes repeated entries from the sorted list. */
 static size_t drop_repeated(sl_journal_entry *entries, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
@@ -383,19 +383,19 @@ bool sl_resume_carry(sl_load *load, sl_error *error) {
     }
     if (load->resumed) {
         char records[SL_HUMAN_ROOM];
-        sl_log_info("resuming: %s records are there already",
+        sl_log_info("resuming: earlier runs have completed %s records",
                     sl_human_count(load->carried.counts.records, records));
     }
     return true;
 }
 
-/* ---- while it goes on, and at the end ---- */
+/* ---- during the load, and at its end ---- */
 
 bool sl_resume_commit(sl_load *load, sl_error *error) {
     bool confirmed;
     if (!load->journal || !load->rejects)
         return true;
-    /* Collected first: what is confirmed then is what was acknowledged before. */
+    /* Collected first: the confirmation covers documents that were acknowledged before it. */
     if (!load->uncommitted)
         sl_journal_collect(load->journal);
     load->uncommitted = true;
@@ -412,7 +412,7 @@ static bool keep_waiting(void *context) {
 }
 
 bool sl_resume_commit_rest(sl_load *load, sl_error *error) {
-    bool held = load->uncommitted; /* from before: then more has been added since */
+    bool held = load->uncommitted; /* since an earlier commit: later entries need a second one */
     for (unsigned attempt = 0; sl_resume_commit(load, error); attempt++) {
         if (!load->uncommitted && !held)
             return true;
@@ -424,7 +424,7 @@ bool sl_resume_commit_rest(sl_load *load, sl_error *error) {
             continue;
         if (sl_interrupt_requested())
             error->code = SL_EXIT_INTERRUPTED;
-        return sl_error_prefix(error, "not known whether the last batches are in their places");
+        return sl_error_prefix(error, "the owners of the last batches could not be confirmed");
     }
     return false;
 }
@@ -448,6 +448,6 @@ void sl_resume_close(sl_load *load) {
     sl_journal_close(load->journal);
     if (!load->past)
         return;
-    forget(load->past);
+    past_clear(load->past);
     free(load->past);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of a load: found, recognised, told apart, numbered. */
+/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *sou
     return load->plans[format_index(source->format)];
 }
 
-/* Compiles the plan of a format when it is first wanted. */
+/* The plan of a format, which is compiled by the first call. */
 static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *error) {
     sl_plan **plan = &load->plans[format_index(format)];
     if (!*plan && !format->plan_create(&load->config->format_options, plan, error))
@@ -28,9 +28,10 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
     return *plan;
 }
 
-/* Finds out how a source is written. With "auto" the formats are asked in turn, and when all of them
- * refuse, each one's reason is told. False with SL_EXIT_SOURCE: not recognised, or `*damaged`: data
- * that cannot be read, which is no reason to go on without it; `*empty`: there is no text. */
+/* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
+ * recognises the source, the error quotes each one's reason. False with SL_EXIT_SOURCE: no format
+ * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that cannot be
+ * read, and must not be left out. */
 static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bool *empty,
                       sl_error *error) {
     sl_load_source *source = &load->sources[index];
@@ -62,11 +63,11 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
         sl_error why = {0};
         if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
-            *damaged = true; /* what is recognised is never left out */
+            *damaged = true; /* a recognised source is never left out */
             return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
                    sl_error_prefix(error, "%s", path);
         }
-        if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the source */
+        if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
             *error = why;
             *damaged = true;
             return false;
@@ -87,7 +88,7 @@ static void skip(sl_load *load, size_t index) {
 
 /* ---- the same file twice ---- */
 
-/* What makes two sources the same: one file reached by two paths, or two copies under one name. */
+/* Two sources are the same if they are one file under two paths, or two copies of a file. */
 static int by_file(const void *a, const void *b) {
     const sl_load_source *x = *(sl_load_source *const *)a, *y = *(sl_load_source *const *)b;
     if (x->device != y->device)
@@ -111,8 +112,9 @@ static bool same_fingerprint(const sl_load_source *x, const sl_load_source *y) {
     return strcmp(x->fingerprint, y->fingerprint) == 0;
 }
 
-/* A fingerprint is of a file's ends only, but a source's number goes with it: of two files that have
- * the same one and other contents, one would be lost. */
+/* Sources with equal fingerprints get the same number, but a fingerprint covers only the beginning and
+ * the end of a file. So two files with equal fingerprints and different contents are an error: one of
+ * them would be lost. */
 static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *error) {
     uint64_t where;
     bool same;
@@ -121,13 +123,13 @@ static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *err
     return same ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s and %s have the same name, size, beginning and end, and differ at byte "
-                        "%llu: they cannot be told apart in one collection; rename one of them",
+                        "%llu: one collection cannot hold both; rename one of them",
                         sl_source_set_at(load->set, first)->shown,
                         sl_source_set_at(load->set, second)->shown, (unsigned long long)where);
 }
 
-/* How much of a file is behind the place that standard input is at is not known: so neither of both
- * can be left out. */
+/* A file that is also standard input is an error: the two sources may have different parts of the file
+ * left to read, so neither can be left out. */
 static bool check_input(sl_load *load, size_t first, size_t second, sl_error *error) {
     const sl_source *a = sl_source_set_at(load->set, first),
                     *b = sl_source_set_at(load->set, second);
@@ -140,7 +142,7 @@ static bool check_input(sl_load *load, size_t first, size_t second, sl_error *er
         a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
 }
 
-/* Leaves out all but the first of each. Loading one twice would count its documents twice. */
+/* Leaves out all but the first of equal sources, whose documents would be counted twice. */
 static bool skip_repeated(sl_load *load, sl_error *error) {
     static const struct {
         int (*order)(const void *a, const void *b);
@@ -178,7 +180,7 @@ static bool skip_repeated(sl_load *load, sl_error *error) {
     return true;
 }
 
-/* Records of different kinds do not belong into one collection. */
+/* Sources with different kinds of records are an error: they need a collection each. */
 static bool check_kinds(sl_load *load, sl_error *error) {
     const sl_load_source *first = NULL;
     char list[600] = "";
@@ -205,7 +207,7 @@ static bool check_kinds(sl_load *load, sl_error *error) {
                         list);
 }
 
-/* The sources of records that are made up: as many as it takes to have a place for each. */
+/* Adds the sources of generated records: each holds SL_MADE_UP_RECORDS_MAX at most. */
 static bool make_up_sources(sl_load *load, const sl_format *format, sl_error *error) {
     uint64_t records = load->config->format_options.ycsb.records;
     const sl_plan *plan = plan_of(load, format, error);
@@ -230,7 +232,7 @@ static bool find_sources(sl_load *load, sl_error *error) {
                                 error);
 }
 
-/* A file found in a folder is not loaded. Of an empty one nothing is lost. */
+/* A file found in a folder is not loaded. An empty one is no failure of the load. */
 static void leave_out(sl_load *load, size_t index, bool empty, const char *message) {
     const char *path = sl_source_set_at(load->set, index)->shown;
     size_t length = strlen(path); /* the message begins with it */
@@ -258,11 +260,11 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
     bool ok = load->sources && head;
     if (!ok)
         sl_error_memory(error, "looking at the sources");
-    int64_t told = sl_clock_ns();
+    int64_t logged = sl_clock_ns();
     for (size_t i = 0; ok && i < count; i++) {
-        if (sl_seconds_since(told) > 2) {
-            sl_log_info("looking at the sources: %zu of %zu", i, count);
-            told = sl_clock_ns();
+        if (sl_seconds_since(logged) > 2) {
+            sl_log_info("inspecting the sources: %zu of %zu", i, count);
+            logged = sl_clock_ns();
         }
         sl_error why = {0};
         bool damaged, empty;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload verify`: sources against the cluster, phase by phase. Nothing is changed anywhere. */
+/* `shardload verify`: the phases of a verification. Neither sources nor cluster are changed. */
 #include "verification.h"
 
 #include <stdio.h>
@@ -17,16 +17,16 @@
 
 static bool interrupted(sl_error *error) {
     return sl_error_set(error, SL_EXIT_INTERRUPTED,
-                        "interrupted: what was not looked at may be right or wrong");
+                        "interrupted before all documents were verified");
 }
 
 static void on_first_signal(void *context) {
     sl_load *load = context;
     if (!atomic_load(&load->begun)) { /* it may be waiting for a server */
-        sl_log_warning("interrupted before anything was looked at");
+        sl_log_warning("interrupted before anything was verified");
         _exit(SL_EXIT_INTERRUPTED);
     }
-    sl_log_warning("stopping; once more to stop at once");
+    sl_log_warning("stopping; press Ctrl-C again to stop at once");
     sl_load_stop(load);
 }
 
@@ -36,10 +36,10 @@ static void on_second_signal(void *context) {
 
 /* ---- phases ---- */
 
-/* A pipe has no name by which it could be known again. */
+/* A pipe has no fingerprint by which the registry could identify it. */
 static bool refuse_pipe(const char *path, sl_error *error) {
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: what came through a pipe cannot be known again, and not be verified",
+                        "%s: a pipe cannot be identified as the source of a load, and so not verified",
                         strcmp(path, "-") == 0 ? "standard input" : path);
 }
 
@@ -130,7 +130,7 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
     return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- the verification ---- */
 
 static bool write_record(sl_load *load, sl_exit code, sl_error *error) {
     const char *paths[2] = {NULL, load->report};
@@ -195,12 +195,13 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
         sl_others_record(&load, sl_run_record_document(load.record));
     if (ok && !sl_verify_report(&verification))
         ok = sl_error_set(&error, SL_EXIT_VERIFICATION,
-                          "%s.%s is not what the sources say (see above)", config->database,
+                          "%s.%s differs from its sources (see above)", config->database,
                           config->collection);
     else if (ok)
-        sl_log_info("%s.%s is what the sources say%s", config->database, config->collection,
-                    content ? ", to the byte" : ", by count");
-    /* They are no records of this collection, as far as is known, and may be missing from it. */
+        sl_log_info("%s.%s %s", config->database, config->collection,
+                    content ? "is equal to its sources, byte by byte"
+                            : "has the number of documents that its sources have");
+    /* Nothing shows whether the collection should hold records of files that are not loaded. */
     ok = ok && sl_others_check(&load, &error);
     if (!ok)
         sl_log_error(SL_LINES, error.message);

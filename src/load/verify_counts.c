@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification by counting: each range of ids must hold exactly the documents that this load put
- * there or found there, and outside of all sources (outside.h) nothing may have changed. Of a load
- * that is shared by shards, those of other loaders are not looked at; where it is shared by parts,
- * each of which is in every range, none can hold fewer. The last loader counts for all (parts.c).
- */
+/* Verification at the end of a load, by counting: each range of ids must hold exactly the documents
+ * that this load inserted or found stored, and the number of documents of no registered source
+ * (outside.h) must not have changed. With --only-shards only the ranges of these shards are counted.
+ * With --part every range also holds documents of other parts, so only too few documents are an error;
+ * the loader that finishes last counts the documents of all parts (parts.c). */
 #include "engine.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "outside.h"
 
-/* The source that a range belongs to, for messages; the first one when there are several. */
+/* The name of a range's source, for messages; the first one if there are several. */
 static const char *source_name(const sl_load *load, const sl_range *range) {
     uint32_t number = sl_document_id_source(range->minimum);
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
@@ -32,7 +32,7 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
     uint64_t missing = 0, extra = 0;
     uint32_t looked = 0;
     bool ok = true;
-    int64_t told = sl_clock_ns();
+    int64_t logged = sl_clock_ns();
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_ARRAY_BEGIN(&section, "ranges", &ranges);
     for (size_t i = 0; ok && i < load->range_count; i++) {
@@ -46,13 +46,13 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
                                   &found, error);
         if (!ok)
             break;
-        if (sl_seconds_since(told) > 3) {
+        if (sl_seconds_since(logged) > 3) {
             sl_log_info("verifying: %zu of %zu ranges", i, load->range_count);
-            told = sl_clock_ns();
+            logged = sl_clock_ns();
         }
         if (found < expected)
             missing += expected - found;
-        else if (load->config->parts == 0) /* else they are of other parts */
+        else if (load->config->parts == 0) /* otherwise they may be of other parts */
             extra += found - expected;
         if (found < expected || (found > expected && load->config->parts == 0))
             sl_log_error("range %lld to %lld (%s): %llu documents expected, %llu found",
@@ -83,7 +83,7 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,
                             "verification failed: %llu documents are missing and %llu are too many "
-                            "(see the ranges above); has something else written to %s.%s?",
+                            "(see the ranges above); has another program written to %s.%s?",
                             (unsigned long long)missing, (unsigned long long)extra,
                             load->target.database, load->target.collection);
     return ok && sl_outside_judge(load, error);

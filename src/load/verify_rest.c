@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cluster holds where the sources give nothing: behind their ends, between their blocks,
- * under numbers that the registry does not know, under ids of other types.
+/* Documents that the cluster holds outside of all sources and blocks: behind the end of a source,
+ * between its blocks, under unregistered source numbers, under ids of other types.
  *
- * All numbers are cut into what has been compared (or, where only counts are wanted, the ranges
- * that were counted), what belongs to other sources of the registry, and the gaps between. Each gap
- * is one find, mostly an empty one: about 256 for a large source, one for a small one. */
+ * All ids are divided into the intervals that have been compared (without --content: the sources that
+ * were counted), the ids of other registered sources, and the gaps between these. Each gap is one
+ * find, mostly an empty one: about 256 for a large source, one for a small one. */
 #include "verification.h"
 
 #include <stdlib.h>
@@ -39,8 +39,8 @@ bool sl_verification_cover(sl_verification *verification, sl_interval interval) 
     return ok;
 }
 
-/* Those of the registry's numbers that are not of this verification, and without `content` those
- * that are, too. */
+/* Marks registered sources that are not in this verification as covered; without `content`, all
+ * registered sources, since these have been counted. */
 static bool cover_sources(sl_verification *verification) {
     const sl_load *load = verification->load;
     size_t count = sl_source_set_count(load->set);
@@ -66,8 +66,8 @@ typedef struct sl_rest {
 
 static const char *why_extra(const bson_iter_t *id, bool placed) {
     if (!BSON_ITER_HOLDS_INT64(id) || bson_iter_int64(id) < 0)
-        return "an _id that no source gives";
-    return placed ? "no record begins there" : "its source is not in the registry";
+        return "no source has such an _id";
+    return placed ? "no record begins at that byte" : "its source is not in the registry";
 }
 
 static void on_extra(void *context, const bson_t *found) {
@@ -96,8 +96,8 @@ static bool keep_on(void *context) {
     return !sl_interrupt_requested();
 }
 
-/* All that the filter lets through is extra. A read that has told of some is not begun again: they
- * would count twice. */
+/* All documents that match the filter are extra. A read that has reported some is not repeated, since
+ * these would be counted twice. */
 static bool scan(sl_verification *verification, mongoc_client_t *client, const bson_t *filter,
                  sl_error *error) {
     sl_rest rest = {.verification = verification};
@@ -115,14 +115,14 @@ static bool scan(sl_verification *verification, mongoc_client_t *client, const b
 typedef struct sl_looking {
     sl_verification *verification;
     mongoc_client_t *client;
-    int64_t told; /* when progress was shown last, by sl_clock_ns */
+    int64_t logged; /* when progress was logged last, by sl_clock_ns */
 } sl_looking;
 
 static bool look(void *context, const sl_gap *gap, sl_error *error) {
     sl_looking *looking = context;
-    if (sl_seconds_since(looking->told) > 3) {
-        sl_log_info("looking between the blocks: %.0f %%", 100 * gap->share);
-        looking->told = sl_clock_ns();
+    if (sl_seconds_since(looking->logged) > 3) {
+        sl_log_info("searching the ids between the blocks: %.0f %%", 100 * gap->share);
+        looking->logged = sl_clock_ns();
     }
     return scan(looking->verification, looking->client, gap->filter, error);
 }
@@ -130,7 +130,7 @@ static bool look(void *context, const sl_gap *gap, sl_error *error) {
 bool sl_verify_rest(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     if (!cover_sources(verification))
-        return sl_error_memory(error, "looking between the sources");
+        return sl_error_memory(error, "searching between the sources");
     sl_looking looking = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
     bool ok =
         sl_gaps_walk(verification->covered, verification->covered_count, look, &looking, error);
@@ -140,7 +140,7 @@ bool sl_verify_rest(sl_verification *verification, sl_error *error) {
 
 bool sl_verify_ranges(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
-    int64_t told = sl_clock_ns();
+    int64_t logged = sl_clock_ns();
     for (size_t i = 0; i < load->range_count; i++) {
         const sl_range *range = &load->ranges[i];
         sl_range_account *account = &verification->ranges[i];
@@ -150,9 +150,9 @@ bool sl_verify_ranges(sl_verification *verification, sl_error *error) {
         if (!sl_count_range(load->connection, &load->target, range->minimum, range->maximum, &found,
                             error))
             return false;
-        if (sl_seconds_since(told) > 3) {
+        if (sl_seconds_since(logged) > 3) {
             sl_log_info("counting: %zu of %zu ranges", i, load->range_count);
-            told = sl_clock_ns();
+            logged = sl_clock_ns();
         }
         atomic_store(&account->found, found);
         atomic_store(&account->missing, found < expected ? expected - found : 0);

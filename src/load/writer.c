@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer: batches into the cluster, as unordered bulk inserts through the driver.
+/* The writer: sends batches to the cluster, as unordered bulk inserts through the driver.
  *
- * The driver's own validation is off, because the encoder has checked everything. A batch of which
- * the server's answer does not account for every document (reply.h) is sent again: its documents are
- * looked for first, and only those that are not stored are sent. A document that is found, or is
- * refused as a duplicate, is compared (duplicates.h); only the same bytes mean that it has arrived.
+ * The driver's own validation is off, because the encoder has checked everything. If the server's
+ * answer does not account for every document of a batch (reply.h), the batch is sent again: its
+ * documents are searched for first, and only those that are not stored are sent. A document that is
+ * found, or is refused as a duplicate, is compared (duplicates.h); it counts as stored only if all
+ * bytes are equal.
  *
- * A validator may explain so much that no answer for the whole batch can be built. Then it is sent in
- * pieces, each half as large as before, which are completed one after the other. */
+ * A validator's error messages may be so long that the server cannot build its answer for all documents
+ * of a batch. Then the batch is sent in pieces, each half as large as before, one after the other. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@
 
 #define DUPLICATE_KEY 11000 /* the server's code */
 
-/* A way into the cluster: to one shard, or through a router. */
+/* A connection to the primary of one shard, or to a router. */
 typedef struct sl_lane {
     mongoc_client_t *client;
     mongoc_collection_t *collection;
@@ -37,18 +38,17 @@ typedef struct sl_lane {
 
 struct sl_outlet {
     sl_load *load;
-    /* One per shard when batches go straight to the shards, and in any case a last one through the
-     * routers. */
+    /* On the direct route one per shard; always a last one to the routers. */
     sl_lane *lanes;
     uint32_t lane_count;
-    const sl_lane *lane; /* of the batch in hand */
+    const sl_lane *lane; /* of the current batch */
     bson_t *views;         /* one per document of a batch, over the batch's own bytes */
     const bson_t **pointers;
     size_t room;
-    /* What of a batch is sent when part of it is there; NULL until that happens. */
+    /* The documents to send of a batch that is partly stored; NULL until that happens. */
     const bson_t **chosen;
-    uint32_t *places; /* of each of them in the batch */
-    bool look;        /* before the first attempt: an earlier run may have sent it */
+    uint32_t *places; /* the index of each of these in the piece */
+    bool look;        /* search before the first attempt: an earlier run may have sent the batch */
     bson_t *options;
     unsigned seed; /* for the jitter */
 };
@@ -66,12 +66,12 @@ static bool writer_close(void *shared, sl_error *error) {
 
 static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
     mongoc_write_concern_t *concern = mongoc_write_concern_new();
-    const char *wanted = load->config->write_concern;
+    const char *requested = load->config->write_concern;
     bool alone = sl_connection_server(load->connection)->deployment == SL_STANDALONE;
-    if (strcmp(wanted, "majority") != 0) {
-        mongoc_write_concern_set_w(concern, (int32_t)strtol(wanted, NULL, 10));
+    if (strcmp(requested, "majority") != 0) {
+        mongoc_write_concern_set_w(concern, (int32_t)strtol(requested, NULL, 10));
     } else if (alone) {
-        /* There is no majority to wait for: durable means in the journal. */
+        /* Without a replica set, a document is durable once it is in the server's journal. */
         mongoc_write_concern_set_w(concern, 1);
         mongoc_write_concern_set_journal(concern, true);
     } else {
@@ -136,7 +136,7 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     return true;
 }
 
-/* Points a bson_t at each document of the batch; they lie one behind the other. */
+/* Sets outlet->views to the consecutive documents of the batch. */
 static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
     if (batch->documents > outlet->room) {
         free(outlet->views);
@@ -180,8 +180,8 @@ static sl_outcome outcome_of(sl_scan_result result) {
                                                                          : UNDELIVERABLE;
 }
 
-/* Documents of a batch that are sent together and completed together: all of them, unless the
- * server could not answer for so many at once. */
+/* Consecutive documents of a batch that are sent as a unit: all of them, unless the server could not
+ * build its answer for so many. */
 typedef struct sl_piece {
     const bson_t *const *documents;
     uint32_t first; /* index of the first one in the batch */
@@ -190,14 +190,14 @@ typedef struct sl_piece {
     bool sent_before; /* by an earlier attempt of this run */
 } sl_piece;
 
-/* What is sent of a piece: all of it, or those documents that are not stored yet. */
+/* The documents of one insert: all of a piece, or those that are not stored yet. */
 typedef struct sl_parcel {
     const bson_t *const *documents;
     uint32_t count;
-    const uint32_t *places; /* of each in the piece; NULL: it is the piece */
+    const uint32_t *places; /* the index of each in the piece; NULL: all documents of the piece */
 } sl_parcel;
 
-/* Whom to report the outcome of documents to. */
+/* The receiver of the outcome of documents. */
 typedef struct sl_listener {
     sl_batch_result *result;
     refusal_handler refused;
@@ -256,7 +256,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     return judged;
 }
 
-/* Was the collection dropped or replaced? Then that is so for all documents that follow, too. */
+/* Was the collection dropped or replaced? Then no document can be inserted any more. */
 static bool is_replaced(const bson_error_t *why, const bson_t *reply) {
     bson_iter_t items;
     sl_write_error one;
@@ -293,7 +293,7 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
         outcome = parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
         break;
     case SL_REPLY_NONE:
-        /* A server that cannot build its answer may just close the connection. */
+        /* A server that cannot build its answer may close the connection instead. */
         outcome = piece->sent_before && parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
         break;
     case SL_REPLY_UNKNOWN:
@@ -309,8 +309,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     return outcome;
 }
 
-/* Makes a parcel of the documents that are not stored. If all are, the last one is sent nevertheless:
- * its refusal is acknowledged with the write concern, and with it what was written before. */
+/* Makes a parcel of the documents that are not stored. If all are stored, the last one is sent again:
+ * its refusal is acknowledged with the write concern, which covers all earlier writes. */
 static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
                    sl_parcel *parcel, sl_error *error) {
     if (!outlet->chosen) {
@@ -324,7 +324,7 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
         bool last_chance = i + 1 == piece->count && count == 0;
         if (!there->missing[i] && !last_chance)
             continue;
-        there->missing[i] = true; /* as far as we know before it is sent */
+        there->missing[i] = true; /* its outcome comes from the answer to this parcel */
         outlet->chosen[count] = piece->documents[i];
         outlet->places[count++] = i;
     }
@@ -332,8 +332,8 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
     return true;
 }
 
-/* One attempt. Where the piece may have been sent before, the documents that are stored already are
- * found first, and reported when the others have been acknowledged. */
+/* One attempt. If the piece may have been sent before, its stored documents are found first, and
+ * reported after the others have been acknowledged. */
 static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_listener *listener,
                             sl_error *error) {
     sl_parcel parcel = {piece->documents, piece->count, NULL};
@@ -385,7 +385,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                         refusal_handler refused, void *context, sl_error *error) {
     if (!view_documents(outlet, batch, error))
         return false;
-    /* A batch of documents whose owner is not known is beyond the shards' lanes. */
+    /* A batch of documents whose owner is not known goes through the routers. */
     outlet->lane = &outlet->lanes[batch->shard < outlet->lane_count ? batch->shard
                                                                     : outlet->lane_count - 1];
     const sl_listener listener = {result, refused, context};
@@ -408,8 +408,8 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
             continue;
         }
         result->retries++;
-        piece.look = true; /* also for the pieces behind it, which were part of this attempt */
-        if (attempt == 0) { /* the limit is for trying again, not for the first answer */
+        piece.look = true; /* also for the next pieces, which may be stored by this attempt */
+        if (attempt == 0) { /* the time limit does not include the wait for the first answer */
             sl_log_warning(SL_LINES "; trying again", error->message);
             since = sl_clock_ns();
         }

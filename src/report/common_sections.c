@@ -114,7 +114,7 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
                      sl_page_text(page, "%s", sl_share_text(all > 0 ? seconds / all : 0, human)));
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
-    sl_page_cell(page, table, "together");
+    sl_page_cell(page, table, "total");
     sl_page_cell(page, table, sl_section_number(page, all, SL_UNIT_SECONDS));
     sl_page_cell(page, table, "");
     if (table)
@@ -258,17 +258,17 @@ void sl_section_accounting(sl_page *page, const bson_t *record) {
     } rows[] = {
         {"records", "records", true, true},
         {"inserted", "= inserted", true, true},
-        {"alreadyThere", "+ already there", true, true},
+        {"alreadyThere", "+ already stored", true, true},
         {"rejectedByParser", "+ rejected by the parser", true, true},
         {"rejectedByServer", "+ rejected by the server", true, true},
         {"undelivered", "+ read, but not acknowledged", false, true},
-        {"repeatedHeaders", "repeated headers dropped", false, false},
-        {"blankLines", "blank lines dropped", false, false},
-        {"repaired", "records repaired", false, true},
-        {"transcoded", "records with text read as Latin-1", false, true},
-        {"lengthMismatches", "records of another length than told", false, true},
-        {"malformedFields", "fields left out as malformed", false, false},
-        {"unknownGroups", "records partly kept as text", false, true},
+        {"repeatedHeaders", "repeated header lines skipped", false, false},
+        {"blankLines", "blank lines skipped", false, false},
+        {"repaired", "records repaired (extra delimiters)", false, true},
+        {"transcoded", "records converted from Latin-1", false, true},
+        {"lengthMismatches", "records with a wrong declared length", false, true},
+        {"malformedFields", "malformed fields left out", false, false},
+        {"unknownGroups", "records with groups stored as text", false, true},
         {"batches", "batches", true, false},
         {"retries", "batches sent again", false, false},
     };

@@ -108,7 +108,7 @@ void sl_run_record_log_phases(const sl_run_record *record) {
         sl_log_info("  %-12s %12s %5.1f %%", record->phases[i].name,
                     sl_human_seconds(record->phases[i].seconds, human),
                     sum > 0 ? 100 * record->phases[i].seconds / sum : 0);
-    sl_log_info("  %-12s %12s", "together", sl_human_seconds(sum, human));
+    sl_log_info("  %-12s %12s", "total", sl_human_seconds(sum, human));
 }
 
 void sl_run_record_name_stages(sl_run_record *record, const char *const names[SL_RUN_STAGES]) {

@@ -146,7 +146,7 @@ class Direct(support.ClusterCase):
         self.client.admin.command("shardCollection", namespace, key={"k": 1})
         self.client.admin.command("split", namespace, middle={"k": {"an": "object"}})
         said = self.refused(support.EXIT_USAGE, "--shard-key", '{"k": 1}')
-        self.assertIn("only the router can tell where documents", said)
+        self.assertIn("only the router can find the shards of documents", said)
         self.assertEqual(self.database.t.count_documents({}), 0)
 
 

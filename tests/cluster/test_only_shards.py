@@ -157,7 +157,7 @@ class Together(OnlyShardsCase):
         sources, documents = self.large_files()
         outcome, work = self.only(f"{self.second},{self.first}", *sources)
         self.assertEqual(self.figures(work)["inserted"], documents)
-        self.assertIn("all 2 shards are loaded: 110,000 documents together", outcome.err)
+        self.assertIn("all 2 shards are loaded: 110,000 documents in total", outcome.err)
         stored = self.stored_by_shard()
         self.assertGreater(min(stored.values()), 0)
         # The parts are kept apart: what the registry has of each is what is on its shard.

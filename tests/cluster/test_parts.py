@@ -71,7 +71,7 @@ class Parts(support.ClusterCase):
         blocks = [block for work, _ in running for block in self.journal(work)]
         self.assertEqual(sorted(blocks), [(0, number) for number in range(len(blocks))])
         said = "".join(outcome.err for outcome in outcomes)
-        self.assertEqual(said.count("all 2 parts are loaded: 150,000 documents together"), 1, said)
+        self.assertEqual(said.count("all 2 parts are loaded: 150,000 documents in total"), 1, said)
         self.assert_whole(*sources, documents=documents)
 
     def test_two_at_once_make_the_collection(self):

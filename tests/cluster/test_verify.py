@@ -149,7 +149,7 @@ class AnyServer:
             self.assertIn(row["source"], ("", str(path)))
         different = next(row for row in problems if row["problem"] == "different")
         self.assertEqual(different["detail"], 'k is "AUDI", not "FORD"')
-        self.assertIn("no record begins there", by_problem[str(2 ** 30 + 17)]["detail"])
+        self.assertIn("no record begins at that byte", by_problem[str(2 ** 30 + 17)]["detail"])
         self.assertEqual((found["missing"], found["different"], found["extra"]), (2, 1, 9))
         self.assertEqual(found["found"], 40000 - 2 + 9)
         self.assertEqual(found["found"], self.database.t.count_documents({}))

@@ -238,7 +238,7 @@ class Plain(EachChange, Change):
         for more in ([], ["--no-verify"]):
             outcome = self.resume(*more)
             self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-            self.assertRegex(outcome.err, "year.txt: brings another text behind byte [0-9]+ than")
+            self.assertRegex(outcome.err, "year.txt: the text behind byte [0-9]+ differs from")
 
     def test_behind_the_last_block(self):
         """All is read and all but the last batch stored: the file must still be there."""

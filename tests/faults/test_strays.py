@@ -66,7 +66,7 @@ class Strays:
                 self.anew(name)
                 outcome = self.struck(self.clients_insert(made()))
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("holds 1 documents of no source that its registry knows, and held 0 "
+                self.assertIn("holds 1 documents of no registered source, and held 0 "
                               "when the load began; for example { \"_id\" : ", outcome.err)
                 self.assertIn("--allow-other-writers", outcome.err)
                 self.assertIs(self.verification()["ok"], False)
@@ -137,7 +137,7 @@ class Strays:
                 outcome = self.struck(lambda: self.database.t.delete_one({"_id": ids[name]}),
                                       "--shard-key", "none")
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("holds 12 documents of no source that its registry knows, and held 13",
+                self.assertIn("holds 12 documents of no registered source, and held 13",
                               outcome.err)
 
     def test_one_comes_and_one_of_another_type_goes(self):
