@@ -82,18 +82,18 @@ typedef struct sl_load_config {
     /* The share of the sources' blocks that is loaded, above 0; 1 loads all. The blocks are spread
      * evenly over each source, and over the ranges of a collection sharded by _id. */
     double sample;
-    /* Another command runs this load: only warnings and errors are logged, and Ctrl-C ends the load,
-     * not the process. */
+    /* Another command runs this load: only warnings and errors are logged, and Ctrl-C ends the
+     * load, not the process. */
     bool part_of_trial;
     /* Shown in the hint how to complete a load that ended early: the command to use; NULL: the same
      * command. */
     const char *completed_by;
-    bson_t *account; /* NULL, or initialised by the caller: receives a copy of the run record,
+    bson_t *run_record; /* NULL, or initialised by the caller: receives a copy of the run record,
                         whatever the exit code */
 } sl_load_config;
 
-/* The bytes of one batch: the batches of `shards` shards share a worker's batch_bytes. A document that
- * is larger enlarges its batch. */
+/* The bytes of one batch: the batches of `shards` shards share a worker's batch_bytes. A document
+ * that is larger enlarges its batch. */
 size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
 
 /* Runs the load and logs its progress, summary and errors. Returns the exit code. */

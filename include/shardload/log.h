@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log: lines on standard error and, with a time, in the work directory's log file. Any thread may
- * call these functions. Control characters in inserted texts are escaped (print.h), since a file name
- * may hold any; insert the message of an error, which may have several lines, with SL_LINES. Lines
- * never contain credentials: callers redact URIs first. */
+/* The log: lines on standard error and, with a time, in the work directory's log file. Any thread
+ * may call these functions. Control characters in inserted texts are escaped (print.h), since a
+ * file name may hold any; insert the message of an error, which may have several lines, with
+ * SL_LINES. Lines never contain credentials: callers redact URIs first. */
 #ifndef SHARDLOAD_LOG_H
 #define SHARDLOAD_LOG_H
 
@@ -16,9 +16,9 @@ typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DE
  * Returns the level before. */
 sl_log_level sl_log_set_level(sl_log_level level);
 
-/* Also appends every line (all levels) to `path`, a private file (private_file.h), beginning with up
- * to 64 KiB of lines that were logged before. False with `error` set (SL_EXIT_USAGE) when it cannot
- * be opened. */
+/* Also appends every line (all levels) to `path`, a private file (private_file.h), beginning with
+ * up to 64 KiB of lines that were logged before. False with `error` set (SL_EXIT_USAGE) when it
+ * cannot be opened. */
 bool sl_log_open_file(const char *path, sl_error *error);
 void sl_log_close_file(void);
 

@@ -30,7 +30,7 @@ typedef enum sl_option_kind {
 typedef enum sl_option_secrecy {
     SL_OPEN,
     SL_CREDENTIALS, /* a connection string, which may hold a password */
-    SL_SECRET,      /* a password; without a value, or with an empty one, the program prompts for it */
+    SL_SECRET, /* a password; without a value, or with an empty one, the program prompts for it */
 } sl_option_secrecy;
 
 typedef struct sl_option_row {
@@ -46,8 +46,8 @@ typedef struct sl_option_row {
     const char *group;    /* heading in --help */
     const char *help;     /* one or two sentences */
     sl_option_secrecy secret;
-    /* An additional check of a value, or NULL. False with the problem in words, to be printed behind
-     * the option's name. */
+    /* An additional check of a value, or NULL. False with the problem in words, to be printed
+     * behind the option's name. */
     bool (*check)(const char *text, char *problem, size_t room);
 } sl_option_row;
 
@@ -78,8 +78,8 @@ typedef enum sl_options_result {
     SL_OPTIONS_FAILED, /* error is set (SL_EXIT_USAGE), one line per wrong option */
 } sl_options_result;
 
-/* Parses the command line. Every command also accepts --help, --version and --config FILE. Secrets are
- * overwritten in `words`, so that the list of processes does not show them. */
+/* Parses the command line. Every command also accepts --help, --version and --config FILE. Secrets
+ * are overwritten in `words`, so that the list of processes does not show them. */
 sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
                                    sl_options **options, sl_error *error);
 void sl_options_destroy(sl_options *options); /* NULL is fine */
@@ -99,13 +99,13 @@ const char *sl_options_argument(const sl_options *options, size_t index);
  * aborts. Strings live as long as the options. */
 bool sl_option_given(const sl_options *options, const char *name); /* false for a default */
 bool sl_option_flag(const sl_options *options, const char *name);
-const char *sl_option_string(const sl_options *options, const char *name); /* also CHOICE; or NULL */
+const char *sl_option_string(const sl_options *options, const char *name); /* or CHOICE; or NULL */
 uint64_t sl_option_number(const sl_options *options, const char *name); /* COUNT, BYTES */
 double sl_option_seconds(const sl_options *options, const char *name);
 /* Was a COUNT option given as the word `word` ("auto")? */
 bool sl_option_is_word(const sl_options *options, const char *name, const char *word);
-/* For a COUNT option given as a word: the number from a source of lower precedence, or 0. So "auto" on
- * the command line can start from the number in the configuration file. */
+/* For a COUNT option given as a word: the number from a source of lower precedence, or 0. So "auto"
+ * on the command line can start from the number in the configuration file. */
 uint64_t sl_option_weaker_number(const sl_options *options, const char *name);
 /* Was a COUNT option that allows "P%" given as a percentage? Its number is then in hundredths of a
  * percent. */

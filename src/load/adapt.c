@@ -3,8 +3,8 @@
  *
  * A server's rate varies: caches fill, checkpoints come and go, other clients work. Two rates that
  * were measured one after the other are hard to compare. So a trial is measured between two
- * measurements of the present settings (A B A), and its gain is B over the mean of the two A, which a
- * steady drift does not change. The number of such pairs depends on their gains: the limits of
+ * measurements of the present settings (A B A), and its gain is B over the mean of the two A, which
+ * a steady drift does not change. The number of such pairs depends on their gains: the limits of
  * acceptance and refusal begin far apart and converge on GAIN_LEAST, so that a gain of a fifth is
  * accepted at once, a loss is refused at once, and a small difference takes up to PAIRS_MOST pairs,
  * which cost little because the rates are nearly equal. A gain below GAIN_LEAST is never accepted,
@@ -20,37 +20,37 @@
  * batches of several threads may be answered together. It opens after each thread has had an answer
  * under the settings in question, and ends when it is long enough both in seconds and in batches. A
  * window in which a batch had to be sent again, or without an answer for half of its time (an
- * election, a disk that hangs), is no measurement: the comparison is dropped and begun again after a
- * pause, with longer windows; where a disk hangs every other second, each of these holds the same
+ * election, a disk that hangs), is no measurement: the comparison is dropped and begun again after
+ * a pause, with longer windows; where a disk hangs every other second, each of these holds the same
  * share of it.
  *
- * The cost of trials is limited: none is begun when the load is about to end, moves to fewer threads
- * or documents (which can lose most) need a longer remaining time, and a trial that is clearly slower
- * ends early. */
+ * The cost of trials is limited: none is begun when the load is about to end, moves to fewer
+ * threads or documents (which can lose most) need a longer remaining time, and a trial that is
+ * clearly slower ends early. */
 #include "adapt.h"
 
 #include <math.h>
 #include <string.h>
 
 #define START_SECONDS 1.5
-#define SETTLE_SECONDS 0.4      /* minimum time between a change and the measurement */
+#define SETTLE_SECONDS 0.4 /* minimum time between a change and the measurement */
 #define SETTLE_SECONDS_MOST 5.0
-#define WINDOW_SECONDS 1.5      /* minimum */
+#define WINDOW_SECONDS 1.5 /* minimum */
 #define WINDOW_SECONDS_MOST 12.0
-#define STRETCH_MOST 3          /* doublings of WINDOW_SECONDS, one after each disturbed window */
-#define WINDOW_BATCHES 16       /* minimum of a window */
-#define WINDOW_ROUNDS 4         /* minimum of batches per thread */
-#define WATCH_SECONDS 5.0       /* minimum of a window once settled */
-#define EARLY_SECONDS 0.6       /* from then on a trial may end early, if its rate is below */
-#define EARLY_SHARE 0.75        /* this share of the base's rate */
+#define STRETCH_MOST 3    /* doublings of WINDOW_SECONDS, one after each disturbed window */
+#define WINDOW_BATCHES 16 /* minimum of a window */
+#define WINDOW_ROUNDS 4   /* minimum of batches per thread */
+#define WATCH_SECONDS 5.0 /* minimum of a window once settled */
+#define EARLY_SECONDS 0.6 /* from then on a trial may end early, if its rate is below */
+#define EARLY_SHARE 0.75  /* this share of the base's rate */
 #define GAIN_LEAST 1.05
 #define PAIRS_MOST 4
 #define STEADY_SHARE 0.2        /* two rates of the base that differ more require another pair */
 #define PAUSE_SECONDS 5.0       /* after a disturbance */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
-#define ODD_SHARE 0.3           /* a rate that differs more from the known rate is odd */
-#define ODD_WINDOWS 2           /* so many odd windows in a row: the rate has changed */
+#define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
+#define ODD_WINDOWS 2 /* so many odd windows in a row: the rate has changed */
 
 /* The moves in the order in which they are tried: first those that cost little when they are wrong,
  * which are also the ones that help with a distant server. One move changes both settings: fewer
@@ -83,8 +83,8 @@ static uint32_t batch_moved(uint32_t from, bool more) {
 }
 
 /* The settings after a move from the base. False if a limit prevents any of its changes. */
-static bool moved(const sl_adapt *adapt, unsigned move, const sl_adapt_figures *figures,
-                  sl_adapt_settings *result) {
+static bool apply_move(const sl_adapt *adapt, unsigned move, const sl_adapt_figures *figures,
+                       sl_adapt_settings *result) {
     const sl_adapt_limits *limits = &adapt->limits;
     int threads = moves[move].threads, batches = moves[move].batches;
     *result = adapt->base;
@@ -112,18 +112,19 @@ static bool time_enough(const sl_adapt_figures *figures, double seconds) {
 
 /* ---- windows ---- */
 
-static void ask_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    adapt->window = (sl_adapt_window){.asked = figures->seconds, .asked_batches = figures->batches,
+static void request_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    adapt->window = (sl_adapt_window){.requested = figures->seconds,
+                                      .requested_batches = figures->batches,
                                       .retries = figures->retries};
 }
 
 /* Have the batches of the earlier settings been answered? */
-static bool settled_in(const sl_adapt *adapt, const sl_adapt_figures *figures) {
+static bool earlier_batches_answered(const sl_adapt *adapt, const sl_adapt_figures *figures) {
     const sl_adapt_window *window = &adapt->window;
-    double waited = figures->seconds - window->asked;
+    double waited = figures->seconds - window->requested;
     return waited >= SETTLE_SECONDS_MOST ||
            (waited >= SETTLE_SECONDS &&
-            figures->batches - window->asked_batches >= adapt->now.threads);
+            figures->batches - window->requested_batches >= adapt->now.threads);
 }
 
 static double rate_of(const sl_adapt_window *window) {
@@ -138,7 +139,7 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     if (figures->retries != window->retries)
         return WINDOW_DISTURBED;
     if (!window->open) {
-        if (!settled_in(adapt, figures))
+        if (!earlier_batches_answered(adapt, figures))
             return WINDOW_GOES_ON;
         window->open = true;
         window->start = -1;
@@ -146,8 +147,8 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     }
     if (window->start < 0) { /* from the next acknowledgement on */
         if (figures->batches == window->start_batches)
-            return figures->seconds - window->asked > WINDOW_SECONDS_MOST ? WINDOW_DISTURBED
-                                                                          : WINDOW_GOES_ON;
+            return figures->seconds - window->requested > WINDOW_SECONDS_MOST ? WINDOW_DISTURBED
+                                                                              : WINDOW_GOES_ON;
         window->start = window->end = figures->answered;
         window->start_documents = window->end_documents = figures->documents;
         window->start_batches = window->end_batches = figures->batches;
@@ -163,16 +164,16 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     }
     double length = window->end - window->start;
     uint64_t batches = window->end_batches - window->start_batches;
-    uint64_t wanted = WINDOW_BATCHES;
-    if (wanted < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
-        wanted = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
+    uint64_t required = WINDOW_BATCHES;
+    if (required < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
+        required = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
     bool too_long = figures->seconds - window->start > WINDOW_SECONDS_MOST;
     double least = adapt->stage == ADAPT_SETTLED ? WATCH_SECONDS
                                                  : WINDOW_SECONDS * (double)(1u << adapt->stretch);
     bool still = window->longest_gap > length / 2;
     bool plainly_worse = adapt->stage == ADAPT_TRIAL && length >= EARLY_SECONDS && !still &&
-                         batches >= wanted / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
-    if (!plainly_worse && !too_long && (length < least || batches < wanted))
+                         batches >= required / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
+    if (!plainly_worse && !too_long && (length < least || batches < required))
         return WINDOW_GOES_ON;
     return batches < 2 || still ? WINDOW_DISTURBED : WINDOW_COMPLETE;
 }
@@ -189,7 +190,7 @@ static void keep_step(sl_adapt *adapt, const sl_adapt_figures *figures, double r
 static void measure(sl_adapt *adapt, sl_adapt_stage stage, const sl_adapt_figures *figures) {
     adapt->stage = stage;
     adapt->now = stage == ADAPT_TRIAL ? adapt->trial : adapt->base;
-    ask_window(adapt, figures);
+    request_window(adapt, figures);
 }
 
 static void settle(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
@@ -220,7 +221,7 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
     /* The move that was a gain comes first: the same move may be a gain again. */
     for (unsigned i = 0; i < SL_ADAPT_MOVES; i++) {
         unsigned move = (adapt->move + i) % SL_ADAPT_MOVES;
-        if (adapt->refused[move] || !moved(adapt, move, figures, &adapt->trial))
+        if (adapt->refused[move] || !apply_move(adapt, move, figures, &adapt->trial))
             continue;
         if (!time_enough(figures, moves[move].left_least)) {
             later = true;
@@ -339,7 +340,7 @@ static void on_disturbance(sl_adapt *adapt, const sl_adapt_figures *figures) {
     adapt->gains = adapt->tried = adapt->before = 0;
     adapt->odd_windows = 0;
     measure(adapt, settled ? ADAPT_SETTLED : ADAPT_BASE, figures);
-    adapt->window.asked = figures->seconds + PAUSE_SECONDS; /* it opens after the pause */
+    adapt->window.requested = figures->seconds + PAUSE_SECONDS; /* it opens after the pause */
 }
 
 /* ---- the public functions ---- */

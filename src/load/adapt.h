@@ -51,9 +51,9 @@ typedef enum sl_adapt_stage {
 
 /* The time between two acknowledgements, over which a rate is measured. */
 typedef struct sl_adapt_window {
-    double asked;           /* when it was requested; it opens once earlier batches are answered */
-    uint64_t asked_batches; /* acknowledged by then */
-    uint64_t retries;       /* by then */
+    double requested; /* when it was requested; it opens once earlier batches are answered */
+    uint64_t requested_batches; /* acknowledged by then */
+    uint64_t retries;           /* by then */
     bool open;
     double start, end, longest_gap;
     uint64_t start_documents, end_documents, start_batches, end_batches;
@@ -66,10 +66,10 @@ typedef struct sl_adapt {
     sl_adapt_settings base, trial, now;
     sl_adapt_window window;
     bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and are no gain */
-    bool only_fewer_left;         /* all moves that still lack time are to fewer threads or documents */
-    unsigned move;                /* the move being tried */
-    unsigned pairs;               /* comparisons of this move so far */
-    double gains;                 /* sum of their gains */
+    bool only_fewer_left; /* all moves that still lack time are to fewer threads or documents */
+    unsigned move;        /* the move being tried */
+    unsigned pairs;       /* comparisons of this move so far */
+    double gains;         /* sum of their gains */
     double before, tried;         /* the last rates of base and of trial; 0: none */
     double settled_rate, settled_at; /* on `base`; at < 0: not yet */
     double search_rate;           /* of `base` when the search from it began; 0: not yet measured */
@@ -95,8 +95,8 @@ sl_adapt_settings sl_adapt_now(const sl_adapt *adapt);
 /* The fastest settings found so far. */
 sl_adapt_settings sl_adapt_best(const sl_adapt *adapt);
 
-/* For a load that has not settled: has it been measured that neither more threads nor larger batches
- * are faster? */
+/* For a load that has not settled: has it been measured that neither more threads nor larger
+ * batches are faster? */
 bool sl_adapt_only_fewer_left(const sl_adapt *adapt);
 
 /* When the search ended, no neighbouring settings being faster: in seconds since the loading began;

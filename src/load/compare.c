@@ -29,7 +29,7 @@ static bool whole_decimal(const bson_decimal128_t *value, int64_t *whole) {
     const uint64_t limit = (uint64_t)1 << 63;
     bool negative = value->high >> 63;
     if ((value->high >> 61 & 3) ==
-        3) {        /* infinite, not a number, or a coefficient out of range, which means zero */
+        3) { /* infinite, not a number, or a coefficient out of range, which means zero */
         *whole = 0;
         return (value->high >> 59 & 3) != 3;
     }
@@ -74,12 +74,12 @@ static bool id_of(const bson_t *document, int64_t *id) {
 }
 
 /* Judges the next expected document, after all documents under its _id have been found. */
-static void pass(sl_comparison *comparison) {
+static void judge_next(sl_comparison *comparison) {
     const uint8_t *expected = comparison->expected;
     if (comparison->held)
-        comparison->report(comparison->context, comparison->met ? SL_EXTRA : SL_DIFFERENT,
-                           comparison->met ? NULL : expected, comparison->held);
-    else if (!comparison->met)
+        comparison->report(comparison->context, comparison->matched ? SL_EXTRA : SL_DIFFERENT,
+                           comparison->matched ? NULL : expected, comparison->held);
+    else if (!comparison->matched)
         comparison->report(comparison->context, SL_MISSING, expected, NULL);
     sl_compare_clear(comparison);
     comparison->expected += sl_expected_length(expected);
@@ -92,15 +92,15 @@ static bool is_equal(const uint8_t *expected, const bson_t *found) {
 
 void sl_compare_found(sl_comparison *comparison, const bson_t *found) {
     int64_t id;
-    bool ours = id_of(found, &id);
-    while (ours && comparison->expected < comparison->end &&
+    bool is_number = id_of(found, &id);
+    while (is_number && comparison->expected < comparison->end &&
            sl_expected_id(comparison->expected) < id)
-        pass(comparison);
-    ours = ours && comparison->expected < comparison->end &&
-           sl_expected_id(comparison->expected) == id;
-    if (ours && !comparison->met && is_equal(comparison->expected, found))
-        comparison->met = true;
-    else if (ours && !comparison->met && !comparison->held)
+        judge_next(comparison);
+    is_number = is_number && comparison->expected < comparison->end &&
+                sl_expected_id(comparison->expected) == id;
+    if (is_number && !comparison->matched && is_equal(comparison->expected, found))
+        comparison->matched = true;
+    else if (is_number && !comparison->matched && !comparison->held)
         comparison->held = bson_copy(found);
     else
         comparison->report(comparison->context, SL_EXTRA, NULL, found);
@@ -108,11 +108,11 @@ void sl_compare_found(sl_comparison *comparison, const bson_t *found) {
 
 void sl_compare_end(sl_comparison *comparison) {
     while (comparison->expected < comparison->end)
-        pass(comparison);
+        judge_next(comparison);
 }
 
 void sl_compare_clear(sl_comparison *comparison) {
     bson_destroy(comparison->held);
     comparison->held = NULL;
-    comparison->met = false;
+    comparison->matched = false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparison: expected documents against those found in the same interval of _ids, byte by byte. One
- * thread. */
+/* Comparison: expected documents against those found in the same interval of _ids, byte by byte.
+ * One thread. */
 #ifndef SHARDLOAD_COMPARE_H
 #define SHARDLOAD_COMPARE_H
 
@@ -26,7 +26,7 @@ typedef struct sl_comparison {
     void (*report)(void *context, sl_finding finding, const uint8_t *expected, const bson_t *found);
     void *context;
 
-    bool met;     /* the next expected document has been found */
+    bool matched; /* the next expected document has been found */
     bson_t *held; /* copy of a different document under its _id */
 } sl_comparison;
 

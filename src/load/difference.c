@@ -22,7 +22,8 @@ typedef struct sl_words {
 
 static void append(sl_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends a difference, behind a semicolon. `used` may exceed `room`: the text is truncated then. */
+/* Appends a difference, behind a semicolon. `used` may exceed `room`: the text is truncated
+ * then. */
 static void append(sl_words *words, const char *format, ...) {
     va_list arguments;
     if (words->used >= words->room)

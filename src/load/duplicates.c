@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Duplicates are read back and compared.
  *
- * Within a block ids ascend, and all documents that the cluster holds between two of them are of that
- * block. So one find per block, from its first duplicate to its last, is enough, and returns few
- * other documents. The ids of two blocks in one batch may lie far apart. */
+ * Within a block ids ascend, and all documents that the cluster holds between two of them are of
+ * that block. So one find per block, from its first duplicate to its last, is enough, and returns
+ * few other documents. The ids of two blocks in one batch may lie far apart. */
 #include "duplicates.h"
 
 #include <stdlib.h>
@@ -81,10 +81,11 @@ static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint3
     else
         sl_compare_clear(&comparison);
     if (result == SL_SCAN_DONE && duplicates->is_lost) {
-        sl_error_set(error, SL_EXIT_CLUSTER,
-                     "the server reports the _id %lld as a duplicate, but no document is found under "
-                     "it: that document has no majority yet, or was removed",
-                     (long long)duplicates->lost);
+        sl_error_set(
+            error, SL_EXIT_CLUSTER,
+            "the server reports the _id %lld as a duplicate, but no document is found under "
+            "it: that document has no majority yet, or was removed",
+            (long long)duplicates->lost);
         result = SL_SCAN_AGAIN;
     }
     return result;

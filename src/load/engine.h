@@ -37,7 +37,7 @@ extern const char *const sl_stage_names[STAGES];
 
 typedef struct sl_load_source {
     const sl_format *format;
-    sl_dialect *dialect;  /* of an archive, that of its first entry */
+    sl_dialect *dialect;              /* of an archive, that of its first entry */
     struct sl_archive_entry *entries; /* of an archive: being read; archive_entries.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also as standard input; 0 otherwise */
@@ -46,7 +46,7 @@ typedef struct sl_load_source {
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; resume.c */
     size_t done_words;
     uint64_t done_end; /* the offset at which the text of these blocks ends */
-    bool compare;      /* a resume reads these blocks again: a pipe, or a file that may be changed */
+    bool compare; /* a resume reads these blocks again: a pipe, or a file that may be changed */
     _Atomic uint64_t accepted; /* documents inserted or already stored */
     _Atomic uint64_t taken;    /* documents refused because another document has their _id */
     uint32_t pieces, leading;  /* which shards its ids go to; see sl_load_shard_of */
@@ -74,25 +74,25 @@ typedef struct sl_worker_counters {
 
 /* A block that is not completed yet, with the outcome of its records so far; see blocks.c. Belongs
  * to one worker. */
-typedef struct sl_block_account {
-    struct sl_block_account *next, **link; /* link: the pointer to it, in the list of open blocks */
-    sl_source_block block;  /* its text is not valid after parsing */
-    char *member;           /* copy of the entry's name, to which block.member points */
+typedef struct sl_open_block {
+    struct sl_open_block *next, **link; /* link: the pointer to it, in the list of open blocks */
+    sl_source_block block;              /* its text is not valid after parsing */
+    char *member;                       /* copy of the entry's name, to which block.member points */
     size_t member_room;
     int64_t first_id;       /* an id within the block's MiB */
     uint64_t check;         /* hash of the text, as in the journal */
     sl_parse_counts counts; /* complete once it is parsed */
-    bool has_text; /* false for generated records */
+    bool has_text;          /* false for generated records */
     bool parsed;
     uint32_t waiting; /* documents in batches that have not been acknowledged */
     uint32_t inserted, already_there, refused;
-    uint32_t taken; /* of those refused: another document has their _id */
+    uint32_t taken;         /* of those refused: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
-} sl_block_account;
+} sl_open_block;
 
 /* Consecutive documents of a batch that came from one block. */
 typedef struct sl_batch_segment {
-    sl_block_account *account;
+    sl_open_block *open_block;
     uint32_t documents;
 } sl_batch_segment;
 
@@ -112,35 +112,35 @@ bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room);
 void sl_batch_clear(sl_batch *batch);
 void sl_batch_empty(sl_batch *batch);
 /* Documents added from now on come from this block. False without memory. */
-bool sl_batch_begin_segment(sl_batch *batch, sl_block_account *account);
+bool sl_batch_begin_segment(sl_batch *batch, sl_open_block *open_block);
 /* Grows the batch to at least `need` bytes in total. False without memory. */
 bool sl_batch_make_room(sl_batch *batch, size_t need);
 /* Appends a copy of a document of the block. Grows the batch if the document does not fit: the
  * caller sends a full batch first. False without memory. */
-bool sl_batch_add(sl_batch *batch, sl_block_account *account, const uint8_t *document,
+bool sl_batch_add(sl_batch *batch, sl_open_block *open_block, const uint8_t *document,
                   size_t length);
 
 /* ---- not_loaded.c: files and archive entries that are not loaded ---- */
 
-typedef struct sl_other {
+typedef struct sl_not_loaded_item {
     size_t source; /* index into the set */
     char *entry;   /* name of the archive's entry; NULL: the file itself */
     char *reason;
-} sl_other;
+} sl_not_loaded_item;
 
-typedef struct sl_others {
+typedef struct sl_not_loaded {
     pthread_mutex_t lock; /* guards the fields below while workers run */
     uint64_t count;
-    sl_other *kept; /* the first ones, for the messages and run.json */
+    sl_not_loaded_item *kept; /* the first ones, for the messages and run.json */
     size_t kept_count;
-} sl_others;
+} sl_not_loaded;
 
 /* ---- resume.c: totals of earlier runs, recovered from the journal ---- */
 
-typedef struct sl_carried {
+typedef struct sl_recovered {
     uint64_t blocks, text_bytes, inserted, already_there, refused;
     sl_parse_counts counts;
-} sl_carried;
+} sl_recovered;
 
 /* ---- reject_limit.c: loads that end because of their rejects ---- */
 
@@ -152,11 +152,11 @@ typedef enum sl_ending {
 
 /* ---- unregistered.c: documents of no registered source ---- */
 
-typedef struct sl_outside {
-    bool known;               /* they have been counted */
-    uint64_t numbers, others; /* documents whose _id is a number, or of another type */
-    size_t sources;           /* registered when they were counted */
-} sl_outside;
+typedef struct sl_unregistered {
+    bool known;                    /* they have been counted */
+    uint64_t numbers, other_types; /* documents whose _id is a number, or of another type */
+    size_t sources;                /* registered when they were counted */
+} sl_unregistered;
 
 /* ---- the load ---- */
 
@@ -172,31 +172,32 @@ typedef struct sl_load {
     sl_load_source *sources; /* one per source of the set */
     sl_plan *plans[8];    /* one per row of sl_formats; NULL where not used */
     size_t active;        /* sources that are not skipped */
-    sl_others others;
+    sl_not_loaded not_loaded;
 
     sl_connection *connection; /* NULL without a cluster */
     sl_target target;
     sl_topology *topology;
     uint32_t parts;   /* of a shared load: N of --part K/N, or all shards; 0: not shared */
-    bool *ours;       /* per shard: is it one of --only-shards? NULL without that option */
+    bool *own_shards; /* per shard: is it one of --only-shards? NULL without that option */
     bool target_gone; /* the collection did not exist, although its registry did */
     bool created;     /* this load has created the collection */
-    sl_outside outside, outside_now; /* before the first document was sent; at the end */
+    sl_unregistered unregistered,
+        unregistered_now; /* before the first document was sent; at the end */
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored; /* or never stopped */
     char holder[25];        /* id under which it keeps the balancer stopped; "" without a journal */
     sl_shard_map *map;
     sl_direct *direct;   /* NULL: through the routers */
-    bool doubted;        /* a warning was shown: the owners could not be confirmed */
+    bool doubt_logged;   /* a warning was shown: the owners could not be confirmed */
     uint32_t shards; /* at least 1 */
     bool by_range;   /* the collection is sharded by {_id: 1} */
 
     sl_range *ranges; /* of _id, sorted: the ranges that are placed and verified */
     size_t range_count;
-    size_t placing_steps;   /* splits and moves */
-    double placing_seconds; /* how long these took */
-    _Atomic uint64_t *accepted;       /* per range: documents it must hold: inserted, already stored,
+    size_t placing_steps;       /* splits and moves */
+    double placing_seconds;     /* how long these took */
+    _Atomic uint64_t *accepted; /* per range: documents it must hold: inserted, already stored,
                                          or another document under the same _id */
     _Atomic uint64_t *shard_documents; /* per shard: documents sent to it, as far as known */
 
@@ -204,18 +205,18 @@ typedef struct sl_load {
     sl_reject_files *rejects;
 
     sl_journal *journal; /* NULL unless into a cluster */
-    struct sl_past *past; /* the journal's contents at the start; resume.c */
+    struct sl_earlier_run *earlier; /* the journal's contents at the start; resume.c */
     bool resumed;         /* documents may have been sent by an earlier run */
     bool compared;        /* a source's text may differ from that of the earlier run */
     bool uncommitted;     /* collected journal entries have not been committed yet */
-    sl_carried carried;
+    sl_recovered recovered;
 
     _Atomic sl_ending ended_by;
     uint64_t undelivered; /* records that were parsed and not acknowledged when the workers ended */
 
-    unsigned threads;             /* all workers; `pace` has the number of those that are active */
+    unsigned threads; /* all workers; `pace` has the number of those that are active */
     sl_pace pace;
-    sl_rate_limit rate_limit; /* starts with the workers */
+    sl_rate_limit rate_limit;     /* starts with the workers */
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;   /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;   /* one per worker; read after the end */
@@ -225,9 +226,9 @@ typedef struct sl_load {
     unsigned working;         /* workers that have not ended; under working_lock */
     _Atomic bool stop;        /* workers end after their current block and batches */
     _Atomic bool begun;       /* something may have been created or changed on the cluster */
-    pthread_mutex_t members_lock; /* archive_entries.c */
-    pthread_cond_t members_known;
-    bool members_failed; /* under members_lock */
+    pthread_mutex_t entries_lock; /* archive_entries.c */
+    pthread_cond_t entries_known;
+    bool entries_failed; /* under entries_lock */
     pthread_mutex_t failure_lock;
     sl_error failure; /* the first one; under failure_lock while workers run */
 } sl_load;
@@ -274,24 +275,25 @@ void sl_resume_format_options(const sl_load_config *config, bson_t *options);
 bool sl_resume_open(sl_load *load, bool *finished, sl_error *error);
 /* Does the collection of the journal still exist? Called before anything is created or changed. */
 bool sl_resume_find_target(sl_load *load, sl_error *error);
-/* Checks that the prepared collection and the numbers of the sources are those of the journal; a new
- * load writes them to the journal. */
+/* Checks that the prepared collection and the numbers of the sources are those of the journal; a
+ * new load writes them to the journal. */
 bool sl_resume_target(sl_load *load, sl_error *error);
 /* Recovers the completed blocks and the totals of earlier runs, before the first block is read. */
-bool sl_resume_carry(sl_load *load, sl_error *error);
+bool sl_resume_recover(sl_load *load, sl_error *error);
 /* A hash of a block's text for the journal; 0 for generated records. Any thread. */
 uint64_t sl_resume_check(const sl_source_block *block);
 /* Is a block consistent with the journal? A completed block must have the same text, and the source
  * must not end before the last completed block. False sets the error. Any thread. */
 bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error);
-/* Called when documents of a block were refused because other documents have their _ids. False, with
- * the error, if that means that the source's text has changed since the earlier run. Any thread. */
+/* Called when documents of a block were refused because other documents have their _ids. False,
+ * with the error, if that means that the source's text has changed since the earlier run. Any
+ * thread. */
 bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error);
 /* Writes all completed blocks to the journal and syncs it to disk. On the direct route this is left
  * to a later call if the cluster cannot confirm the owners of the documents now. By one thread. */
 bool sl_resume_commit(sl_load *load, sl_error *error);
 /* The last commit: waits until the owners are confirmed. */
-bool sl_resume_commit_rest(sl_load *load, sl_error *error);
+bool sl_resume_commit_last(sl_load *load, sl_error *error);
 /* Marks the load as finished, after it was verified and run.json was written. */
 bool sl_resume_finish(sl_load *load, sl_error *error);
 void sl_resume_close(sl_load *load);
@@ -301,8 +303,9 @@ bool sl_sources_open(sl_load *load, sl_error *error);
 void sl_sources_close(sl_load *load);
 const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *source);
 
-/* Are the records generated? Then there is no text, and the size of a source is a number of records. */
-static inline bool sl_load_made_up(const sl_load *load) {
+/* Are the records generated? Then there is no text, and the size of a source is a number of
+ * records. */
+static inline bool sl_load_is_generated(const sl_load *load) {
     return sl_source_set_at(load->set, 0)->kind == SL_SOURCE_MADE_UP;
 }
 
@@ -310,31 +313,31 @@ static inline bool sl_load_made_up(const sl_load *load) {
 
 /* Does a source have line ends that the parsers support? `head` is its beginning, with `whole` all
  * of it. The error does not name the source. */
-bool sl_misread_check_text(sl_text head, bool whole, sl_error *error);
+bool sl_line_ends_check(sl_text head, bool whole, sl_error *error);
 /* Does a source with unsupported line ends contain NUL bytes? Then it is a binary file, which is
  * skipped like other files without text, where that is allowed. */
-bool sl_misread_is_binary(sl_text head);
+bool sl_line_ends_is_binary(sl_text head);
 /* Sets the error for a reject with `misread`: the parser cannot find the records behind it. Returns
  * false. Any thread. */
-bool sl_misread_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,
-                      sl_error *error);
+bool sl_line_ends_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,
+                        sl_error *error);
 
 /* archive_entries.c: the dialect of a block's text; *dialect NULL: the block's entry is not loaded.
  * Valid until sl_sources_done_with, which must be called once for each block. Any thread. */
 bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,
                         sl_error *error);
 void sl_sources_done_with(sl_load *load, const sl_source_block *block);
-void sl_members_clear(const sl_load_source *source);
+void sl_archive_entries_clear(const sl_load_source *source);
 
 /* not_loaded.c: logs and keeps that a file (`entry` NULL) or an entry of an archive is not loaded.
  * Both texts must be printable. Any thread. */
-void sl_others_add(sl_load *load, size_t source, const char *entry, const char *reason);
+void sl_not_loaded_add(sl_load *load, size_t source, const char *entry, const char *reason);
 /* False with SL_EXIT_SOURCE if the list is not empty and --skip-other is not given. */
-bool sl_others_check(sl_load *load, sl_error *error);
+bool sl_not_loaded_check(sl_load *load, sl_error *error);
 /* Appends the section "notLoaded", unless the list is empty. */
-void sl_others_record(const sl_load *load, bson_t *record);
-void sl_others_init(sl_others *others);
-void sl_others_clear(sl_others *others);
+void sl_not_loaded_record(const sl_load *load, bson_t *record);
+void sl_not_loaded_init(sl_not_loaded *list);
+void sl_not_loaded_clear(sl_not_loaded *list);
 
 /* numbers.c */
 bool sl_sources_number_offline(sl_load *load, sl_error *error);
@@ -345,8 +348,8 @@ bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
  * loaded is an error (unless --again); other registered sources cause a warning. Called before
  * anything is created. */
 bool sl_sources_look_for_target(sl_load *load, sl_error *error);
-/* Gives the sources the numbers that a load would give them, without changing the registry. The error
- * with which that load would end goes into `refusal`. */
+/* Gives the sources the numbers that a load would give them, without changing the registry. The
+ * error with which that load would end goes into `refusal`. */
 bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 /* Of a shared load: marks the sources whose parts are all loaded. */
@@ -393,11 +396,12 @@ char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMI
 /* Are there more rejects than --max-rejects allows? Sets `error` if so. A percentage applies from
  * 100,000 records on; at the end of the load (`at_end`), to any number of records. Any thread. */
 bool sl_rejects_pass_limit(sl_load *load, bool at_end, sl_error *error);
-/* At the end of a load: was every record rejected (of at least one)? Sets `error` if so, which quotes
- * the `reasons`. Always false for a shared load. */
+/* At the end of a load: was every record rejected (of at least one)? Sets `error` if so, which
+ * quotes the `reasons`. Always false for a shared load. */
 bool sl_rejects_are_all(sl_load *load, const char *reasons, sl_error *error);
 
-/* work_directory.c: creates load->work_directory, if the load has one, and opens the log file in it. */
+/* work_directory.c: creates load->work_directory, if the load has one, and opens the log file in
+ * it. */
 bool sl_work_directory_make(sl_load *load, sl_error *error);
 /* Checks that load->report and load->html can be written. */
 bool sl_report_check(sl_load *load, sl_error *error);
@@ -416,8 +420,8 @@ bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, s
 void sl_worker_ended(sl_load *load);
 /* Waits for 50 ms, or until all threads have ended. False when all have ended. */
 bool sl_workers_working(sl_load *load);
-/* Starts load->threads threads; each runs `work_of` on one of `items`, which are `item_bytes` apart,
- * and calls sl_worker_ended. Returns when all have ended; `tick` as for sl_workers_run. */
+/* Starts load->threads threads; each runs `work_of` on one of `items`, which are `item_bytes`
+ * apart, and calls sl_worker_ended. Returns when all have ended; `tick` as for sl_workers_run. */
 bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, size_t item_bytes,
                     void (*tick)(void *context), void *context, sl_error *error);
 

@@ -64,7 +64,7 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_look *look = sink->context;
     if (reject->misread)
-        sl_misread_error(look->load, look->block, reject, look->error);
+        sl_line_ends_error(look->load, look->block, reject, look->error);
     if (reject->misread || look->rejects_shown++ >= REJECTS_SHOWN)
         return;
     char record[200];
@@ -115,7 +115,7 @@ static const char *storage_of(const sl_source *source) {
     }
 }
 
-/* Reads an archive to its end and adds the entries that would not be loaded to load->others. */
+/* Reads an archive to its end and adds the entries that would not be loaded to load->not_loaded. */
 static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
     sl_reader *reader;
     sl_source_block block = {.last = false};
@@ -134,13 +134,13 @@ static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
     return result != SL_READ_FAILED;
 }
 
-static void print_others(const sl_load *load, size_t index) {
-    const sl_others *others = &load->others;
-    for (size_t i = 0; i < others->kept_count; i++) {
-        const sl_other *one = &others->kept[i];
+static void print_not_loaded(const sl_load *load, size_t index) {
+    const sl_not_loaded *list = &load->not_loaded;
+    for (size_t i = 0; i < list->kept_count; i++) {
+        const sl_not_loaded_item *one = &list->kept[i];
         if (one->source == index)
-            sl_print("  not loaded: %s%s" SL_LINES "\n", one->entry ? one->entry : "", one->entry ? ": " : "",
-                   one->reason);
+            sl_print("  not loaded: %s%s" SL_LINES "\n", one->entry ? one->entry : "",
+                     one->entry ? ": " : "", one->reason);
     }
 }
 
@@ -186,13 +186,13 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     print_estimates(facts, &counts, look, block.text.length, stored);
     if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(load, index, error))
         return false;
-    print_others(load, index);
+    print_not_loaded(load, index);
     return true;
 }
 
 static void show_skipped(const sl_load *load, size_t index) {
     sl_print("%s\n", sl_source_set_at(load->set, index)->shown);
-    print_others(load, index);
+    print_not_loaded(load, index);
 }
 
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
@@ -205,15 +205,16 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     ok = ok && (look.bytes || sl_error_memory(&error, "inspecting")) &&
          sl_reader_create(load.set, &reader, &error);
     for (size_t i = 0; ok && i < sl_source_set_count(load.set); i++) {
-        look = (struct sl_look){.documents_wanted = documents, .bytes = look.bytes, .room = look.room};
+        look = (struct sl_look){
+            .documents_wanted = documents, .bytes = look.bytes, .room = look.room};
         if (!load.sources[i].skipped)
             ok = inspect_source(&load, i, reader, &look, &error);
         else
             show_skipped(&load, i);
     }
-    if (load.others.count > load.others.kept_count)
+    if (load.not_loaded.count > load.not_loaded.kept_count)
         sl_print("... and %llu more files and entries not loaded\n",
-               (unsigned long long)(load.others.count - load.others.kept_count));
+                 (unsigned long long)(load.not_loaded.count - load.not_loaded.kept_count));
     ok = ok && sl_source_set_unchanged(load.set, &error);
     sl_reader_destroy(reader);
     free(look.bytes);

@@ -7,8 +7,8 @@
  * server, a third one kills the process, as without handlers.
  *
  * To stop listening, the flag `over` is set and the signal WAKE is sent to the thread, which then
- * ends. If it is handling the second signal, it ends the process instead, and the caller that joins it
- * never returns. SIGINT could not be used for this, since the third one must kill. Signals stay
+ * ends. If it is handling the second signal, it ends the process instead, and the caller that joins
+ * it never returns. SIGINT could not be used for this, since the third one must kill. Signals stay
  * blocked afterwards: only a few lines of output remain, and a Ctrl-C should not lose the summary.
  *
  * Changes. A collection that a handler of the second signal drops would be created again by a later
@@ -18,10 +18,10 @@
  *     worker     changing + 1,  then  at_once?        yes: changing - 1, and wait for the end
  *     handler    at_once = true,  then  changing = 0?  no: wait for changing - 1
  *
- * All four operations have one order for both threads (sequentially consistent). If the worker reads
- * after the handler's write, it sees the write and sends nothing. If it reads before, its addition came
- * before, too, so the handler sees the addition and waits. So no insert follows the drop, unless
- * waiting for it has timed out. */
+ * All four operations have one order for both threads (sequentially consistent). If the worker
+ * reads after the handler's write, it sees the write and sends nothing. If it reads before, its
+ * addition came before, too, so the handler sees the addition and waits. So no insert follows the
+ * drop, unless waiting for it has timed out. */
 #include <shardload/interrupt.h>
 
 #include <pthread.h>
@@ -47,9 +47,9 @@ static struct {
     _Atomic bool over;
     _Atomic bool at_once;      /* the second signal has come; see above */
     _Atomic unsigned changing; /* threads that are changing the cluster */
-    sigset_t signals; /* SIGINT, SIGTERM, SIGHUP */
-    sigset_t awaited; /* these, and WAKE */
-    pthread_mutex_t lock; /* held while handlers run; guards the fields below */
+    sigset_t signals;          /* SIGINT, SIGTERM, SIGHUP */
+    sigset_t awaited;          /* these, and WAKE */
+    pthread_mutex_t lock;      /* held while handlers run; guards the fields below */
     listener listeners[SL_LISTENERS_MAX];
     unsigned count;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -76,8 +76,8 @@ static bool append_record(sl_bytes *to, uint32_t type, const void *payload, size
     return true;
 }
 
-/* The documents of a journal have a few levels of nesting. The check by the BSON library is recursive,
- * and a damaged document could overflow its stack. */
+/* The documents of a journal have a few levels of nesting. The check by the BSON library is
+ * recursive, and a damaged document could overflow its stack. */
 static bool is_shallow(const bson_iter_t *container, unsigned depth) {
     bson_iter_t child;
     bool shallow = depth > 0;
@@ -146,8 +146,8 @@ static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_erro
     return true;
 }
 
-/* Is the file empty, or does it hold the beginning of a first record? Then the process that wrote it
- * was killed meanwhile. */
+/* Is the file empty, or does it hold the beginning of a first record? Then the process that wrote
+ * it was killed meanwhile. */
 static bool is_torn_record(const sl_bytes *content) {
     bool zeros = true; /* after a crash, a file system may have allocated the bytes only */
     for (size_t i = 0; zeros && i < content->used; i++)
@@ -172,9 +172,11 @@ static bool read_records(sl_journal *journal, const sl_journal_handlers *handler
         *empty = good == 0;
         journal->end = (off_t)good;
         ok = good > 0 || is_torn_record(&content) ||
-             sl_error_set(error, SL_EXIT_USAGE,
-                          "%s: is not a journal of this version; move it away, or name another folder "
-                          "with --work-dir", journal->path);
+             sl_error_set(
+                 error, SL_EXIT_USAGE,
+                 "%s: is not a journal of this version; move it away, or name another folder "
+                 "with --work-dir",
+                 journal->path);
     }
     free(content.bytes);
     return ok;
@@ -237,8 +239,8 @@ bool sl_journal_begin(sl_journal *journal, sl_error *error) {
 }
 
 /* The first write truncates the file behind the last complete record. After a failure (the disk is
- * full) nothing more is written: a later entry would give sizes of the reject files that include the
- * rejects of the lost entries' blocks, and a resumed load would write these a second time. */
+ * full) nothing more is written: a later entry would give sizes of the reject files that include
+ * the rejects of the lost entries' blocks, and a resumed load would write these a second time. */
 static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_error *error) {
     bool ok = !journal->failed && (journal->cut || ftruncate(journal->file, journal->end) == 0);
     journal->cut = true;

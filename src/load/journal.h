@@ -24,7 +24,7 @@ typedef struct sl_journal_entry {
     uint64_t sequence; /* of the block */
     uint64_t offset;   /* of its text in the uncompressed stream */
     uint64_t member_start; /* 1: it is the first block of its source, or of an archive's entry */
-    uint64_t check;    /* hash of the text; 0 for generated records */
+    uint64_t check;        /* hash of the text; 0 for generated records */
     uint64_t text_bytes;
     uint64_t inserted;
     uint64_t already_there;
@@ -49,8 +49,9 @@ size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_han
 
 typedef struct sl_journal sl_journal;
 
-/* Opens the journal in `directory`, creates it if there is none, and locks it. Its records go to the
- * handlers; the first write removes an incomplete record at its end. `*empty`: it has no record. */
+/* Opens the journal in `directory`, creates it if there is none, and locks it. Its records go to
+ * the handlers; the first write removes an incomplete record at its end. `*empty`: it has no
+ * record. */
 bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
                      sl_journal **journal, bool *empty, sl_error *error);
 void sl_journal_close(sl_journal *journal); /* NULL is fine */
@@ -64,9 +65,9 @@ bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *err
 /* Keeps an entry for the next commit. False without memory. Any thread. */
 bool sl_journal_add(sl_journal *journal, const sl_journal_entry *entry);
 
-/* sl_journal_collect takes the entries added so far; sl_journal_commit appends these to the file and
- * waits until they are on the disk. The reject files that they describe must be synced in between.
- * One thread at a time. */
+/* sl_journal_collect takes the entries added so far; sl_journal_commit appends these to the file
+ * and waits until they are on the disk. The reject files that they describe must be synced in
+ * between. One thread at a time. */
 void sl_journal_collect(sl_journal *journal);
 bool sl_journal_commit(sl_journal *journal, sl_error *error);
 

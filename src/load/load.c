@@ -31,7 +31,8 @@ static struct {
     _Atomic bool putting_back;
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Holds the lock until the balancer is stopped: a second Ctrl-C meanwhile waits, and puts it back. */
+/* Holds the lock until the balancer is stopped: a second Ctrl-C meanwhile waits, and puts it
+ * back. */
 static bool pause_balancer(sl_load *load, sl_error *error) {
     pthread_mutex_lock(&pause_state.lock);
     pause_state.lost = false;
@@ -96,7 +97,7 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
 static void on_first_signal(void *context) {
     sl_load *load = context;
     if (load->config->part_of_trial && !atomic_load(&load->begun))
-        return; /* the load checks for it before it begins */
+        return;                       /* the load checks for it before it begins */
     if (!atomic_load(&load->begun)) { /* nothing to undo: do not wait for a server or a pipe */
         sl_log_warning("interrupted before anything was loaded");
         _exit(SL_EXIT_INTERRUPTED);
@@ -133,7 +134,7 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 }
 
 static bool look_at_sources(sl_load *load, sl_error *error) {
-    if (!sl_sources_open(load, error) || !sl_others_check(load, error))
+    if (!sl_sources_open(load, error) || !sl_not_loaded_check(load, error))
         return false;
     if (load->config->sample < 1)
         sl_source_set_sample(load->set, load->config->sample);
@@ -145,11 +146,11 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
         first++;
     char dialect[300];
     uint64_t stored = sl_source_set_stored_bytes(load->set);
-    bool made_up = sl_load_made_up(load);
+    bool generated = sl_load_is_generated(load);
     sl_log_info("%zu source%s, %s %s: %s%s", load->active, load->active == 1 ? "" : "s",
-                made_up ? sl_human_count(stored / SL_MADE_UP_BYTES, bytes)
-                        : sl_human_bytes((double)stored, bytes),
-                made_up ? "generated records" : "stored",
+                generated ? sl_human_count(stored / SL_MADE_UP_BYTES, bytes)
+                          : sl_human_bytes((double)stored, bytes),
+                generated ? "generated records" : "stored",
                 first->format->describe(first->dialect, dialect, sizeof dialect),
                 load->active > 1 ? " (the first of them)" : "");
     return true;
@@ -198,8 +199,9 @@ static const char *layout_of(const sl_load *load) {
     case SL_ROUTE_BY_KEY:
         return "sharded by another key; the loader finds each document's shard";
     default:
-        return load->target.shard_key ? "sharded by another key; the router finds each document's shard"
-                                      : "not sharded";
+        return load->target.shard_key
+                   ? "sharded by another key; the router finds each document's shard"
+                   : "not sharded";
     }
 }
 
@@ -218,8 +220,8 @@ static bool prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
     load->target = (sl_target){.database = config->database, .collection = config->collection,
-                               .drop = config->drop && !load->resumed, .compressor = config->compressor,
-                               .clustered = config->clustered,
+                               .drop = config->drop && !load->resumed,
+                               .compressor = config->compressor, .clustered = config->clustered,
                                .shard_key = sharded ? config->shard_key : NULL,
                                .shard_key_given = config->shard_key_given,
                                .shard_existing = config->shard_existing};
@@ -295,7 +297,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     if (!load->counters || !load->latencies || !load->parsed || !load->shard_documents)
         return sl_error_memory(error, "starting workers");
     memset(load->counters, 0, threads * sizeof *load->counters);
-    if (!sl_resume_carry(load, error) || !sl_pace_start(load, error))
+    if (!sl_resume_recover(load, error) || !sl_pace_start(load, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
@@ -311,7 +313,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
     /* After a failure, blocks that cannot be confirmed at once are left to a resumed load. */
-    bool closed = (ok ? sl_resume_commit_rest : sl_resume_commit)(load, &closing);
+    bool closed = (ok ? sl_resume_commit_last : sl_resume_commit)(load, &closing);
     char reasons[SL_REJECT_REASONS_ROOM];
     sl_rejects_first_reasons(load->rejects, reasons);
     closed = sl_rejects_close(load->rejects, NULL, closed ? &closing : NULL) && closed;
@@ -335,8 +337,9 @@ static bool build_indexes(sl_load *load, sl_error *error) {
         sl_log_info("building index %s", json);
         bson_free(json);
         if (sl_interrupt_requested())
-            return sl_error_set(error, SL_EXIT_INTERRUPTED,
-                                "interrupted: all documents are loaded, but not all indexes are built");
+            return sl_error_set(
+                error, SL_EXIT_INTERRUPTED,
+                "interrupted: all documents are loaded, but not all indexes are built");
         if (!sl_create_index(load->connection, &load->target, config->indexes[i], error))
             return false;
     }
@@ -389,7 +392,7 @@ static bool run_phases(sl_load *load, sl_error *error) {
             sl_interrupt_end_change();
         if (!ok)
             return false;
-        if (phases[i].function == load_documents && !sl_others_check(load, error))
+        if (phases[i].function == load_documents && !sl_not_loaded_check(load, error))
             return false;
     }
     return true;
@@ -405,9 +408,9 @@ void sl_load_init_locks(sl_load *load) {
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&load->working_lock, NULL);
     pthread_mutex_init(&load->failure_lock, NULL);
-    pthread_mutex_init(&load->members_lock, NULL);
-    pthread_cond_init(&load->members_known, NULL);
-    sl_others_init(&load->others);
+    pthread_mutex_init(&load->entries_lock, NULL);
+    pthread_cond_init(&load->entries_known, NULL);
+    sl_not_loaded_init(&load->not_loaded);
     sl_pace_init(load);
 }
 
@@ -415,9 +418,9 @@ void sl_load_destroy_locks(sl_load *load) {
     pthread_cond_destroy(&load->all_ended);
     pthread_mutex_destroy(&load->working_lock);
     pthread_mutex_destroy(&load->failure_lock);
-    pthread_mutex_destroy(&load->members_lock);
-    pthread_cond_destroy(&load->members_known);
-    sl_others_clear(&load->others);
+    pthread_mutex_destroy(&load->entries_lock);
+    pthread_cond_destroy(&load->entries_known);
+    sl_not_loaded_clear(&load->not_loaded);
     sl_pace_clear(load);
 }
 
@@ -431,7 +434,7 @@ static void load_clear(sl_load *load) {
     sl_topology_destroy(load->topology);
     sl_connection_close(load->connection);
     sl_run_record_destroy(load->record);
-    free(load->ours);
+    free(load->own_shards);
     free(load->ranges);
     free(load->accepted);
     free(load->shard_documents);

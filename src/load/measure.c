@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Estimates of the records, documents and bytes of sources, from a sample of their blocks.
  *
- * A splittable source is divided into equal stretches, and one block is read from each, at positions
- * spread by the golden ratio; the length of its text is known. Records, documents and BSON per byte
- * of text are estimated from all sampled blocks (a ratio estimate). The range follows from the
- * differences between blocks: the standard error of a sample without replacement, times Student's t
- * for 99 %.
+ * A splittable source is divided into equal stretches, and one block is read from each, at
+ * positions spread by the golden ratio; the length of its text is known. Records, documents and
+ * BSON per byte of text are estimated from all sampled blocks (a ratio estimate). The range follows
+ * from the differences between blocks: the standard error of a sample without replacement, times
+ * Student's t for 99 %.
  *
- * Of a sequential source the first blocks are read. The length of its text is extrapolated from their
- * share of the stored bytes. Since the unread part may differ, the range is widened on both sides by
- * BEGINNING of that part: a guess, described as such in docs/plan.md.
+ * Of a sequential source the first blocks are read. The length of its text is extrapolated from
+ * their share of the stored bytes. Since the unread part may differ, the range is widened on both
+ * sides by BEGINNING of that part: a guess, described as such in docs/plan.md.
  *
  * Of very many sources some are read, evenly spread in the order of their sizes. The others are
- * estimated from these by stored bytes, and the range follows from the differences between the sources
- * that were read. */
+ * estimated from these by stored bytes, and the range follows from the differences between the
+ * sources that were read. */
 #include "measure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS_LEAST 4u       /* read of a source, if it has so many */
-#define SOURCES_LEAST 4u      /* read, if there are so many, also beyond the requested blocks */
-#define INFLATED_GUESS 6u     /* bytes of text per byte of a compressed file */
-#define READ_AHEAD 327680.0   /* stored bytes that a stream may have read ahead */
+#define BLOCKS_LEAST 4u     /* read of a source, if it has so many */
+#define SOURCES_LEAST 4u    /* read, if there are so many, also beyond the requested blocks */
+#define INFLATED_GUESS 6u   /* bytes of text per byte of a compressed file */
+#define READ_AHEAD 327680.0 /* stored bytes that a stream may have read ahead */
 #define BEGINNING 0.15
-#define ONE_BLOCK 0.25        /* range to each side, as a share, when only one block was read */
-#define BLOCKS_MOST 4096u     /* read of one source */
+#define ONE_BLOCK 0.25    /* range to each side, as a share, when only one block was read */
+#define BLOCKS_MOST 4096u /* read of one source */
 
 enum { RECORDS, DOCUMENTS, BSON, FIGURES };
 
@@ -84,7 +84,7 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     measuring *m = sink->context;
     if (reject->misread)
-        sl_misread_error(m->load, m->block, reject, &m->misread);
+        sl_line_ends_error(m->load, m->block, reject, &m->misread);
 }
 
 static bool measure_block(measuring *m, const sl_source_block *block, sample *into,
@@ -176,10 +176,10 @@ static sl_estimate text_estimate(double seen, double value, double drift) {
     return (sl_estimate){value, fmin(value, fmax(seen, value * (1 - drift))), value * (1 + drift)};
 }
 
-/* Sets the measure of a source. `drift`: 0 where the length of the text is known; `whole`: all of it
- * was read. */
-static void conclude(const sample *samples, size_t count, double text, double drift, bool whole,
-                     sl_preview_source *source) {
+/* Sets the measure of a source. `drift`: 0 where the length of the text is known; `whole`: all of
+ * it was read. */
+static void set_measure(const sample *samples, size_t count, double text, double drift, bool whole,
+                        sl_preview_source *source) {
     sl_measure *into = &source->measure;
     sum all = sum_of(samples, count);
     double blocks = whole ? (double)count : ceil(text / (double)SL_BLOCK_BYTES);
@@ -191,7 +191,7 @@ static void conclude(const sample *samples, size_t count, double text, double dr
     into->documents = estimate(samples, &all, DOCUMENTS, text, blocks, drift);
     into->bson_bytes = estimate(samples, &all, BSON, text, blocks, drift);
     into->text_bytes = text_estimate(all.text, text, drift);
-    if (source->made_up) {
+    if (source->generated) {
         into->text_bytes = sl_estimate_exactly(0);
         into->records = into->documents =
             sl_estimate_exactly(floor((double)source->stored_bytes / SL_MADE_UP_BYTES));
@@ -200,32 +200,33 @@ static void conclude(const sample *samples, size_t count, double text, double dr
                               ? 1 - all.figures[DOCUMENTS] / all.figures[RECORDS] : 0;
     into->blocks = blocks;
     into->blocks_read = count;
-    source->looked_at = true;
-    source->leads_to_end = whole;
+    source->sampled = true;
+    source->exact = whole;
 }
 
 /* ---- one source ---- */
 
 /* The index of the block to read in stretch `i` of `wanted` equal stretches of `blocks` blocks. */
-static uint64_t place_of(uint64_t i, uint64_t wanted, uint64_t blocks) {
+static uint64_t block_to_read(uint64_t i, uint64_t wanted, uint64_t blocks) {
     uint64_t first = i * blocks / wanted, next = (i + 1) * blocks / wanted;
     double golden = (double)i * 0.6180339887498949;
     return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
 }
 
-static bool measure_cut(measuring *m, size_t index, uint64_t wanted, sl_preview_source *source,
-                        sl_error *error) {
+static bool measure_splittable(measuring *m, size_t index, uint64_t wanted,
+                               sl_preview_source *source, sl_error *error) {
     uint64_t blocks = (source->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
     sl_source_block block;
     if (wanted > blocks)
         wanted = blocks;
     for (uint64_t i = 0; i < wanted; i++) {
-        if (sl_reader_look(m->reader, index, place_of(i, wanted, blocks), &block, error) !=
+        if (sl_reader_look(m->reader, index, block_to_read(i, wanted, blocks), &block, error) !=
                 SL_READ_BLOCK ||
             !measure_block(m, &block, &m->samples[i], error))
             return false;
     }
-    conclude(m->samples, (size_t)wanted, (double)source->stored_bytes, 0, wanted == blocks, source);
+    set_measure(m->samples, (size_t)wanted, (double)source->stored_bytes, 0, wanted == blocks,
+                source);
     return true;
 }
 
@@ -250,7 +251,7 @@ static bool measure_stream(measuring *m, size_t index, uint64_t wanted, sl_previ
     bool whole = block.last || result == SL_READ_END;
     double share = whole || stored <= 0 ? 1 : fmin(used / stored, 1);
     double drift = whole ? 0 : BEGINNING * (1 - share) + READ_AHEAD / fmax(used, READ_AHEAD);
-    conclude(m->samples, (size_t)seen, text / fmax(share, 1e-9), drift, whole, source);
+    set_measure(m->samples, (size_t)seen, text / fmax(share, 1e-9), drift, whole, source);
     return true;
 }
 
@@ -274,7 +275,8 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* Reads blocks of all sources; of a selection where `blocks` are too few for all. */
-static bool look(measuring *m, turn *turns, size_t count, uint64_t blocks, sl_error *error) {
+static bool sample_sources(measuring *m, turn *turns, size_t count, uint64_t blocks,
+                           sl_error *error) {
     double all = 0, least = 0;
     for (size_t i = 0; i < count; i++) {
         double guess = blocks_guessed(sl_source_set_at(m->load->set, turns[i].index));
@@ -290,7 +292,7 @@ static bool look(measuring *m, turn *turns, size_t count, uint64_t blocks, sl_er
         const sl_source *source = sl_source_set_at(m->load->set, one->index);
         double wanted = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
         wanted = fmin(fmax(ceil(wanted), BLOCKS_LEAST), BLOCKS_MOST);
-        if (!(sl_source_is_cut(source) ? measure_cut : measure_stream)(
+        if (!(sl_source_is_cut(source) ? measure_splittable : measure_stream)(
                 m, one->index, (uint64_t)wanted, one->source, error))
             return false;
     }
@@ -304,10 +306,10 @@ static sl_estimate *figure_of(sl_measure *measure, size_t which) {
 }
 
 /* Estimates a figure of the sources that were not read from those that were, per stored byte. */
-static void judge(const turn *turns, size_t count, size_t figure) {
+static void extrapolate(const turn *turns, size_t count, size_t figure) {
     double stored = 0, value = 0, squares = 0, seen = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!turns[i].source->looked_at)
+        if (!turns[i].source->sampled)
             continue;
         stored += (double)turns[i].source->stored_bytes;
         value += figure_of(&turns[i].source->measure, figure)->value;
@@ -317,19 +319,20 @@ static void judge(const turn *turns, size_t count, size_t figure) {
     for (size_t i = 0; i < count; i++) {
         double rest = figure_of(&turns[i].source->measure, figure)->value -
                       ratio * (double)turns[i].source->stored_bytes;
-        squares += turns[i].source->looked_at ? rest * rest : 0;
+        squares += turns[i].source->sampled ? rest * rest : 0;
     }
     double unseen = (double)count - seen;
-    /* Half the range of the sum over the unread sources, if they are distributed like the others. */
+    /* Half the range of the sum over the unread sources, if they are distributed like the
+     * others. */
     double half = seen < 2 ? INFINITY
                            : student((size_t)seen - 1) * unseen *
                                  sqrt(squares / (seen - 1) * (1 / seen + 1 / fmax(unseen, 1)));
     double rest = 0;
     for (size_t i = 0; i < count; i++)
-        rest += turns[i].source->looked_at ? 0 : (double)turns[i].source->stored_bytes;
+        rest += turns[i].source->sampled ? 0 : (double)turns[i].source->stored_bytes;
     for (size_t i = 0; i < count; i++) {
         sl_preview_source *source = turns[i].source;
-        if (source->looked_at)
+        if (source->sampled)
             continue;
         double mine = ratio * (double)source->stored_bytes;
         double width = fmin(half * (double)source->stored_bytes / fmax(rest, 1), mine);
@@ -348,8 +351,8 @@ static void add_up(const sl_preview_source *sources, size_t count, sl_measure *a
             *figure_of(all, k) = sl_estimate_sum(*figure_of(all, k), *figure_of(&one, k));
         all->blocks += one.blocks;
         all->blocks_read += one.blocks_read;
-        records += sources[i].looked_at ? one.records.value : 0;
-        rejects += sources[i].looked_at ? one.records.value * one.rejects_share : 0;
+        records += sources[i].sampled ? one.records.value : 0;
+        rejects += sources[i].sampled ? one.records.value * one.rejects_share : 0;
     }
     all->rejects_share = records > 0 ? rejects / records : 0;
 }
@@ -370,10 +373,10 @@ bool sl_measure_sources(sl_load *load, uint64_t blocks, sl_preview_source *sourc
     }
     if (ok)
         qsort(turns, count, sizeof *turns, by_size);
-    ok = ok && look(&m, turns, count, blocks, error);
+    ok = ok && sample_sources(&m, turns, count, blocks, error);
     /* Text is the last figure: the number of blocks is computed from it. */
     for (size_t figure = 0; ok && figure < 4; figure++)
-        judge(turns, count, figure);
+        extrapolate(turns, count, figure);
     if (ok)
         add_up(sources, count, all);
     sl_reader_destroy(m.reader);

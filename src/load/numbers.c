@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of a load's sources: without a cluster in order, otherwise from the registry beside the
- * target, which also records the sources that have been loaded. */
+/* The numbers of a load's sources: without a cluster in order, otherwise from the registry beside
+ * the target, which also records the sources that have been loaded. */
 #include "engine.h"
 
 #include <limits.h>
@@ -106,11 +106,12 @@ bool sl_sources_look_for_target(sl_load *load, sl_error *error) {
     sl_registry_entry *entries = entries_of(load, &count, error);
     bool ok = entries && sl_parts_each(load, may_be_loaded, entries, count, error);
     if (ok)
-        sl_log_warning("%s.%s is gone, but its registry %s.%s.sources is left: the documents of the "
-                       "%zu source%s that it lists are gone, too; only those of this load will be stored%s",
-                       target->database, target->collection, target->database, target->collection,
-                       left, left == 1 ? "" : "s",
-                       sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
+        sl_log_warning(
+            "%s.%s is gone, but its registry %s.%s.sources is left: the documents of the "
+            "%zu source%s that it lists are gone, too; only those of this load will be stored%s",
+            target->database, target->collection, target->database, target->collection, left,
+            left == 1 ? "" : "s",
+            sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
     free(entries);
     return ok;
 }
@@ -136,9 +137,10 @@ static bool start(sl_load *load, uint32_t part, sl_registry_entry *entries, size
     return sl_registry_start(load->registry, entries, count, error);
 }
 
-/* A pipe has no fingerprint that identifies its text. If the load of a pipe was killed, and a new load
- * gets the same text, its documents would be stored twice. Nor is it known whether the other loader
- * still runs, perhaps on another host. So a pipe beside an incomplete one needs --another-pipe. */
+/* A pipe has no fingerprint that identifies its text. If the load of a pipe was killed, and a new
+ * load gets the same text, its documents would be stored twice. Nor is it known whether the other
+ * loader still runs, perhaps on another host. So a pipe beside an incomplete one needs
+ * --another-pipe. */
 static bool refuse_beside_pipe(const sl_load *load, sl_registry_entry *entries, size_t count,
                                const char *host, const char *work_directory, sl_error *error) {
     bool any = false;
@@ -245,7 +247,7 @@ bool sl_sources_number_as_loaded(sl_load *load, sl_error *error) {
 
 bool sl_sources_agree_on_layout(sl_load *load, sl_error *error) {
     size_t count, next = 0;
-    if (!load->ours)
+    if (!load->own_shards)
         return true;
     sl_registry_entry *entries = entries_of(load, &count, error);
     for (size_t i = 0; entries && i < sl_source_set_count(load->set); i++) {

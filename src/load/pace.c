@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pace: applies the settings of adapt.c to the threads.
  *
- * Workers have indices, and those with an index below `active` work. A worker reads `active` between
- * two blocks (worker.c). An inactive worker first sends the documents it holds, so that their blocks
- * can be completed, frees its batches, and waits here.
+ * Workers have indices, and those with an index below `active` work. A worker reads `active`
+ * between two blocks (worker.c). An inactive worker first sends the documents it holds, so that
+ * their blocks can be completed, frees its batches, and waits here.
  *
- * Why no worker waits for ever: the condition it waits for - its index is below `active`, or `over` is
- * set - is read under the lock; both variables are changed under the lock, followed by a broadcast. So
- * either the worker reads after the change, or it is waiting already when the broadcast comes:
+ * Why no worker waits for ever: the condition it waits for - its index is below `active`, or `over`
+ * is set - is read under the lock; both variables are changed under the lock, followed by a
+ * broadcast. So either the worker reads after the change, or it is waiting already when the
+ * broadcast comes:
  *
  *     worker (index 5)                          main thread, or a thread that ends the load
  *     lock; 5 < active (4)? no; over? no
  *     wait (unlocks) ........................   lock; active = 8, or over = true; unlock; broadcast
  *     woken; lock; 5 < 8: unlock, work
  *
- * `active` is atomic only so that active workers need not take the lock for each block. A worker that
- * reads an old value processes one more block, or comes here and reads again under the lock.
+ * `active` is atomic only so that active workers need not take the lock for each block. A worker
+ * that reads an old value processes one more block, or comes here and reads again under the lock.
  *
  * `over` is set by everything that ends a load: a worker that finds no block left (then no worker
- * finds one: sl_reader_next), the first failure, Ctrl-C. It is never reset, so the order in which it
- * and `active` change does not matter. Index 0 is always below `active`: at least one worker is active
- * and ends in one of these ways. A parked worker holds nothing that another worker could wait for: no
- * document, no lock, no part of a block. If it began to read a sequential source, another reader
- * continues with that source when no other source is left to begin (block.c). */
+ * finds one: sl_reader_next), the first failure, Ctrl-C. It is never reset, so the order in which
+ * it and `active` change does not matter. Index 0 is always below `active`: at least one worker is
+ * active and ends in one of these ways. A parked worker holds nothing that another worker could
+ * wait for: no document, no lock, no part of a block. If it began to read a sequential source,
+ * another reader continues with that source when no other source is left to begin (block.c). */
 #include "pace.h"
 
 #include <stdlib.h>
@@ -184,7 +185,7 @@ void sl_pace_record(sl_load *load) {
     bson_append_document_end(record, &section);
 }
 
-void sl_pace_say(const sl_load *load) {
+void sl_pace_log(const sl_load *load) {
     const sl_adapt *adapt = load->pace.adapt;
     char batch[SL_HUMAN_ROOM], after[SL_HUMAN_ROOM];
     if (!adapt)
@@ -196,10 +197,11 @@ void sl_pace_say(const sl_load *load) {
         sl_log_info("  settled on %u thread%s, batches of %s after %s", best.threads, plural, batch,
                     sl_human_seconds(sl_adapt_settled_at(adapt), after));
     else
-        sl_log_info("  %u thread%s, batches of %s: %s", best.threads, plural, batch,
-                    adapt->disturbances >= DISTURBANCES_MANY
-                        ? "pauses of the server and batches sent again left no time to compare others"
-                    : sl_adapt_only_fewer_left(adapt)
-                        ? "more are not faster; the load was too short to tell whether fewer are"
-                        : "the load was too short to tell whether other settings are faster");
+        sl_log_info(
+            "  %u thread%s, batches of %s: %s", best.threads, plural, batch,
+            adapt->disturbances >= DISTURBANCES_MANY
+                ? "pauses of the server and batches sent again left no time to compare others"
+            : sl_adapt_only_fewer_left(adapt)
+                ? "more are not faster; the load was too short to tell whether fewer are"
+                : "the load was too short to tell whether other settings are faster");
 }

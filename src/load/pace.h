@@ -17,12 +17,12 @@ struct sl_load;
 typedef struct sl_pace {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    _Atomic unsigned active;   /* workers with a lower index work; written under the lock */
+    _Atomic unsigned active;          /* workers with a lower index work; written under the lock */
     _Atomic uint32_t batch_documents; /* a batch with so many documents is sent */
-    bool over;                 /* the load ends: no worker waits any more; under the lock */
-    unsigned parked;           /* waiting workers; under the lock */
-    struct sl_adapt *adapt;    /* NULL: the settings are fixed. Used by the main thread */
-    unsigned most_active;      /* the highest `active` so far. Used by the main thread */
+    bool over;                        /* the load ends: no worker waits any more; under the lock */
+    unsigned parked;                  /* waiting workers; under the lock */
+    struct sl_adapt *adapt;           /* NULL: the settings are fixed. Used by the main thread */
+    unsigned most_active;             /* the highest `active` so far. Used by the main thread */
 } sl_pace;
 
 /* Initialises the locks, and the settings from the config; for loads and verifications. */
@@ -32,11 +32,12 @@ void sl_pace_clear(struct sl_load *load);
 /* Before the workers start: begins the adaptation of the settings that the config lets adapt. */
 bool sl_pace_start(struct sl_load *load, sl_error *error);
 
-/* Called by the main thread about twenty times a second while the workers run. `start`: when they were
- * started, by sl_clock_ns. */
+/* Called by the main thread about twenty times a second while the workers run. `start`: when they
+ * were started, by sl_clock_ns. */
 void sl_pace_tick(struct sl_load *load, int64_t start);
 
-/* Sets the number of active workers (1 to load->threads) and of documents per batch. Main thread. */
+/* Sets the number of active workers (1 to load->threads) and of documents per batch. Main
+ * thread. */
 void sl_pace_hold(struct sl_load *load, unsigned threads, uint32_t batch_documents);
 
 /* A worker whose index is not below `active` waits until it is, or the load ends. It must not hold
@@ -49,9 +50,9 @@ void sl_pace_over(struct sl_load *load);
 /* The number of threads for the summary: the fastest found, or the fixed one. */
 unsigned sl_pace_threads(const struct sl_load *load);
 
-/* The result of the adaptation, for run.json and for the log. Called after the workers have ended; do
- * nothing when the settings are fixed. */
+/* The result of the adaptation, for run.json and for the log. Called after the workers have ended;
+ * do nothing when the settings are fixed. */
 void sl_pace_record(struct sl_load *load);
-void sl_pace_say(const struct sl_load *load);
+void sl_pace_log(const struct sl_load *load);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A preview of a load. It executes the phases of load.c, with the same modules, up to the first change
- * of the cluster: sources, numbers, ranges. Where load.c creates the target and the registry's entries,
- * it computes what they would be. */
+/* A preview of a load. It executes the phases of load.c, with the same modules, up to the first
+ * change of the cluster: sources, numbers, ranges. Where load.c creates the target and the
+ * registry's entries, it computes what they would be. */
 #include <shardload/preview.h>
 
 #include <math.h>
@@ -24,7 +24,8 @@ static bool refused(sl_preview *preview, sl_error *error) {
 
 static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error) {
     const sl_load_config *config = load->config;
-    if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds, &preview->connection, error))
+    if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds,
+                            &preview->connection, error))
         return false;
     load->connection = preview->connection;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
@@ -119,10 +120,12 @@ static bool lay_out(sl_load *load, sl_preview *preview, sl_error *error) {
 /* ---- documents per range and shard ---- */
 
 /* Adds the documents of a source to the ranges and shards that its blocks belong to. */
-static void share_out(const sl_load *load, const sl_preview_source *source, sl_preview *preview) {
+static void add_documents(const sl_load *load, const sl_preview_source *source,
+                          sl_preview *preview) {
     const sl_measure *measure = &source->measure;
-    double text = source->made_up ? (double)source->stored_bytes : measure->text_bytes.value;
-    double rest = text / (double)SL_BLOCK_BYTES, each = rest > 0 ? measure->documents.value / rest : 0;
+    double text = source->generated ? (double)source->stored_bytes : measure->text_bytes.value;
+    double rest = text / (double)SL_BLOCK_BYTES; /* blocks left */
+    double each = rest > 0 ? measure->documents.value / rest : 0;
     for (uint64_t block = 0; rest > 0 && block << SL_BLOCK_BITS < SL_SOURCE_BYTES_MAX;
          block++, rest -= 1) {
         int64_t id = sl_document_id(source->number, block << SL_BLOCK_BITS);
@@ -161,8 +164,8 @@ static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
             continue;
         if (facts->kind == SL_SOURCE_PIPE)
             return sl_error_set(error, SL_EXIT_SOURCE,
-                                "%s: a pipe cannot be looked into without using it up, and how much "
-                                "it will bring cannot be known; name files", facts->shown);
+                                "%s: a pipe cannot be previewed: reading would use it up; name files",
+                                facts->shown);
         sl_preview_source *into = &preview->sources[preview->source_count++];
         char shown[400];
         sl_text_printable(sl_text_of(facts->path), shown, sizeof shown);
@@ -173,9 +176,9 @@ static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
         source->format->describe(source->dialect, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
         into->number = source->number;
-        into->made_up = facts->kind == SL_SOURCE_MADE_UP;
+        into->generated = facts->kind == SL_SOURCE_MADE_UP;
     }
-    preview->made_up = sl_load_made_up(load);
+    preview->generated = sl_load_is_generated(load);
     return true;
 }
 
@@ -185,7 +188,7 @@ static bool measure(sl_load *load, uint64_t blocks, sl_preview *preview, sl_erro
               sl_measure_sources(load, blocks, preview->sources, preview->source_count,
                                  &preview->all, owners, error);
     for (size_t i = 0; ok && i < preview->source_count; i++)
-        share_out(load, &preview->sources[i], preview);
+        add_documents(load, &preview->sources[i], preview);
     if (ok)
         finish_shares(preview, owners);
     free(owners);
@@ -207,7 +210,7 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
               name_sources(&load, preview, error) && lay_out(&load, preview, error) &&
               measure(&load, blocks, preview, error) && sl_source_set_unchanged(load.set, error);
     if (ok && !preview->refusal.code)
-        sl_others_check(&load, &preview->refusal);
+        sl_not_loaded_check(&load, &preview->refusal);
     sl_sources_close(&load);
     sl_shard_map_destroy(load.map);
     sl_registry_close(load.registry);

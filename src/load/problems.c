@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problems: missing, different and extra documents, with their position in the source. All are written
- * to problems.tsv, ordered only within a block; the first ones are also logged. */
+/* Problems: missing, different and extra documents, with their position in the source. All are
+ * written to problems.tsv, ordered only within a block; the first ones are also logged. */
 #include "verification.h"
 
 #include <errno.h>
@@ -99,12 +99,12 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
         snprintf(path, sizeof path, "%s%s%s", source->path, problem->member ? ": " : "",
                  problem->member ? problem->member : "");
         sl_text_printable(sl_text_of(path), place, sizeof place);
-        bool made_up = source->kind == SL_SOURCE_MADE_UP;
-        if (made_up)
+        bool generated = source->kind == SL_SOURCE_MADE_UP;
+        if (generated)
             unit = ", record ";
-        snprintf(offset, sizeof offset, "%llu",
-                 (unsigned long long)(made_up ? problem->offset / SL_MADE_UP_BYTES
-                                              : problem->offset));
+        snprintf(
+            offset, sizeof offset, "%llu",
+            (unsigned long long)(generated ? problem->offset / SL_MADE_UP_BYTES : problem->offset));
     }
     pthread_mutex_lock(&problems->lock);
     if (problems->table)

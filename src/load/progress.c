@@ -2,9 +2,10 @@
 /* The progress line.
  *
  * The time left is computed from the stored bytes of the sources, because their total is known
- * beforehand for compressed files, too; and from the rate of the last half minute, so that it follows
- * a cluster that slows down. For a pipe no total is known, and no time left is shown. Generated
- * records have equal stored sizes, so their stored bytes are proportional to the records. */
+ * beforehand for compressed files, too; and from the rate of the last half minute, so that it
+ * follows a cluster that slows down. For a pipe no total is known, and no time left is shown.
+ * Generated records have equal stored sizes, so their stored bytes are proportional to the
+ * records. */
 #include "progress.h"
 
 #include "progress_figures.h"
@@ -140,9 +141,11 @@ static sl_view look(sl_progress *progress) {
                     .documents = sum.inserted + sum.already_there,
                     .rejects = sum.parser_rejects + sum.server_rejects,
                     .total_known = is_total_known(load)};
-    sl_moment now = {seen.seconds, seen.documents,
-                     sl_load_made_up(load) ? sum.bson_bytes : sum.text_bytes,
-                     sl_source_set_consumed_bytes(load->set), {0}};
+    sl_moment now = {seen.seconds,
+                     seen.documents,
+                     sl_load_is_generated(load) ? sum.bson_bytes : sum.text_bytes,
+                     sl_source_set_consumed_bytes(load->set),
+                     {0}};
     memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
     seen.figures = sl_figures_of(&progress->window, &now,
                                  seen.total_known ? sl_source_set_stored_bytes(load->set) : 0);
@@ -179,7 +182,7 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
     append(line, room, &used, "%s documents  %s/s now, %s/s overall  %s/s%s",
            sl_human_count(seen->documents, a), short_number(seen->figures.rate_now, b),
            short_number(seen->figures.rate_all, c), sl_human_bytes(seen->figures.bytes_now, d),
-           sl_load_made_up(load) ? " of BSON" : "");
+           sl_load_is_generated(load) ? " of BSON" : "");
     if (seen->total_known && seen->figures.left >= 0)
         append(line, room, &used, "  ETA %s", sl_human_seconds(seen->figures.left, a));
     if (seen->rejects > 0)
@@ -234,7 +237,8 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     BSON_APPEND_INT64(&line, "documents", (int64_t)seen->documents);
     BSON_APPEND_DOUBLE(&line, "documentsPerSecond", seen->figures.rate_now);
     BSON_APPEND_DOUBLE(&line, "documentsPerSecondOverall", seen->figures.rate_all);
-    BSON_APPEND_DOUBLE(&line, sl_load_made_up(load) ? "bsonBytesPerSecond" : "textBytesPerSecond",
+    BSON_APPEND_DOUBLE(&line,
+                       sl_load_is_generated(load) ? "bsonBytesPerSecond" : "textBytesPerSecond",
                        seen->figures.bytes_now);
     BSON_APPEND_INT64(&line, "rejects", (int64_t)seen->rejects);
     if (seen->total_known)
@@ -267,13 +271,13 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
 static void take_point(sl_progress *progress) {
     sl_load *load = progress->load;
     sl_load_totals sum = sl_load_sum(load);
-    sl_run_point point = {.seconds = sl_seconds_since(progress->start),
-                          .documents = sum.inserted + sum.already_there,
-                          .text_bytes = sum.text_bytes,
-                          .bson_bytes = sum.bson_bytes,
-                          .stored_bytes =
-                              sl_load_made_up(load) ? 0 : sl_source_set_consumed_bytes(load->set),
-                          .rejects = sum.parser_rejects + sum.server_rejects};
+    sl_run_point point = {
+        .seconds = sl_seconds_since(progress->start),
+        .documents = sum.inserted + sum.already_there,
+        .text_bytes = sum.text_bytes,
+        .bson_bytes = sum.bson_bytes,
+        .stored_bytes = sl_load_is_generated(load) ? 0 : sl_source_set_consumed_bytes(load->set),
+        .rejects = sum.parser_rejects + sum.server_rejects};
     memcpy(point.stage_seconds, sum.stage_seconds, sizeof point.stage_seconds);
     for (uint32_t i = 0; i < load->shards; i++)
         progress->shard_now[i] =

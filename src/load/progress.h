@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress: rates and totals of a running load, as a terminal's line, as log lines or as JSON; and the
- * series of the run record. Used by the main thread only, while the workers run. */
+/* Progress: rates and totals of a running load, as a terminal's line, as log lines or as JSON; and
+ * the series of the run record. Used by the main thread only, while the workers run. */
 #ifndef SHARDLOAD_PROGRESS_H
 #define SHARDLOAD_PROGRESS_H
 
@@ -18,7 +18,8 @@ sl_load_totals sl_load_sum(const sl_load *load);
 
 typedef struct sl_progress sl_progress;
 
-sl_progress *sl_progress_start(sl_load *load); /* NULL without memory: then there is no progress line */
+/* NULL without memory: then there is no progress line. */
+sl_progress *sl_progress_start(sl_load *load);
 void sl_progress_tick(sl_progress *progress);
 /* Takes the last point of the series and clears the line. NULL is fine. */
 void sl_progress_end(sl_progress *progress);

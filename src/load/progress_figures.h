@@ -25,7 +25,7 @@ typedef struct sl_figures {
     double rate_now, bytes_now; /* per second, over the last two seconds */
     double rate_all;            /* documents per second since the load began */
     double share;               /* of the stored bytes, 0..1; 0 without a total */
-    double left;                /* seconds left, by the rate of the last half minute; -1: not known */
+    double left; /* seconds left, by the rate of the last half minute; -1: not known */
     double stage_share[STAGES]; /* of the workers' time in the last two seconds */
 } sl_figures;
 

@@ -2,11 +2,11 @@
 /* The layout of a load's ids over the shards.
  *
  * With one range per shard and source, split at stripes (document_id.h), every shard gets its share
- * of every source from the first megabyte on. The first range of each source goes to another shard, so
- * that many small sources, which fill only the first stripes, are spread, too.
+ * of every source from the first megabyte on. The first range of each source goes to another shard,
+ * so that many small sources, which fill only the first stripes, are spread, too.
  *
- * Placing a range takes about a tenth of a second. Where so many sources would take long compared with
- * the load itself, runs of complete sources form a range, about equal in bytes. */
+ * Placing a range takes about a tenth of a second. Where so many sources would take long compared
+ * with the load itself, runs of complete sources form a range, about equal in bytes. */
 #include "engine.h"
 
 #include <stdlib.h>

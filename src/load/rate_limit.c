@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rate limit: a reservation of time. `free_at` is the time up to which sending has been reserved.
- * A thread that is about to send n documents reserves the next n / rate seconds in one atomic step,
- * and sleeps until its reservation begins. So at any time t after the start, at most rate * t documents
- * and one batch have been sent, for any number of threads, and in the order of their calls.
+/* The rate limit: a reservation of time. `free_at` is the time up to which sending has been
+ * reserved. A thread that is about to send n documents reserves the next n / rate seconds in one
+ * atomic step, and sleeps until its reservation begins. So at any time t after the start, at most
+ * rate * t documents and one batch have been sent, for any number of threads, and in the order of
+ * their calls.
  *
  * Time in which nothing was sent is lost, except for the last CREDIT_NS: without these, every sleep
  * that ends late would lower the rate, and the limit would never be reached. */

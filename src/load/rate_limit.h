@@ -15,8 +15,8 @@ typedef struct sl_rate_limit {
 /* `rate`: documents per second; 0 for no limit. */
 void sl_rate_limit_init(sl_rate_limit *limit, uint64_t rate);
 
-/* Waits until `documents` more may be sent. Returns at once if *stop is true, and within a tenth of a
- * second if it becomes true. Any thread. */
+/* Waits until `documents` more may be sent. Returns at once if *stop is true, and within a tenth of
+ * a second if it becomes true. Any thread. */
 void sl_rate_limit_wait(sl_rate_limit *limit, uint32_t documents, const _Atomic bool *stop);
 
 #endif

@@ -108,7 +108,7 @@ static void record_sources(sl_load *load) {
 
 /* The counts of all runs of the load, earlier ones included. */
 static sl_parse_counts sum_parsed(const sl_load *load) {
-    sl_parse_counts sum = load->carried.counts;
+    sl_parse_counts sum = load->recovered.counts;
     for (unsigned i = 0; load->parsed && i < load->threads; i++)
         sl_parse_counts_add(&sum, &load->parsed[i]);
     return sum;
@@ -126,7 +126,7 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
     if (stored <= read)
         return (sl_not_reached){0};
     sl_not_reached left = {.stored_bytes = stored - read};
-    if (sl_load_made_up(load))
+    if (sl_load_is_generated(load))
         left.records = left.stored_bytes / SL_MADE_UP_BYTES;
     else if (read > 0)
         left.records = (uint64_t)((double)records * (double)left.stored_bytes / (double)read);
@@ -175,12 +175,12 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     if (load->resumed) {
         bson_t earlier;
         BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
-        INT64(&earlier, "records", load->carried.counts.records);
-        INT64(&earlier, "inserted", load->carried.inserted);
-        INT64(&earlier, "alreadyThere", load->carried.already_there);
-        INT64(&earlier, "rejectedByParser", load->carried.counts.rejects);
-        INT64(&earlier, "rejectedByServer", load->carried.refused);
-        INT64(&earlier, "textBytes", load->carried.text_bytes);
+        INT64(&earlier, "records", load->recovered.counts.records);
+        INT64(&earlier, "inserted", load->recovered.inserted);
+        INT64(&earlier, "alreadyThere", load->recovered.already_there);
+        INT64(&earlier, "rejectedByParser", load->recovered.counts.rejects);
+        INT64(&earlier, "rejectedByServer", load->recovered.refused);
+        INT64(&earlier, "textBytes", load->recovered.text_bytes);
         bson_append_document_end(&section, &earlier);
     }
     bson_append_document_end(record, &section);
@@ -221,9 +221,9 @@ static uint64_t sum_documents(const sl_shard_statistics *rows, size_t count) {
     return sum;
 }
 
-/* Do the document counts in the servers' statistics agree with the registry's totals of finished loads?
- * After a crash these statistics are wrong, and stay so: then, at the end of a load with verification,
- * the documents are counted. False when the counts in `rows` may be wrong. */
+/* Do the document counts in the servers' statistics agree with the registry's totals of finished
+ * loads? After a crash these statistics are wrong, and stay so: then, at the end of a load with
+ * verification, the documents are counted. False when the counts in `rows` may be wrong. */
 static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows, size_t count) {
     uint64_t expected, all = sum_documents(rows, count);
     bool complete, counted;
@@ -287,23 +287,24 @@ static void record_shards(sl_load *load, bool succeeded) {
 static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
                           const sl_load_totals *totals, const sl_not_reached *left) {
     double seconds = load->load_seconds;
-    uint64_t sent = totals->inserted + totals->already_there - load->carried.inserted -
-                    load->carried.already_there;
-    bool made_up = sl_load_made_up(load);
-    uint64_t moved = made_up ? totals->bson_bytes : totals->text_bytes - load->carried.text_bytes;
+    uint64_t sent = totals->inserted + totals->already_there - load->recovered.inserted -
+                    load->recovered.already_there;
+    bool generated = sl_load_is_generated(load);
+    uint64_t moved =
+        generated ? totals->bson_bytes : totals->text_bytes - load->recovered.text_bytes;
     const struct {
         const char *label;
         uint64_t number;
         bool always;
     } rows[] = {
         {"records", parsed->records, true},
-        {"  of these, in earlier runs", load->carried.counts.records, false},
+        {"  of these, in earlier runs", load->recovered.counts.records, false},
         {"= inserted", totals->inserted, true},
         {"+ already stored", totals->already_there, false},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
         {"+ read, but not acknowledged", load->undelivered, false},
-        {made_up ? "records not read" : "records not read (estimate)", left->records, false},
+        {generated ? "records not read" : "records not read (estimate)", left->records, false},
         {"repeated header lines skipped", parsed->headers, false},
         {"blank lines skipped", parsed->blank_lines, false},
         {"records repaired (extra delimiters)", parsed->repaired, false},
@@ -313,7 +314,7 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         {"records with groups stored as text", parsed->unknown_groups, false},
         {"batches sent again", totals->retries, false},
         {"sources left out", sl_source_set_count(load->set) - load->active, false},
-        {"files and entries not loaded", load->others.count, false},
+        {"files and entries not loaded", load->not_loaded.count, false},
     };
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     unsigned threads = sl_pace_threads(load);
@@ -321,7 +322,7 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         if (rows[i].always || rows[i].number > 0)
             sl_log_info("  %-38s %12s", rows[i].label, sl_human_count(rows[i].number, human));
     }
-    if (left->stored_bytes > 0 && !made_up)
+    if (left->stored_bytes > 0 && !generated)
         sl_log_info("  %-38s %12s", "stored bytes not read",
                     sl_human_bytes((double)left->stored_bytes, human));
     if (atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
@@ -332,9 +333,9 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     if (seconds > 0)
         sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
                     sl_human_count((uint64_t)((double)sent / seconds), rate),
-                    sl_human_bytes((double)moved / seconds, bytes), made_up ? "BSON" : "text",
+                    sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
                     threads, threads == 1 ? "" : "s");
-    sl_pace_say(load);
+    sl_pace_log(load);
 }
 
 /* Writes the HTML report of the finished record. */
@@ -356,10 +357,10 @@ static sl_exit write_html(sl_load *load, sl_exit code) {
 
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_load_totals totals = sl_load_sum(load);
-    totals.inserted += load->carried.inserted;
-    totals.already_there += load->carried.already_there;
-    totals.server_rejects += load->carried.refused;
-    totals.text_bytes += load->carried.text_bytes;
+    totals.inserted += load->recovered.inserted;
+    totals.already_there += load->recovered.already_there;
+    totals.server_rejects += load->recovered.refused;
+    totals.text_bytes += load->recovered.text_bytes;
     sl_parse_counts parsed = sum_parsed(load);
     bool began = load->counters != NULL;
     sl_not_reached left = {0};
@@ -370,7 +371,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_placing(load);
     record_balancer(load);
     record_sources(load);
-    sl_others_record(load, sl_run_record_document(load->record));
+    sl_not_loaded_record(load, sl_run_record_document(load->record));
     bool holds = record_accounting(load, &parsed, &totals, &left);
     record_times(load, &totals);
     sl_pace_record(load);
@@ -397,8 +398,8 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     bson_t *record = sl_run_record_document(load->record);
     sl_record_tail(record, code);
 
-    if (load->config->account)
-        sl_run_record_copy(load->record, load->config->account);
+    if (load->config->run_record)
+        sl_run_record_copy(load->record, load->config->run_record);
     const char *paths[2] = {NULL, load->report};
     char path[600];
     if (load->work_directory[0]) {

@@ -8,8 +8,8 @@
 void sl_record_start(sl_load *load, const char *command);
 void sl_record_server(sl_load *load);
 
-/* Checks the totals, prints the summary, and writes run.json and the reports. `code` is the exit code
- * so far; returns the final one. */
+/* Checks the totals, prints the summary, and writes run.json and the reports. `code` is the exit
+ * code so far; returns the final one. */
 sl_exit sl_record_end(sl_load *load, sl_exit code);
 
 #endif

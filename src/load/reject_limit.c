@@ -17,9 +17,9 @@ typedef struct sl_rejected {
 /* The counts of all runs of the load, earlier ones included. */
 static sl_rejected rejected_so_far(const sl_load *load) {
     sl_load_totals sum = sl_load_sum(load);
-    return (sl_rejected){.records = load->carried.counts.records + sum.records,
-                         .by_parser = load->carried.counts.rejects + sum.parser_rejects,
-                         .by_server = load->carried.refused + sum.server_rejects};
+    return (sl_rejected){.records = load->recovered.counts.records + sum.records,
+                         .by_parser = load->recovered.counts.rejects + sum.parser_rejects,
+                         .by_server = load->recovered.refused + sum.server_rejects};
 }
 
 char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMIT_ROOM]) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rejects, in order and with line numbers.
  *
- * Threads complete blocks in any order, but a line number is known only when the lines of all earlier
- * blocks have been counted. Blocks are drawn in order and completed within seconds of each other; a
- * block that is early waits here in an ordered list. One lock guards everything; it is taken once per
- * block. The raw rejects of a source are closed with its last block, so that of thousands of files
- * with a reject each only a few are open at a time.
+ * Threads complete blocks in any order, but a line number is known only when the lines of all
+ * earlier blocks have been counted. Blocks are drawn in order and completed within seconds of each
+ * other; a block that is early waits here in an ordered list. One lock guards everything; it is
+ * taken once per block. The raw rejects of a source are closed with its last block, so that of
+ * thousands of files with a reject each only a few are open at a time.
  *
- * A block with rejects is added to the journal after they have been written, with the sizes that the
- * files then have. A load that is resumed truncates the files to the sizes in the journal and loads
- * the other blocks again: so no reject is lost, and none is written twice. */
+ * A block with rejects is added to the journal after they have been written, with the sizes that
+ * the files then have. A load that is resumed truncates the files to the sizes in the journal and
+ * loads the other blocks again: so no reject is lost, and none is written twice. */
 #include "rejects.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ typedef struct sl_source_rejects {
                        known, because an earlier block is not loaded */
     sl_early_block *early, *latest; /* first and last of a list, by sequence */
     sl_text header;
-    FILE *raw; /* NULL until the first reject */
+    FILE *raw;         /* NULL until the first reject */
     uint64_t raw_kept; /* bytes written by an earlier run */
 } sl_source_rejects;
 
@@ -64,9 +64,9 @@ struct sl_reject_files {
     char *directory; /* NULL: no files */
     FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder is an early error */
     sl_journal *journal;
-    bool dirty;          /* data has not been synced to disk */
-    bool named;          /* the names of new files have not been synced to disk */
-    sl_error failure;    /* of the first failed write; later blocks must not reach the journal */
+    bool dirty;       /* data has not been synced to disk */
+    bool named;       /* the names of new files have not been synced to disk */
+    sl_error failure; /* of the first failed write; later blocks must not reach the journal */
     uint64_t written;
     uint64_t shown;
     char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
@@ -92,7 +92,8 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
     memcpy(at + sizeof made, reject->reason, made.reason_length);
     if (made.record_length > 0)
         memcpy(at + sizeof made + made.reason_length, reject->record.bytes, made.record_length);
-    if (made.column_length > 0) /* copied: the dialect that owns it may be freed before it is written */
+    if (made.column_length >
+        0) /* copied: the dialect that owns it may be freed before it is written */
         memcpy(at + sizeof made + made.reason_length + made.record_length, reject->column,
                made.column_length);
     list->used += need;
@@ -198,7 +199,8 @@ static void keep_reason(sl_reject_files *rejects, const char *why) {
     size_t used = strlen(rejects->reasons), length = strlen(why);
     if (strstr(rejects->reasons, why) || used + length + 3 > sizeof rejects->reasons)
         return;
-    snprintf(rejects->reasons + used, sizeof rejects->reasons - used, "%s%s", used ? "; " : "", why);
+    snprintf(rejects->reasons + used, sizeof rejects->reasons - used, "%s%s", used ? "; " : "",
+             why);
 }
 
 static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line,
@@ -234,8 +236,8 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
 
 #define RAW_PATH_ROOM 1024
 
-/* The path of a source's raw rejects. The source's name is truncated, because with the number in front
- * it must not exceed 255 bytes. */
+/* The path of a source's raw rejects. The source's name is truncated, because with the number in
+ * front it must not exceed 255 bytes. */
 static const char *raw_path(const sl_reject_files *rejects, size_t source,
                             char out[RAW_PATH_ROOM]) {
     const char *path = sl_source_set_at(rejects->set, source)->path;
@@ -280,7 +282,8 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
     return true;
 }
 
-/* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not known. */
+/* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not
+ * known. */
 static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
                        const sl_reject_list *list, sl_error *error) {
     for (size_t at = 0; at < list->used;) {
@@ -408,7 +411,8 @@ static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_err
         given->list.used = given->list.count = 0; /* its memory is used for the next block */
         return ok && take_early(rejects, state, error);
     }
-    size_t name = given->list.count > 0 && given->block.member ? strlen(given->block.member) + 1 : 0;
+    size_t name =
+        given->list.count > 0 && given->block.member ? strlen(given->block.member) + 1 : 0;
     sl_early_block *early = malloc(sizeof *early + name);
     if (!early)
         return sl_error_memory(error, "keeping rejects");
@@ -423,10 +427,11 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error) {
     sl_early_block given = {.block = *block, .entry = *entry, .list = *list};
     pthread_mutex_lock(&rejects->lock);
-    bool ok = keep_failure(rejects, true, error) &&
-              /* Blocks of other loaders are not in the journal: a resumed load leaves them out, too. */
-              (list->count > 0 || block->outside || add_to_journal(rejects, entry, error)) &&
-              take_or_keep(rejects, &given, error);
+    bool ok =
+        keep_failure(rejects, true, error) &&
+        /* Blocks of other loaders are not in the journal: a resumed load leaves them out, too. */
+        (list->count > 0 || block->outside || add_to_journal(rejects, entry, error)) &&
+        take_or_keep(rejects, &given, error);
     ok = keep_failure(rejects, ok, error);
     pthread_mutex_unlock(&rejects->lock);
     *list = given.list;

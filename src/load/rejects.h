@@ -16,7 +16,8 @@ typedef struct sl_reject_list {
     uint64_t count;
 } sl_reject_list; /* all zero is empty */
 
-/* The line of a document that the server refused: it is not known, since the block has been parsed. */
+/* The line of a document that the server refused: it is not known, since the block has been
+ * parsed. */
 #define SL_REJECT_LINE_UNKNOWN UINT32_MAX
 
 /* Copies a reject into the list. False without memory. */
@@ -25,14 +26,15 @@ void sl_reject_list_clear(sl_reject_list *list);
 
 typedef struct sl_reject_files sl_reject_files;
 
-/* Opens rejects.tsv in `directory`; NULL: rejects are only counted, and the first few logged. Completed
- * blocks are added to `journal` (may be NULL): at once if they have no rejects, otherwise when these
- * have been written. The first `table_kept` bytes of rejects.tsv, from an earlier run, are kept. */
+/* Opens rejects.tsv in `directory`; NULL: rejects are only counted, and the first few logged.
+ * Completed blocks are added to `journal` (may be NULL): at once if they have no rejects, otherwise
+ * when these have been written. The first `table_kept` bytes of rejects.tsv, from an earlier run,
+ * are kept. */
 bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal *journal,
                      uint64_t table_kept, sl_reject_files **rejects, sl_error *error);
 
-/* Adds a block that an earlier run has completed; its rejects in the files are kept. Before any other
- * block. */
+/* Adds a block that an earlier run has completed; its rejects in the files are kept. Before any
+ * other block. */
 bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *block,
                                const sl_journal_entry *entry, sl_error *error);
 
@@ -43,16 +45,16 @@ bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
 /* Sets the header line (with line end) to write in front of a source's raw rejects. Borrowed. */
 void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header);
 
-/* Adds a completed block with its rejects, which are moved out of the list. Line numbers, which begin
- * anew with each entry of an archive, require the lines of all earlier blocks (entry->counts.lines), so
- * an early block is kept until these have been added. Any thread. */
+/* Adds a completed block with its rejects, which are moved out of the list. Line numbers, which
+ * begin anew with each entry of an archive, require the lines of all earlier blocks
+ * (entry->counts.lines), so an early block is kept until these have been added. Any thread. */
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
 
 #define SL_REJECT_REASONS_ROOM 600
 
-/* The reasons of the first rejects of this run, without repetitions: "reason; reason". Empty if there
- * was no reject. Called when no thread adds rejects any more. */
+/* The reasons of the first rejects of this run, without repetitions: "reason; reason". Empty if
+ * there was no reject. Called when no thread adds rejects any more. */
 void sl_rejects_first_reasons(const sl_reject_files *rejects, char out[SL_REJECT_REASONS_ROOM]);
 
 /* Syncs the files to disk. Any thread. */

@@ -137,8 +137,8 @@ static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
                   (unsigned long long)sl_document_id_offset(id));
 }
 
-/* The verdict of all write errors; the gravest is quoted. `*errors` is their number; `*each_once`: each
- * names another of the documents. */
+/* The verdict of all write errors; the gravest is quoted. `*errors` is their number; `*each_once`:
+ * each names another of the documents. */
 static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *each_once,
                                sl_error *error) {
     bson_iter_t items;

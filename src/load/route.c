@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The route of batches: through the routers, or directly to the shards (--route direct).
  *
- * On the direct route only the loader checks the owner of a document. So this route requires a shard
- * key that the loader can evaluate; documents whose owner it cannot determine go through the router;
- * and no block is added to the journal before the cluster has confirmed that no chunk moved
+ * On the direct route only the loader checks the owner of a document. So this route requires a
+ * shard key that the loader can evaluate; documents whose owner it cannot determine go through the
+ * router; and no block is added to the journal before the cluster has confirmed that no chunk moved
  * (sl_direct_check; resume.c). */
 #include "engine.h"
 
@@ -58,10 +58,9 @@ bool sl_route_confirm(sl_load *load, bool *confirmed, sl_error *error) {
     }
     *confirmed = false;
     *error = why;
-    if (!load->doubted)
-        sl_log_warning(SL_LINES
-                       "; batches sent meanwhile count once their owners are confirmed",
+    if (!load->doubt_logged)
+        sl_log_warning(SL_LINES "; batches sent meanwhile count once their owners are confirmed",
                        why.message);
-    load->doubted = true;
+    load->doubt_logged = true;
     return true;
 }

@@ -16,8 +16,8 @@ typedef struct sl_batch_result {
 
 /* Why the server did not insert a document. */
 typedef enum sl_fate {
-    FATE_ALREADY_THERE, /* the same document is stored, byte by byte */
-    FATE_PLACE_TAKEN,   /* another document has its _id */
+    FATE_ALREADY_STORED, /* the same document is stored, byte by byte */
+    FATE_ID_TAKEN,       /* another document has its _id */
     FATE_REFUSED,
 } sl_fate;
 
@@ -35,8 +35,8 @@ typedef struct sl_destination {
     bool (*outlet_create)(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error);
     void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */
     /* Sends a batch and waits until it has been acknowledged. For each document counted in
-     * `already_there` or `rejected`, `refused` is called with its index in the batch. False when the
-     * batch cannot be delivered: the load ends. */
+     * `already_there` or `rejected`, `refused` is called with its index in the batch. False when
+     * the batch cannot be delivered: the load ends. */
     bool (*send)(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                  refusal_handler refused, void *context, sl_error *error);
 } sl_destination;

@@ -30,8 +30,8 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
 
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
  * recognises the source, the error quotes each one's reason. False with SL_EXIT_SOURCE: no format
- * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that cannot be
- * read, and must not be left out. */
+ * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that
+ * cannot be read, and must not be left out. */
 static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bool *empty,
                       sl_error *error) {
     sl_load_source *source = &load->sources[index];
@@ -46,8 +46,8 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
-    if (!sl_misread_check_text(text, whole, error)) {
-        *damaged = !sl_misread_is_binary(text);
+    if (!sl_line_ends_check(text, whole, error)) {
+        *damaged = !sl_line_ends_is_binary(text);
         return sl_error_prefix(error, "%s", path);
     }
     char reasons[900] = "";
@@ -112,9 +112,9 @@ static bool same_fingerprint(const sl_load_source *x, const sl_load_source *y) {
     return strcmp(x->fingerprint, y->fingerprint) == 0;
 }
 
-/* Sources with equal fingerprints get the same number, but a fingerprint covers only the beginning and
- * the end of a file. So two files with equal fingerprints and different contents are an error: one of
- * them would be lost. */
+/* Sources with equal fingerprints get the same number, but a fingerprint covers only the beginning
+ * and the end of a file. So two files with equal fingerprints and different contents are an error:
+ * one of them would be lost. */
 static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *error) {
     uint64_t where;
     bool same;
@@ -128,8 +128,8 @@ static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *err
                         sl_source_set_at(load->set, second)->shown, (unsigned long long)where);
 }
 
-/* A file that is also standard input is an error: the two sources may have different parts of the file
- * left to read, so neither can be left out. */
+/* A file that is also standard input is an error: the two sources may have different parts of the
+ * file left to read, so neither can be left out. */
 static bool check_input(sl_load *load, size_t first, size_t second, sl_error *error) {
     const sl_source *a = sl_source_set_at(load->set, first),
                     *b = sl_source_set_at(load->set, second);
@@ -208,7 +208,7 @@ static bool check_kinds(sl_load *load, sl_error *error) {
 }
 
 /* Adds the sources of generated records: each holds SL_MADE_UP_RECORDS_MAX at most. */
-static bool make_up_sources(sl_load *load, const sl_format *format, sl_error *error) {
+static bool add_generated_sources(sl_load *load, const sl_format *format, sl_error *error) {
     uint64_t records = load->config->format_options.ycsb.records;
     const sl_plan *plan = plan_of(load, format, error);
     bool ok = plan && sl_source_set_create(NULL, 0, NULL, &load->set, error);
@@ -227,7 +227,7 @@ static bool find_sources(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     const sl_format *format = sl_format_named(config->format); /* NULL: "auto" */
     if (format && format->name_records)
-        return make_up_sources(load, format, error);
+        return add_generated_sources(load, format, error);
     return sl_source_set_create(config->paths, config->path_count, config->include, &load->set,
                                 error);
 }
@@ -241,13 +241,13 @@ static void leave_out(sl_load *load, size_t index, bool empty, const char *messa
     if (empty)
         sl_log_warning("%s: empty; nothing to load", path);
     else
-        sl_others_add(load, index, NULL, message);
+        sl_not_loaded_add(load, index, NULL, message);
 }
 
 static void on_passed_over(void *context, size_t source, const char *entry, const char *reason) {
     char text[300];
     snprintf(text, sizeof text, "this is %s", reason);
-    sl_others_add(context, source, entry, text);
+    sl_not_loaded_add(context, source, entry, text);
 }
 
 bool sl_sources_open(sl_load *load, sl_error *error) {
@@ -299,7 +299,7 @@ void sl_sources_close(sl_load *load) {
     for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
         free(load->sources[i].done);
         if (load->sources[i].format) {
-            sl_members_clear(&load->sources[i]);
+            sl_archive_entries_clear(&load->sources[i]);
             load->sources[i].format->dialect_destroy(load->sources[i].dialect);
         }
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The identity of the load's collection: found before the first document is sent, and checked after the
- * last. cluster/identity.c has the reasons. */
+/* The identity of the load's collection: found before the first document is sent, and checked after
+ * the last. cluster/identity.c has the reasons. */
 #include "engine.h"
 
 #include <shardload/log.h>
 
-/* Waits until no insert is running, if one could be that of a killed loader. If the collection is not
- * dropped, the inserts may be those of another running program: then the load goes on. */
+/* Waits until no insert is running, if one could be that of a killed loader. If the collection is
+ * not dropped, the inserts may be those of another running program: then the load goes on. */
 static bool wait_for_inserts(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     if (load->resumed || sl_load_is_shared(load) ||

@@ -2,7 +2,7 @@
 /* The state of one verification (`shardload verify`), shared by its files.
  *
  * verify.c runs the phases, verify_blocks.c compares the blocks of the sources with the cluster,
- * verify_rest.c searches the ids outside of these blocks, problems.c lists the differences,
+ * verify_gaps.c searches the ids outside of these blocks, problems.c lists the differences,
  * verify_report.c sums up. */
 #ifndef SHARDLOAD_VERIFICATION_H
 #define SHARDLOAD_VERIFICATION_H
@@ -18,7 +18,7 @@ typedef struct sl_problem {
     bool placed;       /* its _id belongs to one of the sources: `source` and `offset` are set */
     size_t source;     /* index into the set */
     const char *member; /* entry of an archive, or NULL */
-    uint64_t offset;   /* in the source's uncompressed stream; of generated records, as in the _id */
+    uint64_t offset; /* in the source's uncompressed stream; of generated records, as in the _id */
     char *id;          /* as JSON */
     char *detail;      /* the difference in words, or NULL */
 } sl_problem;
@@ -45,15 +45,15 @@ bool sl_problems_close(sl_problems *problems, sl_error *error);
 /* ---- the verification ---- */
 
 /* The totals of one range. A hash is the sum of the hashes of its documents. */
-typedef struct sl_range_account {
+typedef struct sl_range_totals {
     _Atomic uint64_t expected, found, missing, different, extra;
     _Atomic uint64_t expected_hash, found_hash;
-} sl_range_account;
+} sl_range_totals;
 
 typedef struct sl_verification {
     sl_load *load;
     bool content;             /* compare documents, instead of counting them */
-    sl_range_account *ranges; /* one per range of the load, and one for all ids outside of these */
+    sl_range_totals *ranges;  /* one per range of the load, and one for all ids outside of these */
     sl_problems *problems;
     uint32_t *registered; /* the numbers of all registered sources */
     size_t registered_count;
@@ -64,13 +64,13 @@ typedef struct sl_verification {
 } sl_verification;
 
 /* The totals that a document with this _id is counted in. */
-sl_range_account *sl_verification_account(sl_verification *verification, int64_t id);
+sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id);
 
 /* Records that the interval has been compared. False without memory. Any thread. */
 bool sl_verification_cover(sl_verification *verification, sl_interval interval);
 
-/* Parses all sources, and with `content` compares each block with the documents that the cluster holds
- * under its ids. `tick` as for sl_workers_run. */
+/* Parses all sources, and with `content` compares each block with the documents that the cluster
+ * holds under its ids. `tick` as for sl_workers_run. */
 bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
                       sl_error *error);
 
@@ -78,10 +78,10 @@ bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context)
 bool sl_verify_ranges(sl_verification *verification, sl_error *error);
 
 /* Finds the documents outside of all compared intervals and of all other registered sources. */
-bool sl_verify_rest(sl_verification *verification, sl_error *error);
+bool sl_verify_gaps(sl_verification *verification, sl_error *error);
 
-/* Logs the table of ranges, and appends the section "verification" to the record. True when no document
- * is missing, different or extra. */
+/* Logs the table of ranges, and appends the section "verification" to the record. True when no
+ * document is missing, different or extra. */
 bool sl_verify_report(sl_verification *verification);
 
 #endif

@@ -38,9 +38,10 @@ static void on_second_signal(void *context) {
 
 /* A pipe has no fingerprint by which the registry could identify it. */
 static bool refuse_pipe(const char *path, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: a pipe cannot be identified as the source of a load, and so not verified",
-                        strcmp(path, "-") == 0 ? "standard input" : path);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s: a pipe cannot be identified as the source of a load, and so not verified",
+        strcmp(path, "-") == 0 ? "standard input" : path);
 }
 
 static bool look_at_sources(sl_verification *verification, sl_error *error) {
@@ -63,8 +64,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     const sl_load_config *config = load->config;
     load->target = (sl_target){.database = config->database, .collection = config->collection};
-    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds, &load->connection,
-                            error))
+    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds,
+                            &load->connection, error))
         return false;
     const sl_server *server = sl_connection_server(load->connection);
     sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
@@ -117,7 +118,7 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
         {"connect", connect_to_cluster},
         {"sources", read_sources},
         {"count", count_ranges},
-        {"between", sl_verify_rest},
+        {"between", sl_verify_gaps},
     };
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
@@ -192,17 +193,17 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
         ok = false;
     }
     if (load.record)
-        sl_others_record(&load, sl_run_record_document(load.record));
+        sl_not_loaded_record(&load, sl_run_record_document(load.record));
     if (ok && !sl_verify_report(&verification))
-        ok = sl_error_set(&error, SL_EXIT_VERIFICATION,
-                          "%s.%s differs from its sources (see above)", config->database,
-                          config->collection);
+        ok =
+            sl_error_set(&error, SL_EXIT_VERIFICATION, "%s.%s differs from its sources (see above)",
+                         config->database, config->collection);
     else if (ok)
         sl_log_info("%s.%s %s", config->database, config->collection,
                     content ? "is equal to its sources, byte by byte"
                             : "has the number of documents that its sources have");
     /* Nothing shows whether the collection should hold records of files that are not loaded. */
-    ok = ok && sl_others_check(&load, &error);
+    ok = ok && sl_not_loaded_check(&load, &error);
     if (!ok)
         sl_log_error(SL_LINES, error.message);
     sl_exit code = ok ? SL_EXIT_OK : error.code;

@@ -3,13 +3,13 @@
  *
  * Each thread draws blocks as a load's workers do, parses one, and reads the documents that the
  * cluster holds in the block's interval: all ids that records beginning in its text could have. The
- * intervals of all blocks are recorded; verify_rest.c searches the ids between them, so that every id
- * is checked exactly once. Two blocks of an archive may share a MiB, if one entry ends in it and
+ * intervals of all blocks are recorded; verify_gaps.c searches the ids between them, so that every
+ * id is checked exactly once. Two blocks of an archive may share a MiB, if one entry ends in it and
  * the next begins; any other block is alone in its MiB.
  *
- * Threads share nothing per document. The findings of a block are kept until its interval has been read
- * to the end, since a read that fails is repeated, and are reported then. The sums are atomics, each
- * independent of the others, and are read when the threads have been joined. */
+ * Threads share nothing per document. The findings of a block are kept until its interval has been
+ * read to the end, since a read that fails is repeated, and are reported then. The sums are
+ * atomics, each independent of the others, and are read when the threads have been joined. */
 #include "verification.h"
 
 #include <stdlib.h>
@@ -38,8 +38,8 @@ typedef struct sl_checker {
 
     /* Of the current block. */
     const sl_source_block *block;
-    sl_range_account *account;
-    sl_interval place; /* the part of its interval that has not been compared */
+    sl_range_totals *totals;
+    sl_interval remaining; /* the part of its interval that has not been compared */
 
     /* Of the current comparison. */
     sl_comparison comparison;
@@ -67,8 +67,8 @@ static int64_t last_id(const uint8_t *at, const uint8_t *end) {
 
 static bool check_documents(sl_checker *checker, int64_t maximum);
 
-/* Most blocks are parsed completely before they are compared. A block of large documents is compared
- * in slices, each up to the id of its last document. */
+/* Most blocks are parsed completely before they are compared. A block of large documents is
+ * compared in slices, each up to the id of its last document. */
 static bool on_full(sl_sink *sink, size_t need) {
     sl_checker *checker = sink->context;
     size_t used = (size_t)(sink->cursor - checker->bytes);
@@ -96,7 +96,7 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_checker *checker = sink->context;
     if (reject->misread) /* other rejects are counted only; the load has reported them */
-        sl_misread_error(checker->load, checker->block, reject, &checker->error);
+        sl_line_ends_error(checker->load, checker->block, reject, &checker->error);
 }
 
 static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {
@@ -211,33 +211,34 @@ static bool compare(sl_checker *checker, sl_interval place) {
 }
 
 static void report_findings(sl_checker *checker) {
-    sl_range_account *account = checker->account;
+    sl_range_totals *totals = checker->totals;
     for (size_t i = 0; i < checker->problem_count; i++) {
         checker->problems[i].member = checker->block->member;
         sl_problems_add(checker->verification->problems, &checker->problems[i]);
     }
-    atomic_fetch_add(&account->found, checker->found);
-    atomic_fetch_add(&account->found_hash, checker->found_hash);
-    atomic_fetch_add(&account->missing, checker->findings[SL_MISSING]);
-    atomic_fetch_add(&account->different, checker->findings[SL_DIFFERENT]);
-    atomic_fetch_add(&account->extra, checker->findings[SL_EXTRA]);
+    atomic_fetch_add(&totals->found, checker->found);
+    atomic_fetch_add(&totals->found_hash, checker->found_hash);
+    atomic_fetch_add(&totals->missing, checker->findings[SL_MISSING]);
+    atomic_fetch_add(&totals->different, checker->findings[SL_DIFFERENT]);
+    atomic_fetch_add(&totals->extra, checker->findings[SL_EXTRA]);
     forget_findings(checker);
 }
 
-/* Compares the documents parsed so far with the ids from the end of the last slice to before `maximum`. */
+/* Compares the documents parsed so far with the ids from the end of the last slice to before
+ * `maximum`. */
 static bool check_documents(sl_checker *checker, int64_t maximum) {
     sl_verification *verification = checker->verification;
     const uint8_t *end = checker->sink.cursor;
-    sl_interval slice = {checker->place.minimum, maximum};
+    sl_interval slice = {checker->remaining.minimum, maximum};
     sl_count(&checker->counters->bson_bytes, (uint64_t)(end - checker->bytes));
-    atomic_fetch_add(&checker->account->expected_hash, hash_of(checker->bytes, end));
+    atomic_fetch_add(&checker->totals->expected_hash, hash_of(checker->bytes, end));
     spent(checker, STAGE_PARSING);
     if (!verification->content || slice.minimum >= slice.maximum)
         return true;
     if (!compare(checker, slice))
         return false;
     report_findings(checker);
-    checker->place.minimum = maximum;
+    checker->remaining.minimum = maximum;
     spent(checker, STAGE_SENDING);
     return sl_verification_cover(verification, slice) ||
            sl_error_memory(&checker->error, "recording compared intervals");
@@ -248,12 +249,12 @@ static bool check_block(sl_checker *checker, const sl_source_block *block) {
     sl_parse_counts counts = {0};
     int64_t id = sl_document_id(load->sources[block->source].number, block->offset);
     checker->block = block;
-    checker->place = interval_of(load, block);
-    checker->account = sl_verification_account(checker->verification, id);
-    if (!parse(checker, block, &counts) || !check_documents(checker, checker->place.maximum))
+    checker->remaining = interval_of(load, block);
+    checker->totals = sl_verification_totals(checker->verification, id);
+    if (!parse(checker, block, &counts) || !check_documents(checker, checker->remaining.maximum))
         return false;
     sl_sources_done_with(load, block);
-    atomic_fetch_add(&checker->account->expected, counts.documents);
+    atomic_fetch_add(&checker->totals->expected, counts.documents);
     atomic_fetch_add(&load->sources[block->source].accepted, counts.documents);
     sl_count(&checker->counters->text_bytes, block->text.length);
     sl_count(&checker->counters->records, counts.records);

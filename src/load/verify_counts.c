@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verification at the end of a load, by counting: each range of ids must hold exactly the documents
  * that this load inserted or found stored, and the number of documents of no registered source
- * (outside.h) must not have changed. With --only-shards only the ranges of these shards are counted.
- * With --part every range also holds documents of other parts, so only too few documents are an error;
- * the loader that finishes last counts the documents of all parts (parts.c). */
+ * (unregistered.h) must not have changed. With --only-shards only the ranges of these shards are
+ * counted. With --part every range also holds documents of other parts, so only too few documents
+ * are an error; the loader that finishes last counts the documents of all parts (parts.c). */
 #include "engine.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include <shardload/log.h>
 #include <shardload/text.h>
 
-#include "outside.h"
+#include "unregistered.h"
 
 /* The name of a range's source, for messages; the first one if there are several. */
 static const char *source_name(const sl_load *load, const sl_range *range) {
@@ -75,10 +75,10 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
         bson_append_document_end(&ranges, &item);
     }
     bson_append_array_end(&section, &ranges);
-    ok = ok && sl_outside_count_again(load, &section, error);
+    ok = ok && sl_unregistered_count_again(load, &section, error);
     BSON_APPEND_BOOL(&section, "ok",
                      ok && missing == 0 && extra == 0 &&
-                         (load->config->allow_other_writers || sl_outside_is_unchanged(load)));
+                         (load->config->allow_other_writers || sl_unregistered_is_unchanged(load)));
     bson_append_document_end(record, &section);
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,
@@ -86,5 +86,5 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
                             "(see the ranges above); has another program written to %s.%s?",
                             (unsigned long long)missing, (unsigned long long)extra,
                             load->target.database, load->target.collection);
-    return ok && sl_outside_judge(load, error);
+    return ok && sl_unregistered_judge(load, error);
 }

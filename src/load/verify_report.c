@@ -17,12 +17,12 @@ typedef struct sl_figures {
     uint64_t expected_hash, found_hash;
 } sl_figures;
 
-static sl_figures figures_of(sl_range_account *account) {
+static sl_figures figures_of(sl_range_totals *totals) {
     return (sl_figures){
-        atomic_load(&account->expected),      atomic_load(&account->found),
-        atomic_load(&account->missing),       atomic_load(&account->different),
-        atomic_load(&account->extra),         atomic_load(&account->expected_hash),
-        atomic_load(&account->found_hash),
+        atomic_load(&totals->expected),   atomic_load(&totals->found),
+        atomic_load(&totals->missing),    atomic_load(&totals->different),
+        atomic_load(&totals->extra),      atomic_load(&totals->expected_hash),
+        atomic_load(&totals->found_hash),
     };
 }
 
@@ -106,8 +106,8 @@ static void append_figures(bson_t *document, const sl_verification *verification
         BSON_APPEND_UTF8(document, "foundHash", hash);
 }
 
-/* Logs a row per range, and records it; of many ranges only those with problems are logged. Returns the
- * sum. */
+/* Logs a row per range, and records it; of many ranges only those with problems are logged. Returns
+ * the sum. */
 static sl_figures report_ranges(sl_verification *verification, bson_t *section) {
     const sl_load *load = verification->load;
     bson_t ranges, item;
@@ -179,6 +179,7 @@ bool sl_verify_report(sl_verification *verification) {
         sl_log_info("  %s other sources of the collection were not named, and not verified",
                     sl_human_count(verification->registered_count - load->active, human));
     if (sum.missing > 0)
-        sl_log_info("  the missing documents include those that the server refused during the load");
+        sl_log_info(
+            "  the missing documents include those that the server refused during the load");
     return is_equal(&sum);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output files of a load: the work directory and the reports. They are checked before anything is
- * loaded, so that a file that cannot be written is an error at the start, not hours later. */
+/* The output files of a load: the work directory and the reports. They are checked before anything
+ * is loaded, so that a file that cannot be written is an error at the start, not hours later. */
 #include "engine.h"
 
 #include <errno.h>
@@ -52,9 +52,10 @@ bool sl_work_directory_make(sl_load *load, sl_error *error) {
         made = make_named_directory(load);
     }
     if (!made) {
-        sl_error_set(error, SL_EXIT_USAGE, "cannot %s the work directory %s: %s; name another "
-                     "one with --work-dir", config->resume ? "use" : "create", load->work_directory,
-                     strerror(errno));
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "cannot %s the work directory %s: %s; name another "
+                     "one with --work-dir",
+                     config->resume ? "use" : "create", load->work_directory, strerror(errno));
         load->work_directory[0] = '\0';
         return false;
     }

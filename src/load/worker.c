@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers: each reads a block, parses it directly into the batch of its shard, and sends the batch when
- * it is full. If the shard depends on the document (any shard key but {_id: 1}), the block is parsed
- * into the worker's scratch, from which each document is copied to the batch of its owner before the
- * next block is begun.
+/* Workers: each reads a block, parses it directly into the batch of its shard, and sends the batch
+ * when it is full. If the shard depends on the document (any shard key but {_id: 1}), the block is
+ * parsed into the worker's scratch, from which each document is copied to the batch of its owner
+ * before the next block is begun.
  *
  * Workers share nothing per record. Per block they share the source set's lock and the reject
  * file's; per batch, nothing. The chunk map is only read: it is created before the threads are
  * started and destroyed after they have ended. Each counter is written by one thread only and read
- * by the progress line: relaxed atomics are enough, since no counter depends on another and the final
- * sums are read after the threads have been joined.
+ * by the progress line: relaxed atomics are enough, since no counter depends on another and the
+ * final sums are read after the threads have been joined.
  *
  * Why every document is accounted for: from the moment the parser has counted it, a document is in
  * exactly one batch, the scratch being one of them; it leaves the scratch only for another batch,
- * and is counted there in a segment of its block; and delivery.c empties a batch only after a result
- * that adds up to its number of documents; otherwise an error ends the load. */
+ * and is counted there in a segment of its block; and delivery.c empties a batch only after a
+ * result that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void sink_to_batch(sl_worker *worker) {
     batch->used = (size_t)(worker->sink.cursor - batch->bytes);
     if (more > 0)
         batch->segments[batch->segment_count - 1].documents += more;
-    worker->account->waiting += more;
+    worker->open_block->waiting += more;
 }
 
 static void batch_to_sink(sl_worker *worker) {
@@ -56,7 +56,7 @@ static void batch_to_sink(sl_worker *worker) {
 }
 
 static bool begin_segment(sl_worker *worker) {
-    return sl_batch_begin_segment(worker->target, worker->account) ||
+    return sl_batch_begin_segment(worker->target, worker->open_block) ||
            sl_error_memory(&worker->error, "filling a batch");
 }
 
@@ -77,8 +77,8 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_worker *worker = sink->context;
     if (reject->misread)
-        sl_misread_error(worker->load, worker->block, reject, &worker->error);
-    else if (!sl_reject_list_add(&worker->account->rejects, reject))
+        sl_line_ends_error(worker->load, worker->block, reject, &worker->error);
+    else if (!sl_reject_list_add(&worker->open_block->rejects, reject))
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
@@ -102,47 +102,49 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
 }
 
 /* Parses a block into batches; `dialect` NULL: the block is not loaded. */
-static bool parse_block(sl_worker *worker, const sl_source_block *block, const sl_dialect *dialect) {
+static bool parse_block(sl_worker *worker, const sl_source_block *block,
+                        const sl_dialect *dialect) {
     sl_load *load = worker->load;
     sl_load_source *source = &load->sources[block->source];
-    sl_block_account *account = sl_block_begin(worker, block);
-    if (!account)
+    sl_open_block *open_block = sl_block_begin(worker, block);
+    if (!open_block)
         return false;
-    worker->account = account;
+    worker->open_block = open_block;
     worker->block = block;
     bool ok = true;
     if (dialect && block->text.length > 0) {
-        worker->target = target_of(worker, account->first_id);
+        worker->target = target_of(worker, open_block->first_id);
         if (!worker->target || !begin_segment(worker))
             return false;
         batch_to_sink(worker);
         sl_block view = {
             .text = block->text,
             .offset = block->offset,
-            .id_base = account->first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
+            .id_base = open_block->first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
         };
-        ok = source->format->parse(sl_sources_plan_of(load, source), dialect, &view,
-                                   &worker->sink, &account->counts);
+        ok = source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &worker->sink,
+                                   &open_block->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
             ok = sl_deliver(worker, worker->target);
         if (block->text.bytes) /* generated records have no text */
             sl_count(&worker->counters->text_bytes, block->text.length);
-        sl_count(&worker->counters->records, account->counts.records);
-        sl_count(&worker->counters->parser_rejects, account->counts.rejects);
+        sl_count(&worker->counters->records, open_block->counts.records);
+        sl_count(&worker->counters->parser_rejects, open_block->counts.rejects);
     }
-    sl_parse_counts_add(&load->parsed[worker->index], &account->counts);
-    account->parsed = ok && !worker->error.code;
-    if (account->parsed && load->journal)
-        account->check = sl_resume_check(block);
-    return account->parsed && sl_block_settle(worker, account);
+    sl_parse_counts_add(&load->parsed[worker->index], &open_block->counts);
+    open_block->parsed = ok && !worker->error.code;
+    if (open_block->parsed && load->journal)
+        open_block->check = sl_resume_check(block);
+    return open_block->parsed && sl_block_complete(worker, open_block);
 }
 
 static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     sl_load *load = worker->load;
     const sl_dialect *dialect;
     uint64_t rejects_before = rejects_of(worker->counters);
-    /* Also for completed blocks: later blocks wait for the dialect from their entry's first block. */
+    /* Also for completed blocks: later blocks wait for the dialect from their entry's first
+     * block. */
     bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
               sl_resume_block_fits(load, block, &worker->error) &&
               (block->done || parse_block(worker, block, block->outside ? NULL : dialect));

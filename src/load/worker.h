@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a worker, shared by worker.c (reads and parses), blocks.c (open blocks) and delivery.c
- * (batches). Everything here belongs to one thread. */
+/* The state of a worker, shared by worker.c (reads and parses), blocks.c (open blocks) and
+ * delivery.c (batches). Everything here belongs to one thread. */
 #ifndef SHARDLOAD_WORKER_H
 #define SHARDLOAD_WORKER_H
 
@@ -17,14 +17,14 @@ typedef struct sl_worker {
     sl_batch *batches;
     sl_batch scratch; /* parsed documents before they are copied to batches; if routed by key */
     sl_owner_cache owners;
-    sl_block_account *open_accounts; /* the latest first */
-    sl_block_account *free_accounts;
+    sl_open_block *open_blocks; /* the latest first */
+    sl_open_block *free_blocks;
     sl_error error;
 
     /* The current block. */
     sl_sink sink;
     sl_batch *target; /* it is parsed into this: the batch of its shard, or the scratch */
-    sl_block_account *account;
+    sl_open_block *open_block;
     const sl_source_block *block;
     int64_t stage_since;
 } sl_worker;
@@ -41,11 +41,11 @@ void sl_worker_spent(sl_worker *worker, sl_stage stage);
 /* ---- blocks.c; on false the worker's error is set and the load must end ---- */
 
 /* Adds a block that is about to be parsed to the open ones; NULL without memory. */
-sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block);
+sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block);
 
-/* Completes a block if it is parsed and none of its documents waits; it must not be used afterwards.
- * Otherwise does nothing. */
-bool sl_block_settle(sl_worker *worker, sl_block_account *account);
+/* Completes a block if it is parsed and none of its documents waits; it must not be used
+ * afterwards. Otherwise does nothing. */
+bool sl_block_complete(sl_worker *worker, sl_open_block *open_block);
 
 /* The number of documents whose outcome is not known. After the thread has ended. */
 uint64_t sl_blocks_waiting(const sl_worker *worker);
@@ -70,7 +70,8 @@ bool sl_deliver_old(sl_worker *worker);
 /* Sends all batches that hold documents. */
 bool sl_deliver_rest(sl_worker *worker);
 
-/* Frees the memory of all batches, which must be empty; they are allocated again when they are used. */
+/* Frees the memory of all batches, which must be empty; they are allocated again when they are
+ * used. */
 void sl_delivery_release(sl_worker *worker);
 
 #endif

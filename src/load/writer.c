@@ -7,8 +7,9 @@
  * found, or is refused as a duplicate, is compared (duplicates.h); it counts as stored only if all
  * bytes are equal.
  *
- * A validator's error messages may be so long that the server cannot build its answer for all documents
- * of a batch. Then the batch is sent in pieces, each half as large as before, one after the other. */
+ * A validator's error messages may be so long that the server cannot build its answer for all
+ * documents of a batch. Then the batch is sent in pieces, each half as large as before, one after
+ * the other. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -31,17 +32,17 @@
 #define DUPLICATE_KEY 11000 /* the server's code */
 
 /* A connection to the primary of one shard, or to a router. */
-typedef struct sl_lane {
+typedef struct sl_target_connection {
     mongoc_client_t *client;
     mongoc_collection_t *collection;
-} sl_lane;
+} sl_target_connection;
 
 struct sl_outlet {
     sl_load *load;
     /* On the direct route one per shard; always a last one to the routers. */
-    sl_lane *lanes;
-    uint32_t lane_count;
-    const sl_lane *lane; /* of the current batch */
+    sl_target_connection *connections;
+    uint32_t connection_count;
+    const sl_target_connection *connection; /* of the current batch */
     bson_t *views;         /* one per document of a batch, over the batch's own bytes */
     const bson_t **pointers;
     size_t room;
@@ -80,32 +81,34 @@ static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
     return concern;
 }
 
-static void open_lane(sl_outlet *outlet, uint32_t index, const mongoc_write_concern_t *concern) {
+static void open_connection(sl_outlet *outlet, uint32_t index,
+                            const mongoc_write_concern_t *concern) {
     const sl_load *load = outlet->load;
-    sl_lane *lane = &outlet->lanes[index];
-    lane->client = index + 1 < outlet->lane_count ? sl_direct_borrow(load->direct, index)
-                                                  : sl_connection_borrow_writer(load->connection);
-    lane->collection = mongoc_client_get_collection(lane->client, load->target.database,
-                                                    load->target.collection);
-    mongoc_collection_set_write_concern(lane->collection, concern);
+    sl_target_connection *connection = &outlet->connections[index];
+    connection->client = index + 1 < outlet->connection_count
+                             ? sl_direct_borrow(load->direct, index)
+                             : sl_connection_borrow_writer(load->connection);
+    connection->collection = mongoc_client_get_collection(connection->client, load->target.database,
+                                                          load->target.collection);
+    mongoc_collection_set_write_concern(connection->collection, concern);
 }
 
-static void close_lane(sl_outlet *outlet, uint32_t index) {
+static void close_connection(sl_outlet *outlet, uint32_t index) {
     const sl_load *load = outlet->load;
-    sl_lane *lane = &outlet->lanes[index];
-    mongoc_collection_destroy(lane->collection);
-    if (lane->client && index + 1 < outlet->lane_count)
-        sl_direct_return(load->direct, index, lane->client);
-    else if (lane->client)
-        sl_connection_return_writer(load->connection, lane->client);
+    sl_target_connection *connection = &outlet->connections[index];
+    mongoc_collection_destroy(connection->collection);
+    if (connection->client && index + 1 < outlet->connection_count)
+        sl_direct_return(load->direct, index, connection->client);
+    else if (connection->client)
+        sl_connection_return_writer(load->connection, connection->client);
 }
 
 static void writer_outlet_destroy(sl_outlet *outlet) {
     if (!outlet)
         return;
-    for (uint32_t i = 0; outlet->lanes && i < outlet->lane_count; i++)
-        close_lane(outlet, i);
-    free(outlet->lanes);
+    for (uint32_t i = 0; outlet->connections && i < outlet->connection_count; i++)
+        close_connection(outlet, i);
+    free(outlet->connections);
     bson_destroy(outlet->options);
     free(outlet->views);
     free(outlet->pointers);
@@ -125,13 +128,13 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
     sl_target_append_uuid(&load->target, made->options);
-    made->lane_count = load->direct ? load->shards + 1 : 1;
-    made->lanes = calloc(made->lane_count, sizeof *made->lanes);
-    if (!made->lanes)
+    made->connection_count = load->direct ? load->shards + 1 : 1;
+    made->connections = calloc(made->connection_count, sizeof *made->connections);
+    if (!made->connections)
         return sl_error_memory(error, "starting writers");
     mongoc_write_concern_t *concern = write_concern_of(load);
-    for (uint32_t i = 0; i < made->lane_count; i++)
-        open_lane(made, i, concern);
+    for (uint32_t i = 0; i < made->connection_count; i++)
+        open_connection(made, i, concern);
     mongoc_write_concern_destroy(concern);
     return true;
 }
@@ -180,8 +183,8 @@ static sl_outcome outcome_of(sl_scan_result result) {
                                                                          : UNDELIVERABLE;
 }
 
-/* Consecutive documents of a batch that are sent as a unit: all of them, unless the server could not
- * build its answer for so many. */
+/* Consecutive documents of a batch that are sent as a unit: all of them, unless the server could
+ * not build its answer for so many. */
 typedef struct sl_piece {
     const bson_t *const *documents;
     uint32_t first; /* index of the first one in the batch */
@@ -206,7 +209,7 @@ typedef struct sl_listener {
 
 static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
                    const char *reason) {
-    if (fate == FATE_ALREADY_THERE)
+    if (fate == FATE_ALREADY_STORED)
         listener->result->already_there++;
     else
         listener->result->rejected++;
@@ -217,7 +220,7 @@ static void report_duplicate(const sl_listener *listener, uint32_t index, const 
     char reason[500] = "";
     if (difference)
         snprintf(reason, sizeof reason, "another document has this _id: %s", difference);
-    report(listener, index, difference ? FATE_PLACE_TAKEN : FATE_ALREADY_THERE, DUPLICATE_KEY,
+    report(listener, index, difference ? FATE_ID_TAKEN : FATE_ALREADY_STORED, DUPLICATE_KEY,
            reason);
 }
 
@@ -241,7 +244,8 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
             if (one.duplicate_id)
                 sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
         }
-        judged = sl_duplicates_judge(&duplicates, outlet->lane->client, &outlet->load->target, error);
+        judged = sl_duplicates_judge(&duplicates, outlet->connection->client, &outlet->load->target,
+                                     error);
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
@@ -274,7 +278,7 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     uint32_t inserted = 0;
     sl_outcome outcome = UNDELIVERABLE;
     /* The driver does not change the documents; its prototype lacks a const. */
-    bool ok = mongoc_collection_insert_many(outlet->lane->collection,
+    bool ok = mongoc_collection_insert_many(outlet->connection->collection,
                                             (const bson_t **)parcel->documents, parcel->count,
                                             outlet->options, &body, &why);
     if (!ok && is_replaced(&why, &body)) {
@@ -309,8 +313,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     return outcome;
 }
 
-/* Makes a parcel of the documents that are not stored. If all are stored, the last one is sent again:
- * its refusal is acknowledged with the write concern, which covers all earlier writes. */
+/* Makes a parcel of the documents that are not stored. If all are stored, the last one is sent
+ * again: its refusal is acknowledged with the write concern, which covers all earlier writes. */
 static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
                    sl_parcel *parcel, sl_error *error) {
     if (!outlet->chosen) {
@@ -343,7 +347,7 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
     sl_outcome outcome = UNDELIVERABLE;
     bool any = false;
     if (sl_duplicates_init(&there, piece->documents, piece->count))
-        outcome = outcome_of(sl_duplicates_look(&there, outlet->lane->client,
+        outcome = outcome_of(sl_duplicates_look(&there, outlet->connection->client,
                                                 &outlet->load->target, &any, error));
     else
         sl_error_memory(error, "looking for documents");
@@ -386,8 +390,10 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
     if (!view_documents(outlet, batch, error))
         return false;
     /* A batch of documents whose owner is not known goes through the routers. */
-    outlet->lane = &outlet->lanes[batch->shard < outlet->lane_count ? batch->shard
-                                                                    : outlet->lane_count - 1];
+    outlet->connection =
+        &outlet
+             ->connections[batch->shard < outlet->connection_count ? batch->shard
+                                                                   : outlet->connection_count - 1];
     const sl_listener listener = {result, refused, context};
     sl_piece piece = {.look = outlet->look};
     uint32_t most = batch->documents; /* in one piece */
@@ -408,7 +414,8 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
             continue;
         }
         result->retries++;
-        piece.look = true; /* also for the next pieces, which may be stored by this attempt */
+        /* Also for the next pieces, which may be stored by this attempt. */
+        piece.look = true;
         if (attempt == 0) { /* the time limit does not include the wait for the first answer */
             sl_log_warning(SL_LINES "; trying again", error->message);
             since = sl_clock_ns();

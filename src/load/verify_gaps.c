@@ -2,9 +2,9 @@
 /* Documents that the cluster holds outside of all sources and blocks: behind the end of a source,
  * between its blocks, under unregistered source numbers, under ids of other types.
  *
- * All ids are divided into the intervals that have been compared (without --content: the sources that
- * were counted), the ids of other registered sources, and the gaps between these. Each gap is one
- * find, mostly an empty one: about 256 for a large source, one for a small one. */
+ * All ids are divided into the intervals that have been compared (without --content: the sources
+ * that were counted), the ids of other registered sources, and the gaps between these. Each gap is
+ * one find, mostly an empty one: about 256 for a large source, one for a small one. */
 #include "verification.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
 
-sl_range_account *sl_verification_account(sl_verification *verification, int64_t id) {
+sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id) {
     const sl_load *load = verification->load;
     size_t range = sl_load_range_of(load, id);
     bool inside = id >= load->ranges[range].minimum && id < load->ranges[range].maximum;
@@ -44,25 +44,25 @@ bool sl_verification_cover(sl_verification *verification, sl_interval interval) 
 static bool cover_sources(sl_verification *verification) {
     const sl_load *load = verification->load;
     size_t count = sl_source_set_count(load->set);
-    bool *ours = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *ours);
-    bool ok = ours != NULL;
+    bool *verified = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *verified);
+    bool ok = verified != NULL;
     for (size_t i = 0; ok && i < count; i++) {
         if (!load->sources[i].skipped)
-            ours[load->sources[i].number] = true;
+            verified[load->sources[i].number] = true;
     }
     for (size_t i = 0; ok && i < verification->registered_count; i++) {
         uint32_t number = verification->registered[i];
-        if (!ours[number] || !verification->content)
+        if (!verified[number] || !verification->content)
             ok = sl_verification_cover(verification, sl_interval_of_source(number));
     }
-    free(ours);
+    free(verified);
     return ok;
 }
 
-typedef struct sl_rest {
+typedef struct sl_extra_scan {
     sl_verification *verification;
     uint64_t found;
-} sl_rest;
+} sl_extra_scan;
 
 static const char *why_extra(const bson_iter_t *id, bool placed) {
     if (!BSON_ITER_HOLDS_INT64(id) || bson_iter_int64(id) < 0)
@@ -71,22 +71,22 @@ static const char *why_extra(const bson_iter_t *id, bool placed) {
 }
 
 static void on_extra(void *context, const bson_t *found) {
-    sl_rest *rest = context;
-    sl_verification *verification = rest->verification;
+    sl_extra_scan *state = context;
+    sl_verification *verification = state->verification;
     const sl_load *load = verification->load;
-    sl_range_account *account = &verification->ranges[load->range_count];
+    sl_range_totals *totals = &verification->ranges[load->range_count];
     sl_problem problem = sl_problem_of(load, SL_EXTRA, 0, NULL, found);
     bson_iter_t iter;
-    rest->found++;
+    state->found++;
     if (bson_iter_init_find(&iter, found, "_id")) {
         if (BSON_ITER_HOLDS_INT64(&iter))
-            account = sl_verification_account(verification, bson_iter_int64(&iter));
+            totals = sl_verification_totals(verification, bson_iter_int64(&iter));
         problem.detail = bson_strdup(why_extra(&iter, problem.placed));
     }
-    atomic_fetch_add(&account->found, 1);
-    atomic_fetch_add(&account->extra, 1);
+    atomic_fetch_add(&totals->found, 1);
+    atomic_fetch_add(&totals->extra, 1);
     if (verification->content)
-        atomic_fetch_add(&account->found_hash, sl_hash(bson_get_data(found), found->len));
+        atomic_fetch_add(&totals->found_hash, sl_hash(bson_get_data(found), found->len));
     sl_problems_add(verification->problems, &problem);
     sl_problem_clear(&problem);
 }
@@ -96,19 +96,19 @@ static bool keep_on(void *context) {
     return !sl_interrupt_requested();
 }
 
-/* All documents that match the filter are extra. A read that has reported some is not repeated, since
- * these would be counted twice. */
+/* All documents that match the filter are extra. A read that has reported some is not repeated,
+ * since these would be counted twice. */
 static bool scan(sl_verification *verification, mongoc_client_t *client, const bson_t *filter,
                  sl_error *error) {
-    sl_rest rest = {.verification = verification};
+    sl_extra_scan state = {.verification = verification};
     sl_scan_result result;
     unsigned attempt = 0;
     do {
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
         result = sl_scan(client, &verification->load->target, filter, !verification->content,
-                         on_extra, &rest, error);
-    } while (result == SL_SCAN_AGAIN && rest.found == 0 && sl_backoff(attempt++, keep_on, NULL));
+                         on_extra, &state, error);
+    } while (result == SL_SCAN_AGAIN && state.found == 0 && sl_backoff(attempt++, keep_on, NULL));
     return result == SL_SCAN_DONE;
 }
 
@@ -127,7 +127,7 @@ static bool look(void *context, const sl_gap *gap, sl_error *error) {
     return scan(looking->verification, looking->client, gap->filter, error);
 }
 
-bool sl_verify_rest(sl_verification *verification, sl_error *error) {
+bool sl_verify_gaps(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     if (!cover_sources(verification))
         return sl_error_memory(error, "searching between the sources");
@@ -143,8 +143,8 @@ bool sl_verify_ranges(sl_verification *verification, sl_error *error) {
     int64_t logged = sl_clock_ns();
     for (size_t i = 0; i < load->range_count; i++) {
         const sl_range *range = &load->ranges[i];
-        sl_range_account *account = &verification->ranges[i];
-        uint64_t expected = atomic_load(&account->expected), found;
+        sl_range_totals *totals = &verification->ranges[i];
+        uint64_t expected = atomic_load(&totals->expected), found;
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
         if (!sl_count_range(load->connection, &load->target, range->minimum, range->maximum, &found,
@@ -154,9 +154,9 @@ bool sl_verify_ranges(sl_verification *verification, sl_error *error) {
             sl_log_info("counting: %zu of %zu ranges", i, load->range_count);
             logged = sl_clock_ns();
         }
-        atomic_store(&account->found, found);
-        atomic_store(&account->missing, found < expected ? expected - found : 0);
-        atomic_store(&account->extra, found > expected ? found - expected : 0);
+        atomic_store(&totals->found, found);
+        atomic_store(&totals->missing, found < expected ? expected - found : 0);
+        atomic_store(&totals->extra, found > expected ? found - expected : 0);
     }
     return true;
 }

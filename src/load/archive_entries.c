@@ -15,14 +15,14 @@
 
 #include "engine.h"
 
-typedef struct sl_member {
-    struct sl_member *next;
+typedef struct sl_archive_entry {
+    struct sl_archive_entry *next;
     uint64_t number;     /* as in its blocks */
     uint64_t first;      /* sequence of its first block */
-    uint64_t parsed;     /* blocks; under members_lock, like the next field */
+    uint64_t parsed;     /* blocks; under entries_lock, like the next field */
     uint64_t blocks;     /* UINT64_MAX: its last one has not been read yet */
     sl_dialect *dialect; /* NULL: not loaded */
-} sl_member;
+} sl_archive_entry;
 
 /* Sniffs an entry by its first block. An entry that is of another format than the source, or holds
  * another kind of record, is not loaded. */
@@ -36,10 +36,10 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     if (!whole)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(load->set, block->source)->shown;
-    if (!sl_misread_check_text(head, whole, &why)) {
+    if (!sl_line_ends_check(head, whole, &why)) {
         *result = NULL;
-        if (sl_misread_is_binary(head)) {
-            sl_others_add(load, block->source, block->member, why.message);
+        if (sl_line_ends_is_binary(head)) {
+            sl_not_loaded_add(load, block->source, block->member, why.message);
             return true;
         }
         *error = why;
@@ -51,12 +51,12 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
             *error = why;
             return false;
         }
-        sl_others_add(load, block->source, block->member, why.message);
+        sl_not_loaded_add(load, block->source, block->member, why.message);
     } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
         char reason[200];
         snprintf(reason, sizeof reason, "holds %s, not %s", format->record_kind(dialect),
                  format->record_kind(source->dialect));
-        sl_others_add(load, block->source, block->member, reason);
+        sl_not_loaded_add(load, block->source, block->member, reason);
         format->dialect_destroy(dialect);
         dialect = NULL;
     }
@@ -69,8 +69,8 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
 }
 
 /* The link to an entry in the source's list; *link is NULL if there is none. */
-static sl_member **find(sl_load_source *source, uint64_t number) {
-    sl_member **link = &source->members;
+static sl_archive_entry **find(sl_load_source *source, uint64_t number) {
+    sl_archive_entry **link = &source->entries;
     while (*link && (*link)->number != number)
         link = &(*link)->next;
     return link;
@@ -82,33 +82,33 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
     *dialect = source->dialect;
     if (!block->member)
         return true;
-    const sl_member *known;
+    const sl_archive_entry *known;
     if (block->member_start) {
-        sl_member *made = calloc(1, sizeof *made);
+        sl_archive_entry *made = calloc(1, sizeof *made);
         if (!made)
             sl_error_memory(error, "reading an archive");
         if (!made || !sniff(load, source, block, &made->dialect, error)) {
             free(made);
-            pthread_mutex_lock(&load->members_lock);
-            load->members_failed = true; /* ends the wait for this entry */
-            pthread_cond_broadcast(&load->members_known);
-            pthread_mutex_unlock(&load->members_lock);
+            pthread_mutex_lock(&load->entries_lock);
+            load->entries_failed = true; /* ends the wait for this entry */
+            pthread_cond_broadcast(&load->entries_known);
+            pthread_mutex_unlock(&load->entries_lock);
             return false;
         }
         made->number = block->member_number;
         made->first = block->sequence;
         made->blocks = UINT64_MAX;
-        pthread_mutex_lock(&load->members_lock);
-        made->next = source->members;
-        source->members = made;
-        pthread_cond_broadcast(&load->members_known);
-        pthread_mutex_unlock(&load->members_lock);
+        pthread_mutex_lock(&load->entries_lock);
+        made->next = source->entries;
+        source->entries = made;
+        pthread_cond_broadcast(&load->entries_known);
+        pthread_mutex_unlock(&load->entries_lock);
         known = made;
     } else {
-        pthread_mutex_lock(&load->members_lock);
-        while (!(known = *find(source, block->member_number)) && !load->members_failed)
-            pthread_cond_wait(&load->members_known, &load->members_lock);
-        pthread_mutex_unlock(&load->members_lock);
+        pthread_mutex_lock(&load->entries_lock);
+        while (!(known = *find(source, block->member_number)) && !load->entries_failed)
+            pthread_cond_wait(&load->entries_known, &load->entries_lock);
+        pthread_mutex_unlock(&load->entries_lock);
     }
     if (!known) /* the thread that failed reports why */
         return false;
@@ -120,26 +120,26 @@ void sl_sources_done_with(sl_load *load, const sl_source_block *block) {
     sl_load_source *source = &load->sources[block->source];
     if (!block->member)
         return;
-    pthread_mutex_lock(&load->members_lock);
-    sl_member **link = find(source, block->member_number), *member = *link;
-    member->parsed++;
+    pthread_mutex_lock(&load->entries_lock);
+    sl_archive_entry **link = find(source, block->member_number), *entry = *link;
+    entry->parsed++;
     if (block->member_last)
-        member->blocks = block->sequence - member->first + 1;
-    bool over = member->parsed == member->blocks;
+        entry->blocks = block->sequence - entry->first + 1;
+    bool over = entry->parsed == entry->blocks;
     if (over)
-        *link = member->next;
-    pthread_mutex_unlock(&load->members_lock);
+        *link = entry->next;
+    pthread_mutex_unlock(&load->entries_lock);
     if (!over)
         return;
-    source->format->dialect_destroy(member->dialect);
-    free(member);
+    source->format->dialect_destroy(entry->dialect);
+    free(entry);
 }
 
-void sl_members_clear(const sl_load_source *source) {
-    for (sl_member *member = source->members; member;) {
-        sl_member *next = member->next;
-        source->format->dialect_destroy(member->dialect);
-        free(member);
-        member = next;
+void sl_archive_entries_clear(const sl_load_source *source) {
+    for (sl_archive_entry *entry = source->entries; entry;) {
+        sl_archive_entry *next = entry->next;
+        source->format->dialect_destroy(entry->dialect);
+        free(entry);
+        entry = next;
     }
 }
