@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/head.h>
+
 #include "engine.h"
 
 typedef struct sl_archive_entry {
@@ -36,7 +38,7 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     if (!whole)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(load->set, block->source)->shown;
-    if (!sl_line_ends_check(head, whole, &why)) {
+    if (!sl_first_line_end_check(head, whole, &why)) {
         *result = NULL;
         if (sl_line_ends_is_binary(head)) {
             sl_not_loaded_add(load, block->source, block->member, why.message);

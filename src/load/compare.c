@@ -10,12 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-size_t sl_expected_length(const uint8_t *document) {
-    uint32_t length;
-    memcpy(&length, document, sizeof length);
-    return BSON_UINT32_FROM_LE(length);
-}
-
 int64_t sl_expected_id(const uint8_t *document) {
     uint64_t id;
     memcpy(&id, document + 9, sizeof id); /* behind length, type and "_id" */
@@ -28,8 +22,8 @@ static bool whole_decimal(const bson_decimal128_t *value, int64_t *whole) {
     __extension__ typedef unsigned __int128 coefficient;
     const uint64_t limit = (uint64_t)1 << 63;
     bool negative = value->high >> 63;
-    if ((value->high >> 61 & 3) ==
-        3) { /* infinite, not a number, or a coefficient out of range, which means zero */
+    /* Infinite, not a number, or a coefficient out of range, which means zero. */
+    if ((value->high >> 61 & 3) == 3) {
         *whole = 0;
         return (value->high >> 59 & 3) != 3;
     }
@@ -82,11 +76,11 @@ static void judge_next(sl_comparison *comparison) {
     else if (!comparison->matched)
         comparison->report(comparison->context, SL_MISSING, expected, NULL);
     sl_compare_clear(comparison);
-    comparison->expected += sl_expected_length(expected);
+    comparison->expected += sl_bson_length(expected);
 }
 
 static bool is_equal(const uint8_t *expected, const bson_t *found) {
-    return found->len == sl_expected_length(expected) &&
+    return found->len == sl_bson_length(expected) &&
            memcmp(bson_get_data(found), expected, found->len) == 0;
 }
 

@@ -10,6 +10,8 @@
 
 #include <bson/bson.h>
 
+#include <shardload/bson_writer.h>
+
 typedef enum sl_finding {
     SL_MISSING,   /* expected, and not found */
     SL_DIFFERENT, /* found under its _id, with other bytes */
@@ -40,9 +42,8 @@ void sl_compare_end(sl_comparison *comparison);
 /* Frees the memory of a comparison that was not ended. */
 void sl_compare_clear(sl_comparison *comparison);
 
-/* The _id and the length of a document as in `expected`. */
+/* The _id of a document as in `expected`. */
 int64_t sl_expected_id(const uint8_t *document);
-size_t sl_expected_length(const uint8_t *document);
 
 /* ---- difference.c ---- */
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/bson_writer.h>
 #include <shardload/clock.h>
 
 #define SCRATCH_BYTES ((size_t)256 << 10) /* fits into a core's own cache */
@@ -51,11 +52,8 @@ static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
         state->next = 0;
         state->at = 0;
     }
-    for (; state->next < index; state->next++) {
-        int32_t length;
-        memcpy(&length, state->batch->bytes + state->at, sizeof length);
-        state->at += (size_t)BSON_UINT32_FROM_LE((uint32_t)length);
-    }
+    for (; state->next < index; state->next++)
+        state->at += sl_bson_length(state->batch->bytes + state->at);
     return state->batch->bytes + state->at;
 }
 
@@ -71,13 +69,11 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     open_block->refused++;
     open_block->taken += fate == FATE_ID_TAKEN;
     const uint8_t *document = document_at(state, index);
-    uint32_t length;
-    memcpy(&length, document, sizeof length);
     bson_t view;
     bson_iter_t iter;
     int64_t id = open_block->first_id;
     char *json = NULL;
-    if (bson_init_static(&view, document, BSON_UINT32_FROM_LE(length))) {
+    if (bson_init_static(&view, document, sl_bson_length(document))) {
         if (bson_iter_init_find(&iter, &view, "_id") && BSON_ITER_HOLDS_INT64(&iter))
             id = bson_iter_int64(&iter);
         json = bson_as_relaxed_extended_json(&view, NULL);
@@ -196,9 +192,7 @@ static bool copy_to_batches(sl_worker *worker) {
     const uint8_t *end = from->bytes + from->used;
     bool ok = true;
     for (const uint8_t *at = from->bytes; ok && at < end;) {
-        uint32_t length, shard;
-        memcpy(&length, at, sizeof length);
-        length = BSON_UINT32_FROM_LE(length);
+        uint32_t length = sl_bson_length(at), shard;
         if (!sl_shard_map_owner_of(load->map, at, &worker->owners, &shard))
             shard = load->shards;
         sl_batch *to = sl_delivery_batch(worker, shard);

@@ -123,7 +123,7 @@ char *sl_difference(const uint8_t *expected, const bson_t *found, char *out, siz
     sl_words words = {.out = out, .room = room};
     bson_iter_t one, other;
     out[0] = '\0';
-    if (bson_iter_init_from_data(&one, expected, sl_expected_length(expected)) &&
+    if (bson_iter_init_from_data(&one, expected, sl_bson_length(expected)) &&
         bson_iter_init(&other, found))
         compare_documents(&words, "", one, other, 0);
     if (words.used >= room && room > 4)

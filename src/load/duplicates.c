@@ -70,7 +70,7 @@ static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint3
                                 mongoc_client_t *client, const sl_target *target, sl_error *error) {
     const uint8_t *from = bytes_of(duplicates, first), *to = bytes_of(duplicates, last);
     sl_comparison comparison = {.expected = from,
-                                .end = to + sl_expected_length(to),
+                                .end = to + sl_bson_length(to),
                                 .report = on_finding,
                                 .context = duplicates};
     duplicates->at = first;
@@ -91,8 +91,8 @@ static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint3
     return result;
 }
 
-sl_scan_result sl_duplicates_judge(sl_duplicates *duplicates, mongoc_client_t *client,
-                                   const sl_target *target, sl_error *error) {
+sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t *client,
+                                     const sl_target *target, sl_error *error) {
     sl_scan_result result = SL_SCAN_DONE;
     for (uint32_t i = 0; result == SL_SCAN_DONE && i < duplicates->count; i++) {
         if (!duplicates->marked[i])
@@ -141,7 +141,7 @@ static sl_scan_result find_sample(const sl_duplicates *duplicates, mongoc_client
     return result;
 }
 
-sl_scan_result sl_duplicates_look(sl_duplicates *duplicates, mongoc_client_t *client,
+sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error) {
     sl_scan_result result = find_sample(duplicates, client, target, any, error);
     if (result != SL_SCAN_DONE || !*any)
@@ -153,5 +153,5 @@ sl_scan_result sl_duplicates_look(sl_duplicates *duplicates, mongoc_client_t *cl
     }
     for (uint32_t i = 0; i < duplicates->count; i++)
         sl_duplicates_mark(duplicates, i);
-    return sl_duplicates_judge(duplicates, client, target, error);
+    return sl_duplicates_compare(duplicates, client, target, error);
 }

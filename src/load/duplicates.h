@@ -27,14 +27,14 @@ void sl_duplicates_mark(sl_duplicates *duplicates, uint32_t index);
 /* Reads the documents stored under the marked ids and compares them: one find per block that has
  * duplicates. Sets `difference` where another document is stored. SL_SCAN_AGAIN also when no
  * document is found under a marked _id. */
-sl_scan_result sl_duplicates_judge(sl_duplicates *duplicates, mongoc_client_t *client,
-                                   const sl_target *target, sl_error *error);
+sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t *client,
+                                     const sl_target *target, sl_error *error);
 
 /* Searches for the documents of a batch that an earlier attempt may have inserted, before the batch
  * is sent: a server takes a hundred times longer to refuse a document than to find it. `*any`
  * false: no document of a sample is stored. Otherwise `missing` and `difference` are set for all
  * documents. */
-sl_scan_result sl_duplicates_look(sl_duplicates *duplicates, mongoc_client_t *client,
+sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error);
 
 #endif

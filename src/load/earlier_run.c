@@ -22,10 +22,8 @@ void sl_earlier_append_sources(bson_t *document, const sl_load *load) {
     BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_source *facts = sl_source_set_at(load->set, i);
-        char room[16], path[1024];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&sources, key, &item);
+        char path[1024];
+        sl_record_begin_item(&sources, i, &item);
         sl_text_printable(sl_text_of(facts->path), path, sizeof path);
         BSON_APPEND_UTF8(&item, "path", path);
         BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
@@ -157,9 +155,9 @@ bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_
             shown, (unsigned long long)end, (unsigned long long)source->done_end);
     if (!block->done)
         return true;
-    sl_journal_entry wanted = {.source = block->source, .sequence = block->sequence};
+    sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
     const sl_journal_entry *entry =
-        bsearch(&wanted, earlier->entries, earlier->count, sizeof wanted, sl_earlier_entry_order);
+        bsearch(&key, earlier->entries, earlier->count, sizeof key, sl_earlier_entry_order);
     if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
         entry->check == sl_resume_check(block))
         return true;

@@ -172,6 +172,7 @@ typedef struct sl_load {
     sl_load_source *sources; /* one per source of the set */
     sl_plan *plans[8];    /* one per row of sl_formats; NULL where not used */
     size_t active;        /* sources that are not skipped */
+    bool has_pipe;        /* one is a pipe: the total of stored bytes is not known */
     sl_not_loaded not_loaded;
 
     sl_connection *connection; /* NULL without a cluster */
@@ -302,6 +303,9 @@ void sl_resume_close(sl_load *load);
 bool sl_sources_open(sl_load *load, sl_error *error);
 void sl_sources_close(sl_load *load);
 const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *source);
+/* Parses a block of a source; as the `parse` of its format. */
+bool sl_sources_parse(const sl_load *load, const sl_source_block *block, const sl_dialect *dialect,
+                      sl_sink *sink, sl_parse_counts *counts);
 
 /* Are the records generated? Then there is no text, and the size of a source is a number of
  * records. */
@@ -311,9 +315,6 @@ static inline bool sl_load_is_generated(const sl_load *load) {
 
 /* line_ends.c: text that cannot be split into records. Errors are of class SL_EXIT_SOURCE. */
 
-/* Does a source have line ends that the parsers support? `head` is its beginning, with `whole` all
- * of it. The error does not name the source. */
-bool sl_line_ends_check(sl_text head, bool whole, sl_error *error);
 /* Does a source with unsupported line ends contain NUL bytes? Then it is a binary file, which is
  * skipped like other files without text, where that is allowed. */
 bool sl_line_ends_is_binary(sl_text head);
@@ -412,7 +413,10 @@ bool sl_ranges_decide_sharding(sl_load *load, sl_error *error);
 /* Divides the ids of the sources into pieces, and computes load->ranges. */
 bool sl_ranges_lay_out(sl_load *load, sl_error *error);
 
-/* worker.c: starts the threads and returns when all have ended. `tick` is called about twenty times
+/* worker.c: allocates `counters`, `parsed` and `shard_documents`, all zero. False without
+ * memory. */
+bool sl_workers_create_counters(sl_load *load);
+/* Starts the threads and returns when all have ended. `tick` is called about twenty times
  * a second meanwhile. */
 bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error);
 
@@ -434,6 +438,8 @@ void sl_load_destroy_locks(sl_load *load);
 
 /* target.c */
 
+/* Sets load->target from the config, once connected. */
+void sl_target_configure(sl_load *load);
 /* Before the target is prepared: finds out whether inserts can name the collection's UUID. If they
  * cannot, waits until no insert of a killed loader is running. */
 bool sl_target_begin(sl_load *load, sl_error *error);

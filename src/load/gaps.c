@@ -36,7 +36,7 @@ static void append_no_numbers(bson_t *filter) {
     BCON_APPEND(filter, "_id", "{", "$not", "{", "$gte", BCON_DOUBLE(-INFINITY), "}", "}");
 }
 
-bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, void *context,
+bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, void *context,
                   sl_error *error) {
     const int64_t *low = NULL;
     bool ok = true;
@@ -47,7 +47,7 @@ bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, voi
         if (!low || !high || *low < *high) {
             bson_t filter = BSON_INITIALIZER;
             append_numbers(&filter, low, high);
-            ok = look(context, &(sl_gap){&filter, true, (double)i / (double)(count + 1)}, error);
+            ok = visit(context, &(sl_gap){&filter, true, (double)i / (double)(count + 1)}, error);
             bson_destroy(&filter);
         }
         if (high && (!low || *low < covered[i].maximum))
@@ -55,7 +55,7 @@ bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, voi
     }
     bson_t filter = BSON_INITIALIZER;
     append_no_numbers(&filter);
-    ok = ok && look(context, &(sl_gap){&filter, false, 1}, error);
+    ok = ok && visit(context, &(sl_gap){&filter, false, 1}, error);
     bson_destroy(&filter);
     return ok;
 }

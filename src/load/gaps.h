@@ -27,9 +27,9 @@ typedef struct sl_gap {
 
 typedef bool sl_gap_function(void *context, const sl_gap *gap, sl_error *error);
 
-/* Sorts the intervals and calls `look` for each gap between them, and at last for the ids that are
- * not numbers. Stops and returns false when `look` returns false. Gaps include fractions. */
-bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, void *context,
+/* Sorts the intervals and calls `visit` for each gap between them, and at last for the ids that are
+ * not numbers. Stops and returns false when `visit` returns false. Gaps include fractions. */
+bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, void *context,
                   sl_error *error);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/bson_writer.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
 #include <shardload/print.h>
@@ -15,8 +16,8 @@
 
 #define REJECTS_SHOWN 5
 
-typedef struct sl_look {
-    unsigned documents_wanted;
+typedef struct sl_inspection {
+    unsigned documents_max;
     unsigned documents_shown;
     unsigned rejects_shown;
     uint8_t *bytes; /* room + SL_SLACK */
@@ -25,47 +26,45 @@ typedef struct sl_look {
     const sl_load *load;
     const sl_source_block *block;
     sl_error *error;
-} sl_look;
+} sl_inspection;
 
-static void show_documents(sl_look *look, const uint8_t *end) {
-    for (const uint8_t *at = look->bytes; at < end;) {
-        uint32_t length;
+static void show_documents(sl_inspection *inspection, const uint8_t *end) {
+    for (const uint8_t *at = inspection->bytes; at < end;) {
+        uint32_t length = sl_bson_length(at);
         bson_t view;
-        memcpy(&length, at, sizeof length);
-        length = BSON_UINT32_FROM_LE(length);
-        if (look->documents_shown < look->documents_wanted &&
+        if (inspection->documents_shown < inspection->documents_max &&
             bson_init_static(&view, at, length)) {
             char *json = sl_json_line(&view);
             sl_print("  %s\n", json ? json : "(not BSON)");
             free(json);
-            look->documents_shown++;
+            inspection->documents_shown++;
         }
         at += length;
     }
 }
 
 static bool on_full(sl_sink *sink, size_t need) {
-    sl_look *look = sink->context;
-    look->bson_bytes += (uint64_t)(sink->cursor - look->bytes);
-    show_documents(look, sink->cursor);
-    if (need > look->room) {
-        uint8_t *bytes = realloc(look->bytes, need + SL_SLACK);
+    sl_inspection *inspection = sink->context;
+    inspection->bson_bytes += (uint64_t)(sink->cursor - inspection->bytes);
+    show_documents(inspection, sink->cursor);
+    if (need > inspection->room) {
+        uint8_t *bytes = realloc(inspection->bytes, need + SL_SLACK);
         if (!bytes)
             return false;
-        look->bytes = bytes;
-        look->room = need;
+        inspection->bytes = bytes;
+        inspection->room = need;
     }
-    sink->cursor = look->bytes;
-    sink->limit = look->bytes + look->room;
+    sink->cursor = inspection->bytes;
+    sink->limit = inspection->bytes + inspection->room;
     sink->documents = 0;
     return true;
 }
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
-    sl_look *look = sink->context;
+    sl_inspection *inspection = sink->context;
     if (reject->misread)
-        sl_line_ends_error(look->load, look->block, reject, look->error);
-    if (reject->misread || look->rejects_shown++ >= REJECTS_SHOWN)
+        sl_line_ends_error(inspection->load, inspection->block, reject, inspection->error);
+    if (reject->misread || inspection->rejects_shown++ >= REJECTS_SHOWN)
         return;
     char record[200];
     sl_text_printable(reject->record, record, sizeof record);
@@ -75,13 +74,14 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
 }
 
 static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
-                            const sl_look *look, size_t sample_bytes, uint64_t sample_stored) {
+                            const sl_inspection *inspection, size_t sample_bytes,
+                            uint64_t sample_stored) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
     if (counts->records == 0)
         sl_print("  no records in its first block\n");
     if (counts->documents == 0 || sample_bytes == 0)
         return;
-    double per_document = (double)look->bson_bytes / (double)counts->documents;
+    double per_document = (double)inspection->bson_bytes / (double)counts->documents;
     if (source->kind == SL_SOURCE_MADE_UP) {
         uint64_t records = source->stored_bytes / SL_MADE_UP_BYTES;
         sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
@@ -97,7 +97,7 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
     sl_print("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
              sl_human_count((uint64_t)((double)counts->documents * scale), a),
              sl_human_bytes((double)sample_bytes * scale, b),
-             sl_human_bytes((double)look->bson_bytes * scale, c),
+             sl_human_bytes((double)inspection->bson_bytes * scale, c),
              whole ? "" : " (estimated from its beginning)");
 }
 
@@ -144,8 +144,8 @@ static void print_not_loaded(const sl_load *load, size_t index) {
     }
 }
 
-static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_look *look,
-                           sl_error *error) {
+static bool inspect_source(sl_load *load, size_t index, sl_reader *reader,
+                           sl_inspection *inspection, sl_error *error) {
     const sl_load_source *source = &load->sources[index];
     const sl_source *facts = sl_source_set_at(load->set, index);
     char text[400], bytes[SL_HUMAN_ROOM];
@@ -166,24 +166,24 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
                  storage_of(facts));
     sl_print("  %s: %s\n", source->format->name,
              source->format->describe(source->dialect, text, sizeof text));
-    sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,
-                    .documents_limit = UINT32_MAX, .full = on_full, .reject = on_reject,
-                    .context = look};
-    sl_block view = {.text = block.text, .offset = block.offset,
-                     .id_base = sl_document_id(source->number, block.offset) &
-                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
+    sl_sink sink = {.cursor = inspection->bytes,
+                    .limit = inspection->bytes + inspection->room,
+                    .documents_limit = UINT32_MAX,
+                    .full = on_full,
+                    .reject = on_reject,
+                    .context = inspection};
     sl_parse_counts counts = {0};
-    look->load = load;
-    look->block = &block;
-    look->error = error;
-    source->format->parse(sl_sources_plan_of(load, source), source->dialect, &view, &sink, &counts);
+    inspection->load = load;
+    inspection->block = &block;
+    inspection->error = error;
+    sl_sources_parse(load, &block, source->dialect, &sink, &counts);
     on_full(&sink, 0);
     if (error->code)
         return false;
-    if (look->rejects_shown > REJECTS_SHOWN)
+    if (inspection->rejects_shown > REJECTS_SHOWN)
         sl_print("  ... and %u more rejects in the first block\n",
-                 look->rejects_shown - REJECTS_SHOWN);
-    print_estimates(facts, &counts, look, block.text.length, stored);
+                 inspection->rejects_shown - REJECTS_SHOWN);
+    print_estimates(facts, &counts, inspection, block.text.length, stored);
     if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(load, index, error))
         return false;
     print_not_loaded(load, index);
@@ -201,14 +201,14 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     sl_load_init_locks(&load);
     bool ok = sl_sources_open(&load, &error) && sl_sources_number_offline(&load, &error);
     sl_reader *reader = NULL;
-    sl_look look = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
-    ok = ok && (look.bytes || sl_error_memory(&error, "inspecting")) &&
+    sl_inspection inspection = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
+    ok = ok && (inspection.bytes || sl_error_memory(&error, "inspecting")) &&
          sl_reader_create(load.set, &reader, &error);
     for (size_t i = 0; ok && i < sl_source_set_count(load.set); i++) {
-        look = (struct sl_look){
-            .documents_wanted = documents, .bytes = look.bytes, .room = look.room};
+        inspection = (struct sl_inspection){
+            .documents_max = documents, .bytes = inspection.bytes, .room = inspection.room};
         if (!load.sources[i].skipped)
-            ok = inspect_source(&load, i, reader, &look, &error);
+            ok = inspect_source(&load, i, reader, &inspection, &error);
         else
             show_skipped(&load, i);
     }
@@ -217,7 +217,7 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
                  (unsigned long long)(load.not_loaded.count - load.not_loaded.kept_count));
     ok = ok && sl_source_set_unchanged(load.set, &error);
     sl_reader_destroy(reader);
-    free(look.bytes);
+    free(inspection.bytes);
     if (!ok)
         sl_log_error(SL_LINES, error.message);
     sl_sources_close(&load);

@@ -8,13 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/head.h>
-
 #define COUNTED_BYTES_MAX ((uint64_t)1 << 30) /* text read again to count its lines */
-
-bool sl_line_ends_check(sl_text head, bool whole, sl_error *error) {
-    return sl_first_line_end_check(head, whole, error);
-}
 
 bool sl_line_ends_is_binary(sl_text head) {
     return head.length > 0 && memchr(head.bytes, '\0', head.length);

@@ -168,12 +168,9 @@ static bool connect_to_cluster(sl_load *load, sl_error *error) {
                             error))
         return false;
     sl_connection_ask_before_retries(load->connection, keep_trying, NULL);
-    const sl_server *server = sl_connection_server(load->connection);
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
-                sl_deployment_name(server->deployment), server->version);
-    if (server->deployment != SL_SHARDED && config->shard_key)
-        sl_log_info("not a sharded cluster: the collection is not sharded");
     sl_record_server(load);
+    if (sl_connection_server(load->connection)->deployment != SL_SHARDED && config->shard_key)
+        sl_log_info("not a sharded cluster: the collection is not sharded");
     return true;
 }
 
@@ -219,12 +216,7 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
 static bool prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
-    load->target = (sl_target){.database = config->database, .collection = config->collection,
-                               .drop = config->drop && !load->resumed,
-                               .compressor = config->compressor, .clustered = config->clustered,
-                               .shard_key = sharded ? config->shard_key : NULL,
-                               .shard_key_given = config->shard_key_given,
-                               .shard_existing = config->shard_existing};
+    sl_target_configure(load);
     if (!batches_fit(load, error) || !sl_resume_find_target(load, error) ||
         !sl_ranges_decide_sharding(load, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
@@ -289,14 +281,9 @@ static void on_tick(void *context) {
 
 static bool load_documents(sl_load *load, sl_error *error) {
     atomic_store(&load->begun, true);
-    unsigned threads = load->threads;
-    load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
-    load->latencies = calloc(threads, sizeof *load->latencies);
-    load->parsed = calloc(threads, sizeof *load->parsed);
-    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
-    if (!load->counters || !load->latencies || !load->parsed || !load->shard_documents)
+    load->latencies = calloc(load->threads, sizeof *load->latencies);
+    if (!sl_workers_create_counters(load) || !load->latencies)
         return sl_error_memory(error, "starting workers");
-    memset(load->counters, 0, threads * sizeof *load->counters);
     if (!sl_resume_recover(load, error) || !sl_pace_start(load, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
@@ -401,11 +388,7 @@ static bool run_phases(sl_load *load, sl_error *error) {
 /* ---- the load ---- */
 
 void sl_load_init_locks(sl_load *load) {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&load->all_ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    sl_clock_init_condition(&load->all_ended);
     pthread_mutex_init(&load->working_lock, NULL);
     pthread_mutex_init(&load->failure_lock, NULL);
     pthread_mutex_init(&load->entries_lock, NULL);

@@ -18,7 +18,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include <shardload/bson_writer.h>
 
 #define BLOCKS_LEAST 4u     /* read of a source, if it has so many */
 #define SOURCES_LEAST 4u    /* read, if there are so many, also beyond the requested blocks */
@@ -56,11 +57,10 @@ static void count_owners(measuring *m, const uint8_t *end) {
     if (!m->owners || !map || sl_shard_map_route(map) != SL_ROUTE_BY_KEY)
         return;
     for (const uint8_t *at = m->bytes; at < end;) {
-        uint32_t length, shard;
-        memcpy(&length, at, sizeof length);
+        uint32_t shard;
         if (sl_shard_map_owner_of(map, at, &m->cache, &shard))
             m->owners[shard]++;
-        at += BSON_UINT32_FROM_LE(length);
+        at += sl_bson_length(at);
     }
 }
 
@@ -90,7 +90,6 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
 static bool measure_block(measuring *m, const sl_source_block *block, sample *into,
                           sl_error *error) {
     sl_load *load = m->load;
-    const sl_load_source *source = &load->sources[block->source];
     const sl_dialect *dialect;
     sl_parse_counts counts = {0};
     *into = (sample){.text = (double)block->text.length};
@@ -104,11 +103,7 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
     m->block = block;
     sl_sink sink = {.cursor = m->bytes, .limit = m->bytes + m->room, .documents_limit = UINT32_MAX,
                     .full = on_full, .reject = on_reject, .context = m};
-    sl_block view = {.text = block->text, .offset = block->offset,
-                     .id_base = sl_document_id(source->number, block->offset) &
-                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
-    if (!source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &sink, &counts) ||
-        !on_full(&sink, 0)) {
+    if (!sl_sources_parse(load, block, dialect, &sink, &counts) || !on_full(&sink, 0)) {
         if (!m->misread.code)
             return sl_error_memory(error, "looking at the sources");
         *error = m->misread;
@@ -206,37 +201,37 @@ static void set_measure(const sample *samples, size_t count, double text, double
 
 /* ---- one source ---- */
 
-/* The index of the block to read in stretch `i` of `wanted` equal stretches of `blocks` blocks. */
-static uint64_t block_to_read(uint64_t i, uint64_t wanted, uint64_t blocks) {
-    uint64_t first = i * blocks / wanted, next = (i + 1) * blocks / wanted;
+/* The index of the block to read in stretch `i` of `sample_size` equal stretches of `blocks` blocks. */
+static uint64_t block_to_read(uint64_t i, uint64_t sample_size, uint64_t blocks) {
+    uint64_t first = i * blocks / sample_size, next = (i + 1) * blocks / sample_size;
     double golden = (double)i * 0.6180339887498949;
     return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
 }
 
-static bool measure_splittable(measuring *m, size_t index, uint64_t wanted,
+static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
                                sl_preview_source *source, sl_error *error) {
     uint64_t blocks = (source->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
     sl_source_block block;
-    if (wanted > blocks)
-        wanted = blocks;
-    for (uint64_t i = 0; i < wanted; i++) {
-        if (sl_reader_look(m->reader, index, block_to_read(i, wanted, blocks), &block, error) !=
-                SL_READ_BLOCK ||
+    if (sample_size > blocks)
+        sample_size = blocks;
+    for (uint64_t i = 0; i < sample_size; i++) {
+        if (sl_reader_look(m->reader, index, block_to_read(i, sample_size, blocks), &block,
+                           error) != SL_READ_BLOCK ||
             !measure_block(m, &block, &m->samples[i], error))
             return false;
     }
-    set_measure(m->samples, (size_t)wanted, (double)source->stored_bytes, 0, wanted == blocks,
-                source);
+    set_measure(m->samples, (size_t)sample_size, (double)source->stored_bytes, 0,
+                sample_size == blocks, source);
     return true;
 }
 
-static bool measure_stream(measuring *m, size_t index, uint64_t wanted, sl_preview_source *source,
-                           sl_error *error) {
+static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
+                           sl_preview_source *source, sl_error *error) {
     uint64_t before = sl_source_set_consumed_bytes(m->load->set), seen = 0;
     sl_read_result result = SL_READ_BLOCK;
     sl_source_block block = {.last = false};
     double text = 0;
-    while (seen < wanted && !block.last) {
+    while (seen < sample_size && !block.last) {
         result = sl_reader_look(m->reader, index, seen, &block, error);
         if (result != SL_READ_BLOCK)
             break;
@@ -290,10 +285,10 @@ static bool sample_sources(measuring *m, turn *turns, size_t count, uint64_t blo
     for (size_t i = 0; i < chosen; i++) {
         const turn *one = &turns[some ? (2 * i + 1) * count / (2 * chosen) : i];
         const sl_source *source = sl_source_set_at(m->load->set, one->index);
-        double wanted = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
-        wanted = fmin(fmax(ceil(wanted), BLOCKS_LEAST), BLOCKS_MOST);
+        double sample_size = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
+        sample_size = fmin(fmax(ceil(sample_size), BLOCKS_LEAST), BLOCKS_MOST);
         if (!(sl_source_is_cut(source) ? measure_splittable : measure_stream)(
-                m, one->index, (uint64_t)wanted, one->source, error))
+                m, one->index, (uint64_t)sample_size, one->source, error))
             return false;
     }
     return true;

@@ -85,10 +85,7 @@ void sl_not_loaded_record(const sl_load *load, bson_t *record) {
     BSON_APPEND_ARRAY_BEGIN(&section, "items", &array);
     for (size_t i = 0; i < list->kept_count; i++) {
         const sl_not_loaded_item *one = &list->kept[i];
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "path", sl_source_set_at(load->set, one->source)->shown);
         if (one->entry)
             BSON_APPEND_UTF8(&item, "entry", one->entry);

@@ -95,10 +95,8 @@ bool sl_pace_start(sl_load *load, sl_error *error) {
 
 /* Seconds until the sources have been read, at the rate so far; below 0 if that is not known. */
 static double seconds_left(const sl_load *load, double seconds) {
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
-            return -1;
-    }
+    if (load->has_pipe)
+        return -1;
     double all = (double)sl_source_set_stored_bytes(load->set);
     double done = (double)sl_source_set_consumed_bytes(load->set);
     return done > 0 && done < all ? seconds * (all - done) / done : done > 0 ? 0 : -1;
@@ -171,10 +169,7 @@ void sl_pace_record(sl_load *load) {
     BSON_APPEND_ARRAY_BEGIN(&section, "steps", &array);
     for (unsigned i = 0; i < adapt->step_count; i++) {
         const sl_adapt_step *step = &adapt->steps[i];
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_DOUBLE(&item, "seconds", step->seconds);
         BSON_APPEND_INT32(&item, "threads", (int32_t)step->settings.threads);
         BSON_APPEND_INT32(&item, "batchSize", (int32_t)step->settings.batch_documents);

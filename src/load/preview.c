@@ -28,13 +28,7 @@ static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error)
                             &preview->connection, error))
         return false;
     load->connection = preview->connection;
-    bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
-    load->target = (sl_target){.database = config->database, .collection = config->collection,
-                               .drop = config->drop, .compressor = config->compressor,
-                               .clustered = config->clustered,
-                               .shard_key = sharded ? config->shard_key : NULL,
-                               .shard_key_given = config->shard_key_given,
-                               .shard_existing = config->shard_existing};
+    sl_target_configure(load);
     if (!sl_topology_read(load->connection, &preview->topology, error) ||
         !sl_balancer_look(load->connection, &preview->balancer, error))
         return false;
@@ -164,7 +158,7 @@ static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
             continue;
         if (facts->kind == SL_SOURCE_PIPE)
             return sl_error_set(error, SL_EXIT_SOURCE,
-                                "%s: a pipe cannot be previewed: reading would use it up; name files",
+                                "%s: a pipe cannot be previewed, which reading uses up; name files",
                                 facts->shown);
         sl_preview_source *into = &preview->sources[preview->source_count++];
         char shown[400];

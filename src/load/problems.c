@@ -52,7 +52,7 @@ sl_problem sl_problem_of(const sl_load *load, sl_finding finding, size_t likely,
     char text[DETAIL_ROOM];
     if (finding == SL_DIFFERENT)
         made.detail = bson_strdup(sl_difference(expected, found, text, sizeof text));
-    if (!found && bson_init_static(&view, expected, sl_expected_length(expected)))
+    if (!found && bson_init_static(&view, expected, sl_bson_length(expected)))
         found = &view;
     if (found && bson_iter_init_find(&iter, found, "_id")) {
         made.id = sl_json_value(&iter);

@@ -126,21 +126,13 @@ typedef struct sl_view {
     bool total_known;
 } sl_view;
 
-static bool is_total_known(const sl_load *load) {
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
-            return false;
-    }
-    return sl_source_set_stored_bytes(load->set) > 0;
-}
-
-static sl_view look(sl_progress *progress) {
+static sl_view take_view(sl_progress *progress) {
     sl_load *load = progress->load;
     sl_load_totals sum = sl_load_sum(load);
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
                     .documents = sum.inserted + sum.already_there,
                     .rejects = sum.parser_rejects + sum.server_rejects,
-                    .total_known = is_total_known(load)};
+                    .total_known = !load->has_pipe && sl_source_set_stored_bytes(load->set) > 0};
     sl_moment now = {seen.seconds,
                      seen.documents,
                      sl_load_is_generated(load) ? sum.bson_bytes : sum.text_bytes,
@@ -295,10 +287,10 @@ void sl_progress_tick(sl_progress *progress) {
     }
     if (seconds < progress->next_draw) {
         if (seconds >= progress->next_moment)
-            look(progress);
+            take_view(progress);
         return;
     }
-    sl_view seen = look(progress);
+    sl_view seen = take_view(progress);
     read_shards(progress, seconds);
     switch (progress->kind) {
     case SL_PROGRESS_TERMINAL:
@@ -327,7 +319,7 @@ void sl_progress_tick(sl_progress *progress) {
 static void draw_last(sl_progress *progress) {
     if (progress->kind != SL_PROGRESS_JSON)
         return;
-    sl_view seen = look(progress);
+    sl_view seen = take_view(progress);
     draw_json(progress, &seen);
 }
 

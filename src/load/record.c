@@ -28,6 +28,9 @@ void sl_record_start(sl_load *load, const char *command) {
 }
 
 void sl_record_server(sl_load *load) {
+    const sl_server *server = sl_connection_server(load->connection);
+    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
+                sl_deployment_name(server->deployment), server->version);
     sl_connection_record(load->connection, sl_run_record_document(load->record));
 }
 
@@ -49,10 +52,7 @@ static void record_topology(sl_load *load) {
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_ARRAY_BEGIN(record, "topology", &array);
     for (uint32_t i = 0; i < load->topology->count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "shard", load->topology->shards[i].name);
         BSON_APPEND_UTF8(&item, "host", load->topology->shards[i].host);
         bson_append_document_end(&array, &item);
@@ -79,10 +79,8 @@ static void record_sources(sl_load *load) {
     for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
         const sl_source *facts = sl_source_set_at(load->set, i);
-        char room[16], text[300];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        char text[300];
+        sl_record_begin_item(&array, i, &item);
         sl_text_printable(sl_text_of(facts->path), text, sizeof text);
         BSON_APPEND_UTF8(&item, "path", text);
         if (facts->kind == SL_SOURCE_MADE_UP)
@@ -259,10 +257,8 @@ static void record_shards(sl_load *load, bool succeeded) {
     sl_log_info("  %-12s %15s %8s %12s %12s %12s", "shard", "documents", "share", "data", "stored",
                 "indexes");
     for (size_t i = 0; i < count; i++) {
-        char room[16], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "shard", rows[i].shard);
         INT64(&item, "documents", rows[i].documents);
         BSON_APPEND_BOOL(&item, "exact", exact);
@@ -355,6 +351,27 @@ static sl_exit write_html(sl_load *load, sl_exit code) {
     return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : SL_EXIT_USAGE;
 }
 
+/* Writes the finished record to the work directory and to the --report file. */
+static sl_exit write_record(sl_load *load, sl_exit code) {
+    const char *paths[2] = {NULL, load->report};
+    char path[600];
+    sl_error error;
+    if (load->work_directory[0]) {
+        snprintf(path, sizeof path, "%s/run.json", load->work_directory);
+        paths[0] = path;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
+            sl_log_error(SL_LINES, error.message);
+            if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
+                code = SL_EXIT_USAGE;
+        } else if (paths[i]) {
+            sl_log_info("run record: %s", paths[i]);
+        }
+    }
+    return code;
+}
+
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_load_totals totals = sl_load_sum(load);
     totals.inserted += load->recovered.inserted;
@@ -366,7 +383,6 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_not_reached left = {0};
     if (began && code != SL_EXIT_OK)
         left = not_reached(load, parsed.records);
-    sl_error error = {0};
     record_topology(load);
     record_placing(load);
     record_balancer(load);
@@ -400,20 +416,6 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
 
     if (load->config->run_record)
         sl_run_record_copy(load->record, load->config->run_record);
-    const char *paths[2] = {NULL, load->report};
-    char path[600];
-    if (load->work_directory[0]) {
-        snprintf(path, sizeof path, "%s/run.json", load->work_directory);
-        paths[0] = path;
-    }
-    for (int i = 0; i < 2; i++) {
-        if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
-            sl_log_error(SL_LINES, error.message);
-            if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
-                code = SL_EXIT_USAGE;
-        } else if (paths[i]) {
-            sl_log_info("run record: %s", paths[i]);
-        }
-    }
+    code = write_record(load, code);
     return write_html(load, code);
 }

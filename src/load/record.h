@@ -5,7 +5,9 @@
 
 #include "engine.h"
 
+/* Records the start of `command`. */
 void sl_record_start(sl_load *load, const char *command);
+/* Logs and records the server, once connected. */
 void sl_record_server(sl_load *load);
 
 /* Checks the totals, prints the summary, and writes run.json and the reports. `code` is the exit

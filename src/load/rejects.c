@@ -31,14 +31,6 @@
 
 #define RAW_REJECTS "the raw rejects"
 
-/* An entry of a sl_reject_list; the reason, the record and the column's name follow it. */
-typedef struct sl_entry {
-    uint64_t offset;
-    uint32_t line;
-    uint32_t reason_length;
-    size_t record_length, column_length;
-} sl_entry;
-
 typedef struct sl_early_block {
     struct sl_early_block *next;
     sl_source_block block; /* its text is not valid any more */
@@ -71,40 +63,6 @@ struct sl_reject_files {
     uint64_t shown;
     char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
 };
-
-bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
-    sl_entry made = {.offset = reject->offset, .line = reject->line,
-                  .reason_length = (uint32_t)strlen(reject->reason),
-                  .record_length = reject->record.length,
-                  .column_length = reject->column ? strlen(reject->column) : 0};
-    size_t need = sizeof made + made.reason_length + made.record_length + made.column_length;
-    need = (need + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
-    if (list->room - list->used < need) {
-        size_t room = (list->room + need) * 2;
-        char *bytes = realloc(list->bytes, room);
-        if (!bytes)
-            return false;
-        list->bytes = bytes;
-        list->room = room;
-    }
-    char *at = list->bytes + list->used;
-    memcpy(at, &made, sizeof made);
-    memcpy(at + sizeof made, reject->reason, made.reason_length);
-    if (made.record_length > 0)
-        memcpy(at + sizeof made + made.reason_length, reject->record.bytes, made.record_length);
-    if (made.column_length >
-        0) /* copied: the dialect that owns it may be freed before it is written */
-        memcpy(at + sizeof made + made.reason_length + made.record_length, reject->column,
-               made.column_length);
-    list->used += need;
-    list->count++;
-    return true;
-}
-
-void sl_reject_list_clear(sl_reject_list *list) {
-    free(list->bytes);
-    memset(list, 0, sizeof *list);
-}
 
 /* Is a file still at least `kept` bytes long, which an earlier run has written? */
 static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
@@ -282,24 +240,17 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
     return true;
 }
 
-/* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not
- * known. */
+/* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not known. */
 static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
                        const sl_reject_list *list, sl_error *error) {
-    for (size_t at = 0; at < list->used;) {
-        sl_entry one;
-        memcpy(&one, list->bytes + at, sizeof one);
-        sl_text reason = {list->bytes + at + sizeof one, one.reason_length};
-        sl_text record = {reason.bytes + reason.length, one.record_length};
-        sl_text column = {record.bytes + record.length, one.column_length};
+    sl_listed_reject one;
+    for (size_t at = 0; sl_reject_list_next(list, &at, &one);) {
         bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
         put_row(rejects, block->source, block->member,
-                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, column,
-                reason, record);
-        if (!refused && !put_raw(rejects, block->source, record, error))
+                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, one.column,
+                one.reason, one.record);
+        if (!refused && !put_raw(rejects, block->source, one.record, error))
             return false;
-        size_t size = sizeof one + reason.length + record.length + column.length;
-        at += (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
     }
     return list->used == 0 || (flush(rejects->table, "rejects.tsv", error) &&
                                flush(rejects->sources[block->source].raw, RAW_REJECTS, error));

@@ -11,7 +11,7 @@
 
 /* The rejects of one block, gathered by the worker that parses it. */
 typedef struct sl_reject_list {
-    char *bytes; /* packed entries; see rejects.c */
+    char *bytes; /* packed entries; reject_list.c */
     size_t used, room;
     uint64_t count;
 } sl_reject_list; /* all zero is empty */
@@ -22,6 +22,16 @@ typedef struct sl_reject_list {
 
 /* Copies a reject into the list. False without memory. */
 bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject);
+/* An entry of a list; the texts point into the list. */
+typedef struct sl_listed_reject {
+    uint64_t offset; /* as in sl_reject */
+    uint32_t line;   /* of the block, or SL_REJECT_LINE_UNKNOWN */
+    sl_text column, reason, record;
+} sl_listed_reject;
+
+/* Reads the entry at `*at`, which begins as 0, and advances `*at`. False at the end. */
+bool sl_reject_list_next(const sl_reject_list *list, size_t *at, sl_listed_reject *reject);
+
 void sl_reject_list_clear(sl_reject_list *list);
 
 typedef struct sl_reject_files sl_reject_files;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <shardload/clock.h>
+#include <shardload/head.h>
 #include <shardload/log.h>
 
 static size_t format_index(const sl_format *format) {
@@ -28,6 +29,17 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
     return *plan;
 }
 
+bool sl_sources_parse(const sl_load *load, const sl_source_block *block, const sl_dialect *dialect,
+                      sl_sink *sink, sl_parse_counts *counts) {
+    const sl_load_source *source = &load->sources[block->source];
+    sl_block view = {
+        .text = block->text,
+        .offset = block->offset,
+        .id_base = sl_document_id(source->number, block->offset) & ~(int64_t)(SL_BLOCK_BYTES - 1),
+    };
+    return source->format->parse(sl_sources_plan_of(load, source), dialect, &view, sink, counts);
+}
+
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
  * recognises the source, the error quotes each one's reason. False with SL_EXIT_SOURCE: no format
  * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that
@@ -46,7 +58,7 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
-    if (!sl_line_ends_check(text, whole, error)) {
+    if (!sl_first_line_end_check(text, whole, error)) {
         *damaged = !sl_line_ends_is_binary(text);
         return sl_error_prefix(error, "%s", path);
     }
@@ -287,8 +299,10 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
     free(head);
     if (!ok || !skip_repeated(load, error))
         return false;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         load->active += !load->sources[i].skipped;
+        load->has_pipe = load->has_pipe || sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE;
+    }
     if (load->active == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "nothing to load: none of the %zu files found is recognised", count);

@@ -5,6 +5,19 @@
 
 #include <shardload/log.h>
 
+void sl_target_configure(sl_load *load) {
+    const sl_load_config *config = load->config;
+    bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
+    load->target = (sl_target){.database = config->database,
+                               .collection = config->collection,
+                               .drop = config->drop && !load->resumed,
+                               .compressor = config->compressor,
+                               .clustered = config->clustered,
+                               .shard_key = sharded ? config->shard_key : NULL,
+                               .shard_key_given = config->shard_key_given,
+                               .shard_existing = config->shard_existing};
+}
+
 /* Waits until no insert is running, if one could be that of a killed loader. If the collection is
  * not dropped, the inserts may be those of another running program: then the load goes on. */
 static bool wait_for_inserts(sl_load *load, sl_error *error) {

@@ -25,9 +25,8 @@
 typedef struct sl_counting {
     sl_load *load;
     sl_unregistered *sum;
-    char *
-        *example; /* NULL, or receives the last _id of the first gap with documents; bson_free it */
-    bool numbers; /* the kind of gap in which to find the example, as in sl_gap */
+    char **example; /* NULL, or receives the last _id of a gap with documents; bson_free it */
+    bool numbers;   /* the kind of gap in which to find the example, as in sl_gap */
 } sl_counting;
 
 static bool count_gap(void *context, const sl_gap *gap, sl_error *error) {
@@ -68,7 +67,7 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
 }
 
 /* Visits the gaps between the sources registered now, whose number goes to `*sources`. */
-static bool walk(sl_load *load, sl_gap_function *look, sl_counting *counting, size_t *sources,
+static bool walk(sl_load *load, sl_gap_function *visit, sl_counting *counting, size_t *sources,
                  sl_error *error) {
     uint32_t *numbers;
     bool ok = sl_registry_numbers(load->registry, &numbers, sources, error);
@@ -77,7 +76,7 @@ static bool walk(sl_load *load, sl_gap_function *look, sl_counting *counting, si
         ok = sl_error_memory(error, "counting documents");
     for (size_t i = 0; ok && i < *sources; i++)
         covered[i] = sl_interval_of_source(numbers[i]);
-    ok = ok && sl_gaps_walk(covered, *sources, look, counting, error);
+    ok = ok && sl_gaps_walk(covered, *sources, visit, counting, error);
     free(covered);
     free(numbers);
     return ok;
@@ -189,7 +188,7 @@ bool sl_unregistered_count_again(sl_load *load, bson_t *section, sl_error *error
     return true;
 }
 
-bool sl_unregistered_judge(sl_load *load, sl_error *error) {
+bool sl_unregistered_check(sl_load *load, sl_error *error) {
     const sl_unregistered *before = &load->unregistered, *now = &load->unregistered_now;
     char *example = NULL;
     size_t sources;

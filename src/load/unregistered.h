@@ -24,6 +24,6 @@ bool sl_unregistered_is_unchanged(const sl_load *load);
 
 /* If their number has changed: a warning with --allow-other-writers, otherwise an error
  * (SL_EXIT_VERIFICATION). */
-bool sl_unregistered_judge(sl_load *load, sl_error *error);
+bool sl_unregistered_check(sl_load *load, sl_error *error);
 
 #endif

@@ -67,9 +67,6 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds,
                             &load->connection, error))
         return false;
-    const sl_server *server = sl_connection_server(load->connection);
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
-                sl_deployment_name(server->deployment), server->version);
     sl_record_server(load);
     if (!sl_topology_read(load->connection, &load->topology, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
@@ -89,14 +86,9 @@ static void on_tick(void *context) {
 
 static bool read_sources(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
-    unsigned threads = load->threads;
-    load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
-    load->parsed = calloc(threads, sizeof *load->parsed);
-    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
     verification->ranges = calloc(load->range_count + 1, sizeof *verification->ranges);
-    if (!load->counters || !load->parsed || !load->shard_documents || !verification->ranges)
+    if (!sl_workers_create_counters(load) || !verification->ranges)
         return sl_error_memory(error, "starting threads");
-    memset(load->counters, 0, threads * sizeof *load->counters);
     atomic_store(&load->begun, true);
     sl_progress *progress = sl_progress_start(load);
     bool ok = sl_verify_blocks(verification, on_tick, progress, error);
@@ -137,8 +129,7 @@ static bool write_record(sl_load *load, sl_exit code, sl_error *error) {
     const char *paths[2] = {NULL, load->report};
     char path[600];
     bson_t *record = sl_run_record_document(load->record);
-    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
-    BSON_APPEND_INT32(record, "exitCode", code);
+    sl_record_tail(record, code);
     if (load->work_directory[0]) {
         snprintf(path, sizeof path, "%s/verify.json", load->work_directory);
         paths[0] = path;

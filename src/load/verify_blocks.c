@@ -60,7 +60,7 @@ static void spent(sl_checker *checker, sl_stage stage) {
 
 static int64_t last_id(const uint8_t *at, const uint8_t *end) {
     int64_t id = 0;
-    for (; at < end; at += sl_expected_length(at))
+    for (; at < end; at += sl_bson_length(at))
         id = sl_expected_id(at);
     return id;
 }
@@ -101,7 +101,6 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
 
 static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {
     sl_load *load = checker->load;
-    const sl_load_source *source = &load->sources[block->source];
     const sl_dialect *dialect;
     checker->sink = (sl_sink){.cursor = checker->bytes,
                               .limit = checker->bytes + checker->room,
@@ -113,18 +112,13 @@ static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_co
         return false;
     if (!dialect || block->text.length == 0)
         return true;
-    sl_block view = {.text = block->text,
-                     .offset = block->offset,
-                     .id_base = sl_document_id(source->number, block->offset) &
-                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
-    return source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &checker->sink,
-                                 counts);
+    return sl_sources_parse(load, block, dialect, &checker->sink, counts);
 }
 
 static uint64_t hash_of(const uint8_t *at, const uint8_t *end) {
     uint64_t sum = 0;
     for (size_t length; at < end; at += length) {
-        length = sl_expected_length(at);
+        length = sl_bson_length(at);
         sum += sl_hash(at, length);
     }
     return sum;

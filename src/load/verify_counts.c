@@ -26,11 +26,23 @@ static const char *source_name(const sl_load *load, const sl_range *range) {
     return "?";
 }
 
+static void record_range(const sl_load *load, const sl_range *range, uint64_t expected,
+                         uint64_t found, bson_t *item) {
+    BSON_APPEND_INT64(item, "minimum", range->minimum);
+    BSON_APPEND_INT64(item, "maximum", range->maximum);
+    if (load->by_range) {
+        uint32_t shard = sl_shard_map_owner(load->map, range->minimum);
+        BSON_APPEND_UTF8(item, "shard", load->topology->shards[shard].name);
+    }
+    BSON_APPEND_INT64(item, "expected", (int64_t)expected);
+    BSON_APPEND_INT64(item, "found", (int64_t)found);
+}
+
 bool sl_verify_counts(sl_load *load, sl_error *error) {
     bson_t *record = sl_run_record_document(load->record);
     bson_t section, ranges, item;
     uint64_t missing = 0, extra = 0;
-    uint32_t looked = 0;
+    size_t counted = 0; /* ranges */
     bool ok = true;
     int64_t logged = sl_clock_ns();
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
@@ -59,19 +71,8 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
                          (long long)range->minimum, (long long)range->maximum,
                          source_name(load, range), (unsigned long long)expected,
                          (unsigned long long)found);
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(looked++, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&ranges, key, &item);
-        BSON_APPEND_INT64(&item, "minimum", range->minimum);
-        BSON_APPEND_INT64(&item, "maximum", range->maximum);
-        if (load->by_range)
-            BSON_APPEND_UTF8(&item, "shard",
-                             load->topology
-                                 ->shards[sl_shard_map_owner(load->map, range->minimum)]
-                                 .name);
-        BSON_APPEND_INT64(&item, "expected", (int64_t)expected);
-        BSON_APPEND_INT64(&item, "found", (int64_t)found);
+        sl_record_begin_item(&ranges, counted++, &item);
+        record_range(load, range, expected, found, &item);
         bson_append_document_end(&ranges, &item);
     }
     bson_append_array_end(&section, &ranges);
@@ -86,5 +87,5 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
                             "(see the ranges above); has another program written to %s.%s?",
                             (unsigned long long)missing, (unsigned long long)extra,
                             load->target.database, load->target.collection);
-    return ok && sl_unregistered_judge(load, error);
+    return ok && sl_unregistered_check(load, error);
 }

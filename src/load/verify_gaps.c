@@ -112,29 +112,29 @@ static bool scan(sl_verification *verification, mongoc_client_t *client, const b
     return result == SL_SCAN_DONE;
 }
 
-typedef struct sl_looking {
+typedef struct sl_gap_search {
     sl_verification *verification;
     mongoc_client_t *client;
     int64_t logged; /* when progress was logged last, by sl_clock_ns */
-} sl_looking;
+} sl_gap_search;
 
-static bool look(void *context, const sl_gap *gap, sl_error *error) {
-    sl_looking *looking = context;
-    if (sl_seconds_since(looking->logged) > 3) {
+static bool search_gap(void *context, const sl_gap *gap, sl_error *error) {
+    sl_gap_search *search = context;
+    if (sl_seconds_since(search->logged) > 3) {
         sl_log_info("searching the ids between the blocks: %.0f %%", 100 * gap->share);
-        looking->logged = sl_clock_ns();
+        search->logged = sl_clock_ns();
     }
-    return scan(looking->verification, looking->client, gap->filter, error);
+    return scan(search->verification, search->client, gap->filter, error);
 }
 
 bool sl_verify_gaps(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     if (!cover_sources(verification))
         return sl_error_memory(error, "searching between the sources");
-    sl_looking looking = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
-    bool ok =
-        sl_gaps_walk(verification->covered, verification->covered_count, look, &looking, error);
-    sl_connection_return(load->connection, looking.client);
+    sl_gap_search search = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
+    bool ok = sl_gaps_walk(verification->covered, verification->covered_count, search_gap, &search,
+                           error);
+    sl_connection_return(load->connection, search.client);
     return ok;
 }
 

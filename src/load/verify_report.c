@@ -117,10 +117,9 @@ static sl_figures report_ranges(sl_verification *verification, bson_t *section) 
     for (size_t i = 0; i < load->range_count; i++) {
         const sl_range *range = &load->ranges[i];
         sl_figures figures = figures_of(&verification->ranges[i]);
-        char room[16], name[NAME_ROOM];
-        const char *key, *shard = shard_of(load, range);
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&ranges, key, &item);
+        char name[NAME_ROOM];
+        const char *shard = shard_of(load, range);
+        sl_record_begin_item(&ranges, i, &item);
         BSON_APPEND_INT64(&item, "minimum", range->minimum);
         BSON_APPEND_INT64(&item, "maximum", range->maximum);
         BSON_APPEND_UTF8(&item, "shard", shard);

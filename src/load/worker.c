@@ -105,7 +105,6 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
 static bool parse_block(sl_worker *worker, const sl_source_block *block,
                         const sl_dialect *dialect) {
     sl_load *load = worker->load;
-    sl_load_source *source = &load->sources[block->source];
     sl_open_block *open_block = sl_block_begin(worker, block);
     if (!open_block)
         return false;
@@ -117,13 +116,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
         if (!worker->target || !begin_segment(worker))
             return false;
         batch_to_sink(worker);
-        sl_block view = {
-            .text = block->text,
-            .offset = block->offset,
-            .id_base = open_block->first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
-        };
-        ok = source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &worker->sink,
-                                   &open_block->counts);
+        ok = sl_sources_parse(load, block, dialect, &worker->sink, &open_block->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
             ok = sl_deliver(worker, worker->target);
@@ -157,6 +150,16 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
 }
 
 /* ---- the thread ---- */
+
+bool sl_workers_create_counters(sl_load *load) {
+    size_t bytes = load->threads * sizeof *load->counters;
+    load->counters = aligned_alloc(_Alignof(sl_worker_counters), bytes);
+    if (load->counters)
+        memset(load->counters, 0, bytes);
+    load->parsed = calloc(load->threads, sizeof *load->parsed);
+    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
+    return load->counters && load->parsed && load->shard_documents;
+}
 
 void sl_worker_ended(sl_load *load) {
     pthread_mutex_lock(&load->working_lock);

@@ -19,6 +19,7 @@
 
 #include <mongoc/mongoc.h>
 
+#include <shardload/bson_writer.h>
 #include <shardload/clock.h>
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
@@ -49,7 +50,7 @@ struct sl_outlet {
     /* The documents to send of a batch that is partly stored; NULL until that happens. */
     const bson_t **chosen;
     uint32_t *places; /* the index of each of these in the piece */
-    bool look;        /* search before the first attempt: an earlier run may have sent the batch */
+    bool search_first; /* search before the first attempt: an earlier run may have sent the batch */
     bson_t *options;
     unsigned seed; /* for the jitter */
 };
@@ -124,7 +125,7 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     if (!made)
         return sl_error_memory(error, "starting writers");
     made->load = load;
-    made->look = load->resumed || load->config->again;
+    made->search_first = load->resumed || load->config->again;
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
     sl_target_append_uuid(&load->target, made->options);
@@ -160,9 +161,7 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
     }
     size_t at = 0;
     for (uint32_t i = 0; i < batch->documents; i++) {
-        uint32_t length;
-        memcpy(&length, batch->bytes + at, sizeof length);
-        length = BSON_UINT32_FROM_LE(length);
+        uint32_t length = sl_bson_length(batch->bytes + at);
         if (!bson_init_static(&outlet->views[i], batch->bytes + at, length))
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "internal error: document %u of a batch is not BSON", i);
@@ -189,7 +188,7 @@ typedef struct sl_piece {
     const bson_t *const *documents;
     uint32_t first; /* index of the first one in the batch */
     uint32_t count;
-    bool look;        /* it may have been sent before, perhaps by an earlier run */
+    bool search_first; /* it may have been sent before, perhaps by an earlier run */
     bool sent_before; /* by an earlier attempt of this run */
 } sl_piece;
 
@@ -238,18 +237,18 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
         return SL_SCAN_DONE;
     sl_duplicates duplicates;
     sl_write_error one;
-    sl_scan_result judged = SL_SCAN_FAILED;
+    sl_scan_result compared = SL_SCAN_FAILED;
     if (sl_duplicates_init(&duplicates, piece->documents, piece->count)) {
         for (bson_iter_t walk = items; sl_reply_next_error(&walk, &one);) {
             if (one.duplicate_id)
                 sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
         }
-        judged = sl_duplicates_judge(&duplicates, outlet->connection->client, &outlet->load->target,
-                                     error);
+        compared = sl_duplicates_compare(&duplicates, outlet->connection->client,
+                                         &outlet->load->target, error);
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
-    while (judged == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
+    while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
         uint32_t place = place_in_piece(parcel, &one);
         if (one.duplicate_id)
             report_duplicate(listener, piece->first + place, duplicates.difference[place]);
@@ -257,7 +256,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
             report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
     }
     sl_duplicates_clear(&duplicates);
-    return judged;
+    return compared;
 }
 
 /* Was the collection dropped or replaced? Then no document can be inserted any more. */
@@ -341,13 +340,13 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
 static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_listener *listener,
                             sl_error *error) {
     sl_parcel parcel = {piece->documents, piece->count, NULL};
-    if (!piece->look)
+    if (!piece->search_first)
         return send_parcel(outlet, piece, &parcel, listener, error);
     sl_duplicates there;
     sl_outcome outcome = UNDELIVERABLE;
     bool any = false;
     if (sl_duplicates_init(&there, piece->documents, piece->count))
-        outcome = outcome_of(sl_duplicates_look(&there, outlet->connection->client,
+        outcome = outcome_of(sl_duplicates_find(&there, outlet->connection->client,
                                                 &outlet->load->target, &any, error));
     else
         sl_error_memory(error, "looking for documents");
@@ -395,7 +394,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
              ->connections[batch->shard < outlet->connection_count ? batch->shard
                                                                    : outlet->connection_count - 1];
     const sl_listener listener = {result, refused, context};
-    sl_piece piece = {.look = outlet->look};
+    sl_piece piece = {.search_first = outlet->search_first};
     uint32_t most = batch->documents; /* in one piece */
     int64_t since = 0;
     for (unsigned attempt = 0; piece.first < batch->documents;) {
@@ -415,7 +414,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
         }
         result->retries++;
         /* Also for the next pieces, which may be stored by this attempt. */
-        piece.look = true;
+        piece.search_first = true;
         if (attempt == 0) { /* the time limit does not include the wait for the first answer */
             sl_log_warning(SL_LINES "; trying again", error->message);
             since = sl_clock_ns();

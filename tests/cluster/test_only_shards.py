@@ -209,7 +209,7 @@ class Agreement(OnlyShardsCase):
             "moveChunk", f"{self.database_name}.t",
             find={"_id": support.bson.int64.Int64(bounds["minimum"])}, to=self.second)
         outcome, work = self.only(self.first, "--again", self.source)
-        self.assertIn("lie on other shards", outcome.err)
+        self.assertIn("are on other shards", outcome.err)
         self.assertEqual(self.figures(work)["alreadyThere"], loaded)
         _, work = self.only(self.second, self.source)
         self.assertEqual(self.figures(work)["inserted"], 60000 - loaded)
@@ -223,7 +223,7 @@ class Agreement(OnlyShardsCase):
             self.database["t.sources"].update_one({"name": str(self.source)},
                                                   {"$set": {"layout": {**layout, **change}}})
             outcome, _ = self.only(self.second, self.source, code=support.EXIT_CLUSTER)
-            self.assertIn(f"others than the cluster has now ({self.first}, {self.second})",
+            self.assertIn(f"not the shards that the cluster has now ({self.first}, {self.second})",
                           outcome.err)
         self.assertEqual(self.database.t.count_documents({}), there)
         self.assertEqual(self.states(), {"started"})

@@ -181,7 +181,7 @@ class Refused(ResumeCase):
         """What the journal says is there is not: never taken for complete."""
         self.database.drop_collection("t")
         self.before = []
-        self.assert_refuses(code=support.EXIT_CLUSTER, said="not there")
+        self.assert_refuses(code=support.EXIT_CLUSTER, said="does not exist any more")
         self.assertNotIn("t", self.database.list_collection_names())
 
     def test_a_collection_that_was_dropped_and_made_anew(self):

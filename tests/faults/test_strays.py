@@ -93,7 +93,7 @@ class Strays:
                 self.anew("".join(more).replace("/", " of "))
                 outcome = self.struck(self.clients_insert("stray"), *more, source=large, size=2000)
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("of no source", outcome.err)
+                self.assertIn("of no registered source", outcome.err)
 
     def test_the_last_part_finds_what_is_too_many_among_the_ids(self):
         self.load("--part", "1/2", self.source, code=None)
