@@ -100,7 +100,7 @@ class Strays:
         self.clients_insert(SOURCE_1 + 0.5)()
         outcome = self.begin("--part", "2/2").wait()
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        self.assertIn("its 2 parts have loaded 1193 documents, and 1194 are there", outcome.err)
+        self.assertIn("its 2 parts have loaded 1193 documents, and 1194 are stored", outcome.err)
         self.database.t.delete_one({"_id": SOURCE_1 + 0.5})
         self.assertEqual(self.begin("--part", "2/2", "--resume").wait().code, support.EXIT_REJECTS)
         self.assert_content()
@@ -108,7 +108,7 @@ class Strays:
     def test_where_other_writers_are_allowed(self):
         outcome = self.struck(self.clients_insert("stray", bson.ObjectId()), "--allow-other-writers")
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-        self.assertIn("holds 2 documents of no source", outcome.err)
+        self.assertIn("holds 2 documents of no registered source", outcome.err)
         self.assertIn("(--allow-other-writers)", outcome.err)
         found = self.verification()
         self.assertEqual((found["ok"], found["outside"]["allowed"]), (True, True))
