@@ -36,6 +36,13 @@ typedef enum sl_bson_type {
 /* A document's length and its `_id`. */
 #define SL_BSON_HEAD_BYTES 17
 
+/* The length in bytes of the BSON document at `document`. */
+static inline uint32_t sl_bson_length(const uint8_t *document) {
+    uint32_t length;
+    memcpy(&length, document, sizeof length);
+    return length;
+}
+
 /* ---- values ---- */
 
 static inline uint8_t *sl_bson_put_int32(uint8_t *to, int32_t value) {

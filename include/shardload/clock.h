@@ -3,6 +3,7 @@
 #ifndef SHARDLOAD_CLOCK_H
 #define SHARDLOAD_CLOCK_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -15,6 +16,15 @@ static inline int64_t sl_clock_ns(void) {
 
 static inline double sl_seconds_since(int64_t start_ns) {
     return (double)(sl_clock_ns() - start_ns) / 1e9;
+}
+
+/* Initialises a condition whose timed waits use the steady clock. */
+static inline void sl_clock_init_condition(pthread_cond_t *condition) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
 }
 
 /* Milliseconds since 1970-01-01 UTC. */

@@ -14,19 +14,19 @@
 
 typedef enum sl_sink_kind {
     SL_SINK_CLUSTER,
-    SL_SINK_NULL, /* parse and encode, throw away: measures the client alone */
-    SL_SINK_BSON, /* a BSON dump that other tools read */
+    SL_SINK_NULL, /* documents are encoded and discarded, to measure the client alone */
+    SL_SINK_BSON, /* a BSON dump, readable by other tools */
 } sl_sink_kind;
 
 typedef enum sl_progress_kind {
-    SL_PROGRESS_AUTO, /* a terminal's line on a terminal, else plain lines */
+    SL_PROGRESS_AUTO, /* TERMINAL on a terminal, else PLAIN */
     SL_PROGRESS_TERMINAL,
     SL_PROGRESS_PLAIN,
     SL_PROGRESS_JSON,
     SL_PROGRESS_NONE,
 } sl_progress_kind;
 
-/* Everything a load needs to know. All borrowed; NULL and 0 where not given. */
+/* The parameters of a load. All pointers are borrowed; NULL and 0 where not given. */
 typedef struct sl_load_config {
     const char *program_version;
     const bson_t *options; /* the effective configuration, for the record; no secrets */
@@ -34,7 +34,7 @@ typedef struct sl_load_config {
     const char *const *paths;
     size_t path_count;
     const char *include;      /* shell pattern for names of files found in folders */
-    bool skip_other;          /* files and archive entries that are not loaded are no failure */
+    bool skip_other;          /* files and archive entries that cannot be loaded are no failure */
     const char *format;       /* name, or "auto" */
     sl_format_options format_options;
 
@@ -45,62 +45,63 @@ typedef struct sl_load_config {
     const char *collection;
     bool drop;
     bool again;               /* load sources that have been loaded before */
-    bool another_pipe;        /* load a pipe although that of another one has not been completed */
+    bool another_pipe;        /* load a pipe although the load of another pipe is incomplete */
     const char *compressor;
     bool clustered;
     const bson_t *shard_key;  /* NULL: do not shard */
-    bool shard_key_given;     /* by the user; else it is the default */
+    bool shard_key_given;     /* by the user; otherwise shard_key is the default */
     bool shard_existing;      /* shard a collection that exists and is not sharded */
     const bson_t *const *indexes;
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */
-    unsigned part, parts;      /* of the blocks, this loader takes part 1 to `parts`; 0: all */
-    const char *only_shards;   /* instead: the blocks of these shards, "a,b"; NULL: of all */
+    unsigned part, parts;      /* load this part of the blocks, 1 to `parts`; 0: all blocks */
+    const char *only_shards;   /* load the blocks of these shards, "a,b"; NULL: of all */
     bool direct;               /* batches go straight to the primaries of their shards */
 
-    unsigned timeout_seconds; /* that a batch may wait for its answer */
-    unsigned retry_seconds;   /* that a batch is tried again for */
+    unsigned timeout_seconds; /* limit for the answer to a batch */
+    unsigned retry_seconds;   /* limit for sending a batch again */
 
-    unsigned threads;         /* workers; with threads_most, those that begin */
-    uint32_t batch_documents; /* per insert; with adapt_batches, in the beginning */
+    unsigned threads;         /* workers; with threads_most, at the start */
+    uint32_t batch_documents; /* per insert; with adapt_batches, at the start */
     uint64_t rate_limit;      /* documents per second over all threads; 0: no limit */
     size_t batch_bytes;
-    /* What changes while the load runs, to what is fastest. */
-    unsigned threads_most; /* so many workers may be at work at once; 0: `threads` all the time */
-    bool adapt_batches;
+    /* Settings that adapt while the load runs. */
+    unsigned threads_most; /* maximum of active workers; 0: `threads` all the time */
+    bool adapt_batches;    /* the batch size adapts */
 
-    const char *work_directory;  /* NULL: a new one with a name of its own */
+    const char *work_directory;  /* NULL: a new one, named after target and time */
     bool resume;                 /* complete the load whose journal is in work_directory */
-    const char *report;          /* also write the run record here */
-    const char *html;            /* and its pictures here */
+    const char *report;          /* path of a second copy of the run record */
+    const char *html;            /* path of an HTML report */
     uint64_t rejects_max;        /* UINT64_MAX: no limit */
     double rejects_max_share;    /* of all records, 0..1; 1: no limit */
     bool verify;
-    bool allow_other_writers; /* documents of no source may come and go while it loads */
+    bool allow_other_writers; /* other programs may insert and remove documents of no source */
     sl_progress_kind progress;
 
-    /* Which share of the sources' blocks is loaded, above 0; 1 is all of them. They are spread
+    /* The share of the sources' blocks that is loaded, above 0; 1 loads all. The blocks are spread
      * evenly over each source, and over the ranges of a collection sharded by _id. */
     double sample;
-    /* Another command runs this load: only warnings and errors are shown, and Ctrl-C ends it, not
-     * the process. */
+    /* Another command runs this load: only warnings and errors are logged, and Ctrl-C ends the
+     * load, not the process. */
     bool part_of_trial;
-    /* The command that completes a load which ended early, for the hint; NULL: the same one. */
+    /* Shown in the hint how to complete a load that ended early: the command to use; NULL: the same
+     * command. */
     const char *completed_by;
-    bson_t *account; /* the run record is copied into this one, which the caller has initialised,
+    bson_t *run_record; /* NULL, or initialised by the caller: receives a copy of the run record,
                         whatever the exit code */
 } sl_load_config;
 
-/* How many bytes one batch holds where there are so many shards, whose batches share a worker's
- * room; a document that is larger makes its batch larger. */
+/* The bytes of one batch: the batches of `shards` shards share a worker's batch_bytes. A document
+ * that is larger enlarges its batch. */
 size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
 
-/* Runs the load and prints what it does. Returns the exit code; problems have been reported. */
+/* Runs the load and logs its progress, summary and errors. Returns the exit code. */
 sl_exit sl_load_run(const sl_load_config *config);
 
-/* Compares sources with what the cluster holds of them, changing nothing; `content`: document by
- * document, and else by counts. Shows the first `problems_shown` problems. Uses what the config says
- * of sources, target, threads and output; a work directory only where one is named. */
+/* Compares the sources with the collection, changing nothing: with `content` document by document,
+ * otherwise by counts. Logs the first `problems_shown` problems. Uses the config's sources, target,
+ * threads and output; the work directory only if it is named. */
 sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t problems_shown);
 
 /* Prints format, dialect, the first `documents` documents, rejects and estimates of each source.

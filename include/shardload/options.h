@@ -30,30 +30,30 @@ typedef enum sl_option_kind {
 typedef enum sl_option_secrecy {
     SL_OPEN,
     SL_CREDENTIALS, /* a connection string, which may hold a password */
-    SL_SECRET,      /* a password; given without a value, or an empty one, it is asked for */
+    SL_SECRET, /* a password; without a value, or with an empty one, the program prompts for it */
 } sl_option_secrecy;
 
 typedef struct sl_option_row {
     const char *name; /* long name without --; NULL ends a table */
     char letter;      /* short name, or 0 */
     sl_option_kind kind;
-    const char *argument; /* what --help shows for the value; NULL for a flag */
+    const char *argument; /* name of the value in --help; NULL for a flag */
     const char *fallback; /* default as text, or NULL for none */
     const char *choices;  /* "a|b|c", or NULL */
     uint64_t minimum;     /* for COUNT and BYTES */
     uint64_t maximum;     /* 0 means no limit */
-    unsigned commands;    /* bit mask of the commands that take it */
+    unsigned commands;    /* bit mask of the commands that accept it */
     const char *group;    /* heading in --help */
     const char *help;     /* one or two sentences */
     sl_option_secrecy secret;
-    /* What else must be true of a value, or NULL: false with the problem in words, to follow the
-     * option's name. */
+    /* An additional check of a value, or NULL. False with the problem in words, to be printed
+     * behind the option's name. */
     bool (*check)(const char *text, char *problem, size_t room);
 } sl_option_row;
 
 typedef struct sl_command {
     const char *name; /* NULL ends a table */
-    unsigned bit;     /* its place in sl_option_row.commands */
+    unsigned bit;     /* its bit in sl_option_row.commands */
     const char *synopsis; /* "[options] SOURCE..." */
     const char *summary;  /* one line */
     const char *details;  /* paragraphs and examples for `--help` */
@@ -69,7 +69,7 @@ typedef struct sl_program {
     const char *environment_prefix; /* "SHARDLOAD" */
     const sl_command *commands;
     const sl_option_row *rows;
-    const char *epilogue; /* exit codes and where to read on; for --help */
+    const char *epilogue; /* exit codes and further documentation; for --help */
 } sl_program;
 
 typedef enum sl_options_result {
@@ -78,8 +78,8 @@ typedef enum sl_options_result {
     SL_OPTIONS_FAILED, /* error is set (SL_EXIT_USAGE), one line per wrong option */
 } sl_options_result;
 
-/* Every program's commands also take --help, --version and --config FILE. Secrets are overwritten in
- * `words`, so that others do not see them in the list of processes. */
+/* Parses the command line. Every command also accepts --help, --version and --config FILE. Secrets
+ * are overwritten in `words`, so that the list of processes does not show them. */
 sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
                                    sl_options **options, sl_error *error);
 void sl_options_destroy(sl_options *options); /* NULL is fine */
@@ -97,15 +97,15 @@ const char *sl_options_argument(const sl_options *options, size_t index);
 
 /* Values by name. A name that is not in the table, or of another kind, is a programming error and
  * aborts. Strings live as long as the options. */
-bool sl_option_given(const sl_options *options, const char *name); /* by anything but the default */
+bool sl_option_given(const sl_options *options, const char *name); /* false for a default */
 bool sl_option_flag(const sl_options *options, const char *name);
-const char *sl_option_string(const sl_options *options, const char *name); /* also CHOICE; or NULL */
+const char *sl_option_string(const sl_options *options, const char *name); /* or CHOICE; or NULL */
 uint64_t sl_option_number(const sl_options *options, const char *name); /* COUNT, BYTES */
 double sl_option_seconds(const sl_options *options, const char *name);
-/* Was a COUNT option given as this one of its words ("auto")? */
+/* Was a COUNT option given as the word `word` ("auto")? */
 bool sl_option_is_word(const sl_options *options, const char *name, const char *word);
-/* Where a COUNT option is one of its words: the number that a weaker source gave, 0 when none did. So
- * "auto" of the command line can begin with what the configuration file says. */
+/* For a COUNT option given as a word: the number from a source of lower precedence, or 0. So "auto"
+ * on the command line can start from the number in the configuration file. */
 uint64_t sl_option_weaker_number(const sl_options *options, const char *name);
 /* Was a COUNT option that allows "P%" given as a percentage? Its number is then in hundredths of a
  * percent. */
@@ -114,17 +114,16 @@ size_t sl_option_list_count(const sl_options *options, const char *name);
 const char *sl_option_list_item(const sl_options *options, const char *name, size_t index);
 
 /* Calls `visit` for every option of the command with its value as text (NULL when it has none,
- * secrets redacted) and where it came from: "command line", "environment", "config", "default". */
+ * secrets redacted) and its origin: "command line", "environment", "config", "default". */
 void sl_options_each(const sl_options *options,
                      void (*visit)(void *context, const char *name, const char *value,
                                    const char *origin),
                      void *context);
 
-/* Overwrites the secrets among the values, once they have been used; the values are then what may be
- * shown of them. */
+/* Replaces the secrets among the values by their redacted form, once they have been used. */
 void sl_options_forget_secrets(const sl_options *options);
 
-/* Parses words, runs the command, prints errors: what `main` of both programs is. */
+/* The `main` of both programs: parses the words, runs the command, prints errors. */
 int sl_options_main(const sl_program *program, int count, char **words);
 
 #endif

@@ -17,6 +17,9 @@ void sl_record_head(bson_t *record, const char *command, const char *version, in
                     const bson_t *options);
 void sl_record_tail(bson_t *record, sl_exit code);
 
+/* Begins `item`, the document at `index` of an array; ends with bson_append_document_end. */
+void sl_record_begin_item(bson_t *array, size_t index, bson_t *item);
+
 typedef struct sl_run_record sl_run_record;
 
 sl_run_record *sl_run_record_create(void); /* NULL without memory */

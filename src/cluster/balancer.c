@@ -45,6 +45,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <shardload/clock.h>
 #include <shardload/log.h>
 
 #include "balancer.h"
@@ -211,11 +212,7 @@ static sl_balancer *balancer_create(sl_connection *connection, const char *holde
         bson_oid_init_from_string(&made->id, holder);
     else
         bson_oid_init(&made->id, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&made->woken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    sl_clock_init_condition(&made->woken);
     pthread_mutex_init(&made->lock, NULL);
     return made;
 }

@@ -1,60 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adapt: hill climbing by paired comparisons.
+/* Adaptation: hill climbing by paired comparisons.
  *
- * A server's rate wanders: caches fill, checkpoints come and go, other clients work. Two rates that
- * were measured one after the other say little. So a trial is measured between two measurements of
- * what holds now (A B A), and its gain is B over the mean of the two A, which a steady drift does not
- * touch. How many such pairs are needed depends on what they say: the limits of acceptance and
- * refusal begin far apart and close upon GAIN_LEAST, so that a gain of a fifth is taken at once, a
- * loss is refused at once, and what is nearly as good takes up to PAIRS_MOST pairs, which cost
- * nothing then. Since a gain below GAIN_LEAST is no reason to move, it does not wander in noise.
+ * A server's rate varies: caches fill, checkpoints come and go, other clients work. Two rates that
+ * were measured one after the other are hard to compare. So a trial is measured between two
+ * measurements of the present settings (A B A), and its gain is B over the mean of the two A, which
+ * a steady drift does not change. The number of such pairs depends on their gains: the limits of
+ * acceptance and refusal begin far apart and converge on GAIN_LEAST, so that a gain of a fifth is
+ * accepted at once, a loss is refused at once, and a small difference takes up to PAIRS_MOST pairs,
+ * which cost little because the rates are nearly equal. A gain below GAIN_LEAST is never accepted,
+ * so noise does not change the settings.
  *
- * From the base, the moves are tried in their order; one that is a gain becomes the base, and is tried
- * again from there. When none is left, it has settled: the base is watched, and a new search begins
- * after a time that doubles, or when the rate has changed for good.
+ * The moves are tried from the base in the order of their table. A move that is a gain becomes the
+ * base, and is tried again from there. When no move is left, the search has settled: the base is
+ * measured on, and a new search begins after a time that doubles, or when the rate has changed for
+ * two windows.
  *
- * A rate is taken between two acknowledgements, not between two ticks: with few, large batches most
- * of a second can lie between them. With several threads whose batches are answered together it takes
- * some rounds of them. A window begins after each thread has had an answer under the
- * settings in question, and ends when it is long enough both in seconds and in batches. One in which
- * a batch had to be sent again, or in which all was still for half of it (an election, a disk that
- * hangs), is no measurement: all of the comparison is forgotten, and begun again after a pause, with
- * longer windows; where a disk hangs every other second these hold as much of it each.
+ * A rate is measured between two acknowledgements, not between two ticks: with few, large batches
+ * most of a second can pass between them. A window holds several batches per thread, because the
+ * batches of several threads may be answered together. It opens after each thread has had an answer
+ * under the settings in question, and ends when it is long enough both in seconds and in batches. A
+ * window in which a batch had to be sent again, or without an answer for half of its time (an
+ * election, a disk that hangs), is no measurement: the comparison is dropped and begun again after
+ * a pause, with longer windows; where a disk hangs every other second, each of these holds the same
+ * share of it.
  *
- * What a trial can cost is held down: none is begun when the load is about to end, moves that leave
- * less in flight (and can lose most) want a longer time before them, and a trial that is plainly
- * worse ends early. */
+ * The cost of trials is limited: none is begun when the load is about to end, moves to fewer
+ * threads or documents (which can lose most) need a longer remaining time, and a trial that is
+ * clearly slower ends early. */
 #include "adapt.h"
 
 #include <math.h>
 #include <string.h>
 
 #define START_SECONDS 1.5
-#define SETTLE_SECONDS 0.4      /* at least, after a change, before measuring */
+#define SETTLE_SECONDS 0.4 /* minimum time between a change and the measurement */
 #define SETTLE_SECONDS_MOST 5.0
-#define WINDOW_SECONDS 1.5      /* at least */
+#define WINDOW_SECONDS 1.5 /* minimum */
 #define WINDOW_SECONDS_MOST 12.0
-#define STRETCH_MOST 3          /* doublings of the least, one for each window that was disturbed */
-#define WINDOW_BATCHES 16       /* at least, and so many per thread: */
-#define WINDOW_ROUNDS 4
-#define WATCH_SECONDS 5.0       /* of a window once settled */
-#define EARLY_SECONDS 0.6       /* a trial may end then, when it is */
-#define EARLY_SHARE 0.75        /* so far below the base */
+#define STRETCH_MOST 3    /* doublings of WINDOW_SECONDS, one after each disturbed window */
+#define WINDOW_BATCHES 16 /* minimum of a window */
+#define WINDOW_ROUNDS 4   /* minimum of batches per thread */
+#define WATCH_SECONDS 5.0 /* minimum of a window once settled */
+#define EARLY_SECONDS 0.6 /* from then on a trial may end early, if its rate is below */
+#define EARLY_SHARE 0.75  /* this share of the base's rate */
 #define GAIN_LEAST 1.05
 #define PAIRS_MOST 4
-#define STEADY_SHARE 0.2        /* two measurements of the same that are farther apart want a third */
+#define STEADY_SHARE 0.2        /* two rates of the base that differ more require another pair */
 #define PAUSE_SECONDS 5.0       /* after a disturbance */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
-#define ODD_SHARE 0.3           /* farther than this from the rate that is known */
-#define ODD_WINDOWS 2           /* and so often in a row: the rate has changed */
+#define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
+#define ODD_WINDOWS 2 /* so many odd windows in a row: the rate has changed */
 
 /* The moves in the order in which they are tried: first those that cost little when they are wrong,
- * which also are the ones that a distant server wants. One moves both: fewer threads with larger
- * batches have as much under way, in fewer pieces, and neither step alone need be a gain. */
+ * which are also the ones that help with a distant server. One move changes both settings: fewer
+ * threads with larger batches have as many documents in flight in fewer batches, and neither step
+ * alone need be a gain. */
 static const struct {
     int threads, batches; /* 1: more, -1: fewer, 0: as they are */
-    double left_least;    /* seconds that the load must go on for */
+    double left_least;    /* remaining seconds of the load that the move needs */
 } moves[SL_ADAPT_MOVES] = {
     {1, 0, 10},
     {0, 1, 10},
@@ -63,7 +67,7 @@ static const struct {
     {-1, 0, 40},
 };
 
-/* Sizes of batches: two rungs are a move. Fine steps would each gain less than can be measured. */
+/* Batch sizes; a move goes two rungs. The gain of a smaller step could not be measured. */
 static const uint32_t rungs[] = {100, 250, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
 enum { RUNGS = sizeof rungs / sizeof rungs[0] };
 
@@ -78,9 +82,9 @@ static uint32_t batch_moved(uint32_t from, bool more) {
     return rungs[at >= 2 ? at - 2 : 0];
 }
 
-/* Where a move leads from the base; false when it leads nowhere, be it with one half of it. */
-static bool moved(const sl_adapt *adapt, unsigned move, const sl_adapt_figures *figures,
-                  sl_adapt_settings *result) {
+/* The settings after a move from the base. False if a limit prevents any of its changes. */
+static bool apply_move(const sl_adapt *adapt, unsigned move, const sl_adapt_figures *figures,
+                       sl_adapt_settings *result) {
     const sl_adapt_limits *limits = &adapt->limits;
     int threads = moves[move].threads, batches = moves[move].batches;
     *result = adapt->base;
@@ -92,7 +96,7 @@ static bool moved(const sl_adapt *adapt, unsigned move, const sl_adapt_figures *
     }
     if (batches == 0)
         return true;
-    /* Batches that end by bytes before they have that many documents are the same batches. */
+    /* More documents per batch change nothing where batches are already limited by bytes. */
     uint32_t room = figures->batch_room;
     if (batches > 0 && room > 0 && adapt->base.batch_documents >= room - room / 4)
         return false;
@@ -108,18 +112,19 @@ static bool time_enough(const sl_adapt_figures *figures, double seconds) {
 
 /* ---- windows ---- */
 
-static void ask_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    adapt->window = (sl_adapt_window){.asked = figures->seconds, .asked_batches = figures->batches,
+static void request_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    adapt->window = (sl_adapt_window){.requested = figures->seconds,
+                                      .requested_batches = figures->batches,
                                       .retries = figures->retries};
 }
 
-/* Have the batches of other settings gone? */
-static bool settled_in(const sl_adapt *adapt, const sl_adapt_figures *figures) {
+/* Have the batches of the earlier settings been answered? */
+static bool earlier_batches_answered(const sl_adapt *adapt, const sl_adapt_figures *figures) {
     const sl_adapt_window *window = &adapt->window;
-    double waited = figures->seconds - window->asked;
+    double waited = figures->seconds - window->requested;
     return waited >= SETTLE_SECONDS_MOST ||
            (waited >= SETTLE_SECONDS &&
-            figures->batches - window->asked_batches >= adapt->now.threads);
+            figures->batches - window->requested_batches >= adapt->now.threads);
 }
 
 static double rate_of(const sl_adapt_window *window) {
@@ -134,7 +139,7 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     if (figures->retries != window->retries)
         return WINDOW_DISTURBED;
     if (!window->open) {
-        if (!settled_in(adapt, figures))
+        if (!earlier_batches_answered(adapt, figures))
             return WINDOW_GOES_ON;
         window->open = true;
         window->start = -1;
@@ -142,8 +147,8 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     }
     if (window->start < 0) { /* from the next acknowledgement on */
         if (figures->batches == window->start_batches)
-            return figures->seconds - window->asked > WINDOW_SECONDS_MOST ? WINDOW_DISTURBED
-                                                                          : WINDOW_GOES_ON;
+            return figures->seconds - window->requested > WINDOW_SECONDS_MOST ? WINDOW_DISTURBED
+                                                                              : WINDOW_GOES_ON;
         window->start = window->end = figures->answered;
         window->start_documents = window->end_documents = figures->documents;
         window->start_batches = window->end_batches = figures->batches;
@@ -159,16 +164,16 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     }
     double length = window->end - window->start;
     uint64_t batches = window->end_batches - window->start_batches;
-    uint64_t wanted = WINDOW_BATCHES;
-    if (wanted < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
-        wanted = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
+    uint64_t required = WINDOW_BATCHES;
+    if (required < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
+        required = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
     bool too_long = figures->seconds - window->start > WINDOW_SECONDS_MOST;
     double least = adapt->stage == ADAPT_SETTLED ? WATCH_SECONDS
                                                  : WINDOW_SECONDS * (double)(1u << adapt->stretch);
     bool still = window->longest_gap > length / 2;
     bool plainly_worse = adapt->stage == ADAPT_TRIAL && length >= EARLY_SECONDS && !still &&
-                         batches >= wanted / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
-    if (!plainly_worse && !too_long && (length < least || batches < wanted))
+                         batches >= required / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
+    if (!plainly_worse && !too_long && (length < least || batches < required))
         return WINDOW_GOES_ON;
     return batches < 2 || still ? WINDOW_DISTURBED : WINDOW_COMPLETE;
 }
@@ -185,7 +190,7 @@ static void keep_step(sl_adapt *adapt, const sl_adapt_figures *figures, double r
 static void measure(sl_adapt *adapt, sl_adapt_stage stage, const sl_adapt_figures *figures) {
     adapt->stage = stage;
     adapt->now = stage == ADAPT_TRIAL ? adapt->trial : adapt->base;
-    ask_window(adapt, figures);
+    request_window(adapt, figures);
 }
 
 static void settle(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
@@ -209,14 +214,14 @@ static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *fi
 
 /* The base has been measured: on to the next trial, if there is one. */
 static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    bool later = false, only_fewer = true; /* moves are left that only want for time; which? */
+    bool later = false, only_fewer = true; /* some moves need more time; only those to fewer */
     adapt->only_fewer_left = false;
     adapt->pairs = 0;
     adapt->gains = 0;
-    /* The move that was a gain comes first: what it led to may go on. */
+    /* The move that was a gain comes first: the same move may be a gain again. */
     for (unsigned i = 0; i < SL_ADAPT_MOVES; i++) {
         unsigned move = (adapt->move + i) % SL_ADAPT_MOVES;
-        if (adapt->refused[move] || !moved(adapt, move, figures, &adapt->trial))
+        if (adapt->refused[move] || !apply_move(adapt, move, figures, &adapt->trial))
             continue;
         if (!time_enough(figures, moves[move].left_least)) {
             later = true;
@@ -231,7 +236,7 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
     if (later) {
         measure(adapt, ADAPT_BASE, figures);
     } else if (is_odd(adapt->before, adapt->search_rate) && !adapt->repeated) {
-        adapt->repeated = true; /* what was refused was so at another rate */
+        adapt->repeated = true; /* the moves were refused at another rate */
         search_anew(adapt, adapt->before, figures);
     } else {
         adapt->repeated = false;
@@ -239,7 +244,7 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
     }
 }
 
-/* The limits close upon GAIN_LEAST as pairs are added. */
+/* The limits converge on GAIN_LEAST as pairs are added. */
 static double accept_limit(unsigned pairs) {
     return GAIN_LEAST + (pairs < PAIRS_MOST ? 0.12 / pairs : 0);
 }
@@ -261,7 +266,7 @@ static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
         adapt->base = adapt->trial;
         adapt->before = adapt->search_rate = 0;
         adapt->settled_at = -1;
-        memset(adapt->refused, 0, sizeof adapt->refused); /* also the way back, to make sure */
+        memset(adapt->refused, 0, sizeof adapt->refused); /* also the move back is tried again */
         measure(adapt, ADAPT_BASE, figures);
     } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST) {
         adapt->refused[adapt->move] = true;
@@ -325,20 +330,20 @@ static void on_window(sl_adapt *adapt, double rate, const sl_adapt_figures *figu
     }
 }
 
-/* Nothing is concluded from what was measured before or while batches had to be sent again. */
+/* Drops the measurements of the comparison in which a window was disturbed. */
 static void on_disturbance(sl_adapt *adapt, const sl_adapt_figures *figures) {
     bool settled = adapt->stage == ADAPT_SETTLED;
     adapt->disturbances++;
-    if (adapt->stretch < STRETCH_MOST) /* a longer window has room for what comes again and again */
+    if (adapt->stretch < STRETCH_MOST) /* a longer window averages over repeated disturbances */
         adapt->stretch++;
     adapt->pairs = 0;
     adapt->gains = adapt->tried = adapt->before = 0;
     adapt->odd_windows = 0;
     measure(adapt, settled ? ADAPT_SETTLED : ADAPT_BASE, figures);
-    adapt->window.asked = figures->seconds + PAUSE_SECONDS; /* the window waits for that */
+    adapt->window.requested = figures->seconds + PAUSE_SECONDS; /* it opens after the pause */
 }
 
-/* ---- outside ---- */
+/* ---- the public functions ---- */
 
 void sl_adapt_init(sl_adapt *adapt, const sl_adapt_limits *limits) {
     memset(adapt, 0, sizeof *adapt);

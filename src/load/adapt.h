@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adapt: finds, while a load runs, how many threads and how many documents per batch it goes fastest
- * with. It knows no threads and no clock: it is told figures about twenty times a second and answers
- * with the settings that should hold from then on; pace.c does the rest. One thread. */
+/* Adaptation: finds, while a load runs, the number of threads and the batch size with which it is
+ * fastest. This module starts no threads and reads no clock: it receives figures about twenty times
+ * a second and returns the settings to use, which pace.c applies. One thread. */
 #ifndef SHARDLOAD_ADAPT_H
 #define SHARDLOAD_ADAPT_H
 
@@ -16,7 +16,7 @@ typedef struct sl_adapt_settings {
     uint32_t batch_documents;
 } sl_adapt_settings;
 
-/* What may be changed, and how far. */
+/* The settings that may be changed, and their limits. */
 typedef struct sl_adapt_limits {
     sl_adapt_settings start;
     bool threads, batches; /* may they be changed? */
@@ -24,7 +24,7 @@ typedef struct sl_adapt_limits {
     uint32_t batch_most;
 } sl_adapt_limits;
 
-/* What the load has done so far, by one look at it. */
+/* The figures of a load at one time. */
 typedef struct sl_adapt_figures {
     double seconds;     /* since the loading began */
     double answered;    /* when the last batch was acknowledged, by the same clock */
@@ -32,74 +32,75 @@ typedef struct sl_adapt_figures {
     uint64_t batches;   /* acknowledged */
     uint64_t retries;   /* batches sent again */
     double seconds_left; /* until the sources end, at this rate; below 0: not known */
-    uint32_t batch_room; /* so many documents a batch has room for, by bytes; 0: not known */
+    uint32_t batch_room; /* documents of average size that a batch has room for; 0: not known */
 } sl_adapt_figures;
 
 /* One measurement. */
 typedef struct sl_adapt_step {
-    double seconds; /* its end */
+    double seconds; /* at its end, since the loading began */
     sl_adapt_settings settings;
     double rate; /* documents per second */
 } sl_adapt_step;
 
 typedef enum sl_adapt_stage {
     ADAPT_STARTING, /* the first batches: connections are made, caches are cold */
-    ADAPT_BASE,     /* measures what holds now */
-    ADAPT_TRIAL,    /* measures what might be better */
-    ADAPT_SETTLED,  /* nothing near is better; goes on measuring what holds */
+    ADAPT_BASE,     /* measures the present settings */
+    ADAPT_TRIAL,    /* measures settings that may be faster */
+    ADAPT_SETTLED,  /* no neighbouring settings are faster; keeps measuring the present ones */
 } sl_adapt_stage;
 
-/* A stretch of time between two acknowledgements. */
+/* The time between two acknowledgements, over which a rate is measured. */
 typedef struct sl_adapt_window {
-    double asked;           /* when it was begun; then it waits until old batches have gone */
-    uint64_t asked_batches; /* acknowledged until then */
-    uint64_t retries;       /* before it */
+    double requested; /* when it was requested; it opens once earlier batches are answered */
+    uint64_t requested_batches; /* acknowledged by then */
+    uint64_t retries;           /* by then */
     bool open;
     double start, end, longest_gap;
     uint64_t start_documents, end_documents, start_batches, end_batches;
 } sl_adapt_window;
 
-/* Read it through the functions, but for `steps`. */
+/* Other modules read only `steps`, `step_count`, `steps_left_out` and `disturbances`. */
 typedef struct sl_adapt {
     sl_adapt_limits limits;
     sl_adapt_stage stage;
     sl_adapt_settings base, trial, now;
     sl_adapt_window window;
     bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and are no gain */
-    bool only_fewer_left;         /* of the moves that want for time */
-    unsigned move;                /* the one being tried */
-    unsigned pairs;               /* comparisons of it so far */
-    double gains;                 /* their sum */
+    bool only_fewer_left; /* all moves that still lack time are to fewer threads or documents */
+    unsigned move;        /* the move being tried */
+    unsigned pairs;       /* comparisons of this move so far */
+    double gains;         /* sum of their gains */
     double before, tried;         /* the last rates of base and of trial; 0: none */
     double settled_rate, settled_at; /* on `base`; at < 0: not yet */
     double search_rate;           /* of `base` when the search from it began; 0: not yet measured */
-    bool repeated;                /* the search, because the rate had changed while it went on */
+    bool repeated;                /* the search was repeated because the rate changed meanwhile */
     double not_before;            /* no trial before this second */
     double patience;              /* seconds between searches once settled */
-    unsigned odd_windows;         /* in a row, far from settled_rate */
-    unsigned disturbances;        /* windows that were no measurement */
-    unsigned stretch;             /* doublings of the least length of a window */
+    unsigned odd_windows;         /* consecutive windows whose rate is far from settled_rate */
+    unsigned disturbances;        /* windows that could not be used as a measurement */
+    unsigned stretch;             /* doublings of the minimum length of a window */
     sl_adapt_step steps[SL_ADAPT_STEPS];
-    unsigned step_count; /* kept */
-    unsigned steps_left_out;
+    unsigned step_count;     /* in `steps` */
+    unsigned steps_left_out; /* measured after `steps` was full */
 } sl_adapt;
 
 void sl_adapt_init(sl_adapt *adapt, const sl_adapt_limits *limits);
 
-/* Takes a look. True when the settings to hold have changed. */
+/* Processes the present figures. True when the settings to use have changed. */
 bool sl_adapt_tick(sl_adapt *adapt, const sl_adapt_figures *figures);
 
-/* What should hold now, trials included. */
+/* The settings to use now, which may be those of a trial. */
 sl_adapt_settings sl_adapt_now(const sl_adapt *adapt);
 
-/* The best that is known. */
+/* The fastest settings found so far. */
 sl_adapt_settings sl_adapt_best(const sl_adapt *adapt);
 
-/* Of a load that has not settled: is it known that neither more threads nor larger batches are faster? */
+/* For a load that has not settled: has it been measured that neither more threads nor larger
+ * batches are faster? */
 bool sl_adapt_only_fewer_left(const sl_adapt *adapt);
 
-/* When it was found that nothing near is better, in seconds since the loading began; below 0 while
- * that is not known. */
+/* When the search ended, no neighbouring settings being faster: in seconds since the loading began;
+ * below 0 while it goes on. */
 double sl_adapt_settled_at(const sl_adapt *adapt);
 
 #endif

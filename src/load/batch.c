@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches: a buffer of BSON documents for one shard, and where they came from. */
+/* Batches: a buffer of BSON documents for one shard, and the blocks they came from. */
 #include "engine.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void sl_batch_empty(sl_batch *batch) {
     batch->segment_count = 0;
 }
 
-bool sl_batch_begin_segment(sl_batch *batch, sl_block_account *account) {
+bool sl_batch_begin_segment(sl_batch *batch, sl_open_block *open_block) {
     if (batch->segment_count == batch->segment_room) {
         size_t room = batch->segment_room ? batch->segment_room * 2 : 16;
         sl_batch_segment *segments = realloc(batch->segments, room * sizeof *segments);
@@ -39,8 +39,8 @@ bool sl_batch_begin_segment(sl_batch *batch, sl_block_account *account) {
     if (batch->documents == 0)
         batch->since = sl_clock_ns();
     if (batch->segment_count > 0 && batch->segments[batch->segment_count - 1].documents == 0)
-        batch->segment_count--; /* that block had nothing for this batch */
-    batch->segments[batch->segment_count++] = (sl_batch_segment){.account = account};
+        batch->segment_count--; /* that block added no document */
+    batch->segments[batch->segment_count++] = (sl_batch_segment){.open_block = open_block};
     return true;
 }
 
@@ -55,12 +55,12 @@ bool sl_batch_make_room(sl_batch *batch, size_t need) {
     return true;
 }
 
-bool sl_batch_add(sl_batch *batch, sl_block_account *account, const uint8_t *document,
+bool sl_batch_add(sl_batch *batch, sl_open_block *open_block, const uint8_t *document,
                   size_t length) {
     bool same = batch->segment_count > 0 &&
-                batch->segments[batch->segment_count - 1].account == account;
+                batch->segments[batch->segment_count - 1].open_block == open_block;
     if (!sl_batch_make_room(batch, batch->used + length) ||
-        !(same || sl_batch_begin_segment(batch, account)))
+        !(same || sl_batch_begin_segment(batch, open_block)))
         return false;
     memcpy(batch->bytes + batch->used, document, length);
     batch->used += length;

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks in the works: from the moment a worker has one in hand until each of its records has met
- * its fate.
+/* Open blocks: from the time a worker draws a block until the outcome of each of its records is
+ * known.
  *
- * The documents of a block are spread over batches of the same worker, so its account belongs to
- * that worker and needs no lock. It is settled when the block has been parsed to its end and no
- * batch holds a document of it any more: only then its documents and rejects are booked, and the
- * journal hears of it. A block is therefore settled as a whole or not at all, whatever ends the
- * load, and one that is not settled is sent again by the load that resumes. */
+ * The documents of a block are spread over batches of one worker, so an open block belongs to that
+ * worker and needs no lock. It is completed when it has been parsed to its end and no batch holds a
+ * document of it any more: only then its documents and rejects are counted, and it is added to the
+ * journal. Whatever ends the load, a block is completed as a unit or not at all, and a load that is
+ * resumed sends every block again that was not completed. */
 #include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
-    sl_block_account *account = worker->free_accounts;
-    if (account) {
-        worker->free_accounts = account->next;
+sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
+    sl_open_block *open_block = worker->free_blocks;
+    if (open_block) {
+        worker->free_blocks = open_block->next;
     } else {
-        account = calloc(1, sizeof *account);
-        if (!account) {
+        open_block = calloc(1, sizeof *open_block);
+        if (!open_block) {
             sl_error_memory(&worker->error, "reading a block");
             return NULL;
         }
     }
     size_t length = block->entry ? strlen(block->entry) + 1 : 0;
-    if (length > account->member_room) {
-        char *member = realloc(account->member, length);
+    if (length > open_block->member_room) {
+        char *member = realloc(open_block->member, length);
         if (!member) {
-            account->next = worker->free_accounts;
-            worker->free_accounts = account;
+            open_block->next = worker->free_blocks;
+            worker->free_blocks = open_block;
             sl_error_memory(&worker->error, "reading a block");
             return NULL;
         }
-        account->member = member;
-        account->member_room = length;
+        open_block->member = member;
+        open_block->member_room = length;
     }
-    char *member = account->member;
-    size_t member_room = account->member_room;
-    sl_reject_list rejects = account->rejects; /* empty, with its memory */
-    *account = (sl_block_account){
-        .next = worker->open_accounts,
-        .link = &worker->open_accounts,
+    char *member = open_block->member;
+    size_t member_room = open_block->member_room;
+    sl_reject_list rejects = open_block->rejects; /* empty, with its memory */
+    *open_block = (sl_open_block){
+        .next = worker->open_blocks,
+        .link = &worker->open_blocks,
         .block = *block,
         .has_text = block->text.bytes != NULL,
         .first_id = sl_document_id(worker->load->sources[block->source].number, block->offset),
@@ -49,65 +49,66 @@ sl_block_account *sl_block_begin(sl_worker *worker, const sl_source_block *block
         .member_room = member_room,
     };
     if (length > 0)
-        account->block.entry = memcpy(member, block->entry, length);
-    if (account->next)
-        account->next->link = &account->next;
-    worker->open_accounts = account;
-    return account;
+        open_block->block.entry = memcpy(member, block->entry, length);
+    if (open_block->next)
+        open_block->next->link = &open_block->next;
+    worker->open_blocks = open_block;
+    return open_block;
 }
 
-static void recycle(sl_worker *worker, sl_block_account *account) {
-    *account->link = account->next;
-    if (account->next)
-        account->next->link = account->link;
-    account->next = worker->free_accounts;
-    worker->free_accounts = account;
+static void recycle(sl_worker *worker, sl_open_block *open_block) {
+    *open_block->link = open_block->next;
+    if (open_block->next)
+        open_block->next->link = open_block->link;
+    open_block->next = worker->free_blocks;
+    worker->free_blocks = open_block;
 }
 
-bool sl_block_settle(sl_worker *worker, sl_block_account *account) {
+bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
     sl_load *load = worker->load;
-    if (!account->parsed || account->waiting > 0)
+    if (!open_block->parsed || open_block->waiting > 0)
         return true;
-    if (account->taken > 0 && !sl_resume_taken_fits(load, &account->block, &worker->error))
+    if (open_block->taken > 0 && !sl_resume_taken_fits(load, &open_block->block, &worker->error))
         return false;
-    uint64_t accepted = (uint64_t)account->inserted + account->already_there;
-    /* Where another document has its place, there is one to be counted in the range all the same. */
-    atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, account->first_id)],
-                              accepted + account->taken, memory_order_relaxed);
-    sl_load_source *source = &load->sources[account->block.source];
+    uint64_t accepted = (uint64_t)open_block->inserted + open_block->already_there;
+    /* Under a taken _id the range holds a document, too. */
+    atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, open_block->first_id)],
+                              accepted + open_block->taken, memory_order_relaxed);
+    sl_load_source *source = &load->sources[open_block->block.source];
     atomic_fetch_add_explicit(&source->accepted, accepted, memory_order_relaxed);
-    atomic_fetch_add_explicit(&source->taken, account->taken, memory_order_relaxed);
+    atomic_fetch_add_explicit(&source->taken, open_block->taken, memory_order_relaxed);
     sl_journal_entry entry = {
-        .source = account->block.source,
-        .sequence = account->block.sequence,
-        .offset = account->block.offset,
-        .member_start = account->block.entry_start,
-        .check = account->check,
-        .text_bytes = account->has_text ? account->block.text.length : 0,
-        .inserted = account->inserted,
-        .already_there = account->already_there,
-        .refused = account->refused,
-        .taken = account->taken,
-        .counts = account->counts,
+        .source = open_block->block.source,
+        .sequence = open_block->block.sequence,
+        .offset = open_block->block.offset,
+        .member_start = open_block->block.entry_start,
+        .check = open_block->check,
+        .text_bytes = open_block->has_text ? open_block->block.text.length : 0,
+        .inserted = open_block->inserted,
+        .already_there = open_block->already_there,
+        .refused = open_block->refused,
+        .taken = open_block->taken,
+        .counts = open_block->counts,
     };
-    bool ok = sl_rejects_block_done(load->rejects, &account->block, &entry, &account->rejects,
+    bool ok = sl_rejects_block_done(load->rejects, &open_block->block, &entry, &open_block->rejects,
                                     &worker->error);
-    recycle(worker, account);
+    recycle(worker, open_block);
     return ok;
 }
 
 uint64_t sl_blocks_waiting(const sl_worker *worker) {
     uint64_t waiting = 0;
-    for (const sl_block_account *account = worker->open_accounts; account; account = account->next)
-        waiting += account->waiting;
+    for (const sl_open_block *open_block = worker->open_blocks; open_block;
+         open_block = open_block->next)
+        waiting += open_block->waiting;
     return waiting;
 }
 
 void sl_blocks_clear(sl_worker *worker) {
-    sl_block_account *lists[] = {worker->open_accounts, worker->free_accounts};
+    sl_open_block *lists[] = {worker->open_blocks, worker->free_blocks};
     for (int i = 0; i < 2; i++) {
         while (lists[i]) {
-            sl_block_account *next = lists[i]->next;
+            sl_open_block *next = lists[i]->next;
             sl_reject_list_clear(&lists[i]->rejects);
             free(lists[i]->member);
             free(lists[i]);

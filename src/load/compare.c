@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The merge of two runs of documents in the order of their ids.
+/* The merge of expected and found documents, both ascending by _id.
  *
  * An _id is unique on each shard only. Where the shard key is another field, the cluster can hold
- * several documents of one _id, so what is found under an expected _id is judged when the next _id
- * comes: if one of them is the expected document all others are extra, and else the first one is
- * the expected document, changed. */
+ * several documents of one _id. So the documents found under an expected _id are judged when the
+ * next _id arrives: if one of them is the expected document, all others are extra; otherwise the
+ * first one counts as the expected document with different content. */
 #include "compare.h"
 
 #include <math.h>
 #include <string.h>
-
-size_t sl_expected_length(const uint8_t *document) {
-    uint32_t length;
-    memcpy(&length, document, sizeof length);
-    return BSON_UINT32_FROM_LE(length);
-}
 
 int64_t sl_expected_id(const uint8_t *document) {
     uint64_t id;
@@ -22,15 +16,15 @@ int64_t sl_expected_id(const uint8_t *document) {
     return (int64_t)BSON_UINT64_FROM_LE(id);
 }
 
-/* The whole number that a decimal is; false when it is none, or none of 64 bits. The layout is that
- * of IEEE 754-2008 with a binary integer as its coefficient. */
+/* A decimal as a whole number; false if it is not a whole number, or exceeds 64 bits. The layout is
+ * that of IEEE 754-2008 with a binary integer as its coefficient. */
 static bool whole_decimal(const bson_decimal128_t *value, int64_t *whole) {
     __extension__ typedef unsigned __int128 coefficient;
     const uint64_t limit = (uint64_t)1 << 63;
     bool negative = value->high >> 63;
-    if ((value->high >> 61 & 3) ==
-        3) {        /* infinite, no number, or a coefficient that is too large */
-        *whole = 0; /* which counts as zero */
+    /* Infinite, not a number, or a coefficient out of range, which means zero. */
+    if ((value->high >> 61 & 3) == 3) {
+        *whole = 0;
         return (value->high >> 59 & 3) != 3;
     }
     int exponent = (int)(value->high >> 49 & 0x3FFF) - 6176;
@@ -52,8 +46,8 @@ static bool whole_double(double value, int64_t *whole) {
     return (double)*whole == value;
 }
 
-/* The _id as a whole number, of whichever numeric type. False for one that no document of a load
- * can have: of another type, or between two whole numbers. */
+/* The _id as a whole number, of any numeric type. False for an _id that no document of a load can
+ * have: of another type, or not a whole number. */
 static bool id_of(const bson_t *document, int64_t *id) {
     bson_iter_t iter;
     bson_decimal128_t decimal;
@@ -73,34 +67,34 @@ static bool id_of(const bson_t *document, int64_t *id) {
     }
 }
 
-/* Judges the next expected document, now that all that is under its _id has been seen. */
-static void pass(sl_comparison *comparison) {
+/* Judges the next expected document, after all documents under its _id have been found. */
+static void judge_next(sl_comparison *comparison) {
     const uint8_t *expected = comparison->expected;
     if (comparison->held)
-        comparison->report(comparison->context, comparison->met ? SL_EXTRA : SL_DIFFERENT,
-                           comparison->met ? NULL : expected, comparison->held);
-    else if (!comparison->met)
+        comparison->report(comparison->context, comparison->matched ? SL_EXTRA : SL_DIFFERENT,
+                           comparison->matched ? NULL : expected, comparison->held);
+    else if (!comparison->matched)
         comparison->report(comparison->context, SL_MISSING, expected, NULL);
     sl_compare_clear(comparison);
-    comparison->expected += sl_expected_length(expected);
+    comparison->expected += sl_bson_length(expected);
 }
 
 static bool is_equal(const uint8_t *expected, const bson_t *found) {
-    return found->len == sl_expected_length(expected) &&
+    return found->len == sl_bson_length(expected) &&
            memcmp(bson_get_data(found), expected, found->len) == 0;
 }
 
 void sl_compare_found(sl_comparison *comparison, const bson_t *found) {
     int64_t id;
-    bool ours = id_of(found, &id);
-    while (ours && comparison->expected < comparison->end &&
+    bool is_number = id_of(found, &id);
+    while (is_number && comparison->expected < comparison->end &&
            sl_expected_id(comparison->expected) < id)
-        pass(comparison);
-    ours = ours && comparison->expected < comparison->end &&
-           sl_expected_id(comparison->expected) == id;
-    if (ours && !comparison->met && is_equal(comparison->expected, found))
-        comparison->met = true;
-    else if (ours && !comparison->met && !comparison->held)
+        judge_next(comparison);
+    is_number = is_number && comparison->expected < comparison->end &&
+                sl_expected_id(comparison->expected) == id;
+    if (is_number && !comparison->matched && is_equal(comparison->expected, found))
+        comparison->matched = true;
+    else if (is_number && !comparison->matched && !comparison->held)
         comparison->held = bson_copy(found);
     else
         comparison->report(comparison->context, SL_EXTRA, NULL, found);
@@ -108,11 +102,11 @@ void sl_compare_found(sl_comparison *comparison, const bson_t *found) {
 
 void sl_compare_end(sl_comparison *comparison) {
     while (comparison->expected < comparison->end)
-        pass(comparison);
+        judge_next(comparison);
 }
 
 void sl_compare_clear(sl_comparison *comparison) {
     bson_destroy(comparison->held);
     comparison->held = NULL;
-    comparison->met = false;
+    comparison->matched = false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparison: documents that were made from a source against those that the cluster holds in the
- * same interval of ids, to the byte. Knows nothing of where either comes from. One thread. */
+/* Comparison: expected documents against those found in the same interval of _ids, byte by byte.
+ * One thread. */
 #ifndef SHARDLOAD_COMPARE_H
 #define SHARDLOAD_COMPARE_H
 
@@ -10,45 +10,46 @@
 
 #include <bson/bson.h>
 
+#include <shardload/bson_writer.h>
+
 typedef enum sl_finding {
     SL_MISSING,   /* expected, and not found */
     SL_DIFFERENT, /* found under its _id, with other bytes */
-    SL_EXTRA,     /* found, and not expected; also a second one of the same _id, on another shard */
+    SL_EXTRA,     /* found, and not expected; also a second document of one _id, on another shard */
 } sl_finding;
 
-/* Set the first part; the rest begins as zero. */
+/* The caller sets the first four fields; the others begin as zero. */
 typedef struct sl_comparison {
-    /* Finished BSON documents one behind the other, each with a 64-bit _id in front, ascending. */
+    /* Consecutive BSON documents, ascending by _id, which is the first field and an int64. */
     const uint8_t *expected;
     const uint8_t *end;
-    /* Called for all that is not equal. `expected` is NULL for what is extra, `found` for what is
-     * missing; both for the call only. Those that have `expected` come in its order. */
+    /* Called for each difference. `expected` is NULL for an extra document, `found` for a missing
+     * one; both are valid during the call only. Calls with `expected` are in its order. */
     void (*report)(void *context, sl_finding finding, const uint8_t *expected, const bson_t *found);
     void *context;
 
-    bool met;     /* the next of `expected` has been found */
-    bson_t *held; /* another document under its _id */
+    bool matched; /* the next expected document has been found */
+    bson_t *held; /* copy of a different document under its _id */
 } sl_comparison;
 
 /* The next document that was found, by ascending _id. An _id of another numeric type with the same
  * value is the same _id, as it is for the server. */
 void sl_compare_found(sl_comparison *comparison, const bson_t *found);
 
-/* Nothing more was found. */
+/* Ends the comparison: expected documents that were not found are missing. */
 void sl_compare_end(sl_comparison *comparison);
 
-/* Forgets what is held, after a comparison that was not brought to its end. */
+/* Frees the memory of a comparison that was not ended. */
 void sl_compare_clear(sl_comparison *comparison);
 
-/* The _id and the length of a document as in `expected`. */
+/* The _id of a document as in `expected`. */
 int64_t sl_expected_id(const uint8_t *document);
-size_t sl_expected_length(const uint8_t *document);
 
 /* ---- difference.c ---- */
 
-/* Says into `out` (cut when it is longer) in what fields a document that was found differs from the
- * one expected: "m is 49829, not 49828; s is missing; x is too many". Fields within fields are
- * named with dots. Returns out. */
+/* Describes the fields in which a found document differs from the expected one: "m is 49829, not
+ * 49828; s is missing; x is not expected". Nested fields are named with dots. A text of more than
+ * `room` bytes is truncated. Returns out. */
 char *sl_difference(const uint8_t *expected, const bson_t *found, char *out, size_t room);
 
 #endif

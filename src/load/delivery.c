@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delivery: the documents of a worker shared out among the batches of their shards, batches sent,
- * and each document booked with its fate.
+/* Delivery: adds a worker's documents to the batches of their shards, sends the batches, and counts
+ * the outcome of each document.
  *
- * A bulk insert whose documents all belong to one shard passes the router in one piece; any other
- * is taken apart there and costs every shard a command. So there is one batch per shard. Documents
- * whose owner cannot be told have a batch of their own, so that they do not spoil the others.
+ * The router forwards a bulk insert unchanged if all its documents belong to one shard; otherwise
+ * it splits it into one command per shard. So there is one batch per shard. Documents whose owner
+ * is not known have a batch of their own, so that the other batches need not be split.
  *
- * Memory: batches get their room when they are first used. The batches of a worker's shards have
- * room for --batch-bytes in all, or for a MiB each where that is more (beyond 16 shards, by
- * default); the one that is left to the router, where it is needed, has as much as any of them. The
- * driver copies what is sent, so a worker holds twice --batch-bytes at most. A document that is
- * larger than its batch makes it larger.
+ * Memory: a batch is allocated when it is first used. The batches of a worker's shards have room
+ * for --batch-bytes in total, or for 1 MiB each where that is more (beyond 16 shards, by default);
+ * the batch for the router has as much room as one of them. The driver copies what is sent, so a
+ * worker holds twice --batch-bytes at most. A document that is larger than its batch enlarges it.
  *
- * Time: a batch that has waited long for its last documents is sent as it is, so that no block
- * stays unsettled for long because a shard gets few documents. */
+ * Time: a batch that has been filling for BATCH_SECONDS_MOST is sent as it is, so that a shard with
+ * few documents does not delay the completion of blocks. */
 #include "worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/bson_writer.h>
 #include <shardload/clock.h>
 
-#define SCRATCH_BYTES ((size_t)256 << 10) /* stays in a core's own cache */
+#define SCRATCH_BYTES ((size_t)256 << 10) /* fits into a core's own cache */
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)
 #define BATCH_SECONDS_MOST 5.0
 
@@ -41,43 +41,39 @@ static const sl_batch_segment *segment_of(const sl_batch *batch, uint32_t index)
 typedef struct sl_refusals {
     sl_worker *worker;
     const sl_batch *batch;
-    uint32_t next; /* the document that `at` is the place of */
+    uint32_t next; /* index of the document that begins at byte `at` of the batch */
     size_t at;
-    bool failed;
+    bool failed; /* without memory */
 } sl_refusals;
 
+/* The bytes of a document; fast if the indices of successive calls ascend. */
 static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
     if (index < state->next) {
         state->next = 0;
         state->at = 0;
     }
-    for (; state->next < index; state->next++) {
-        int32_t length;
-        memcpy(&length, state->batch->bytes + state->at, sizeof length);
-        state->at += (size_t)BSON_UINT32_FROM_LE((uint32_t)length);
-    }
+    for (; state->next < index; state->next++)
+        state->at += sl_bson_length(state->batch->bytes + state->at);
     return state->batch->bytes + state->at;
 }
 
 static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code,
                        const char *message) {
     sl_refusals *state = context;
-    sl_block_account *account = segment_of(state->batch, index)->account;
-    account->inserted--;
-    if (fate == FATE_ALREADY_THERE) { /* it is where it should be */
-        account->already_there++;
+    sl_open_block *open_block = segment_of(state->batch, index)->open_block;
+    open_block->inserted--;
+    if (fate == FATE_ALREADY_STORED) {
+        open_block->already_there++;
         return;
     }
-    account->refused++;
-    account->taken += fate == FATE_PLACE_TAKEN;
+    open_block->refused++;
+    open_block->taken += fate == FATE_ID_TAKEN;
     const uint8_t *document = document_at(state, index);
-    uint32_t length;
-    memcpy(&length, document, sizeof length);
     bson_t view;
     bson_iter_t iter;
-    int64_t id = account->first_id;
+    int64_t id = open_block->first_id;
     char *json = NULL;
-    if (bson_init_static(&view, document, BSON_UINT32_FROM_LE(length))) {
+    if (bson_init_static(&view, document, sl_bson_length(document))) {
         if (bson_iter_init_find(&iter, &view, "_id") && BSON_ITER_HOLDS_INT64(&iter))
             id = bson_iter_int64(&iter);
         json = bson_as_relaxed_extended_json(&view, NULL);
@@ -86,7 +82,7 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
                         .record = sl_text_of(json ? json : "")};
     snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)", message,
              code);
-    if (!sl_reject_list_add(&account->rejects, &reject))
+    if (!sl_reject_list_add(&open_block->rejects, &reject))
         state->failed = true;
     bson_free(json);
 }
@@ -98,9 +94,9 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_worker_spent(worker, STAGE_PARSING);
     sl_rate_limit_wait(&load->rate_limit, batch->documents, &load->stop);
     sl_worker_spent(worker, STAGE_PACING);
-    for (size_t i = 0; i < batch->segment_count; i++) { /* for now; on_refused takes back */
+    for (size_t i = 0; i < batch->segment_count; i++) { /* on_refused subtracts the refused ones */
         if (batch->segments[i].documents > 0)
-            batch->segments[i].account->inserted += batch->segments[i].documents;
+            batch->segments[i].open_block->inserted += batch->segments[i].documents;
     }
     sl_batch_result result = {0};
     sl_refusals refusals = {.worker = worker, .batch = batch};
@@ -124,11 +120,11 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
         atomic_fetch_add_explicit(&load->shard_documents[batch->shard], result.inserted,
                                   memory_order_relaxed);
     for (size_t i = 0; i < batch->segment_count; i++) {
-        sl_block_account *account = batch->segments[i].account;
-        if (batch->segments[i].documents == 0) /* parsed and settled already, perhaps */
+        sl_open_block *open_block = batch->segments[i].open_block;
+        if (batch->segments[i].documents == 0) /* its block may have been completed already */
             continue;
-        account->waiting -= batch->segments[i].documents;
-        ok = ok && sl_block_settle(worker, account);
+        open_block->waiting -= batch->segments[i].documents;
+        ok = ok && sl_block_complete(worker, open_block);
     }
     sl_batch_empty(batch);
     sl_worker_spent(worker, STAGE_SENDING);
@@ -177,32 +173,30 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
     return NULL;
 }
 
-static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_block_account *account,
+static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_open_block *open_block,
                          const uint8_t *document, size_t length) {
     const sl_pace *pace = &worker->load->pace;
-    bool full = batch->documents >= /* the limit may have been lowered meanwhile */
+    bool full = batch->documents >= /* may exceed a limit that was lowered meanwhile */
                     atomic_load_explicit(&pace->batch_documents, memory_order_relaxed) ||
                 length > batch->room - batch->used;
     if (full && !send_batch(worker, batch))
         return false;
-    return sl_batch_add(batch, account, document, length) ||
+    return sl_batch_add(batch, open_block, document, length) ||
            sl_error_memory(&worker->error, "filling a batch");
 }
 
-/* The scratch holds documents of one block only: it has one segment. */
-static bool share_out(sl_worker *worker) {
+/* Copies the documents of the scratch, all of one block, to the batches of their owners. */
+static bool copy_to_batches(sl_worker *worker) {
     const sl_load *load = worker->load;
     sl_batch *from = &worker->scratch;
     const uint8_t *end = from->bytes + from->used;
     bool ok = true;
     for (const uint8_t *at = from->bytes; ok && at < end;) {
-        uint32_t length, shard;
-        memcpy(&length, at, sizeof length);
-        length = BSON_UINT32_FROM_LE(length);
+        uint32_t length = sl_bson_length(at), shard;
         if (!sl_shard_map_owner_of(load->map, at, &worker->owners, &shard))
             shard = load->shards;
         sl_batch *to = sl_delivery_batch(worker, shard);
-        ok = to && add_to_batch(worker, to, from->segments[0].account, at, length);
+        ok = to && add_to_batch(worker, to, from->segments[0].open_block, at, length);
         at += length;
     }
     sl_batch_empty(from);
@@ -210,7 +204,7 @@ static bool share_out(sl_worker *worker) {
 }
 
 bool sl_deliver(sl_worker *worker, sl_batch *batch) {
-    return batch == &worker->scratch ? share_out(worker) : send_batch(worker, batch);
+    return batch == &worker->scratch ? copy_to_batches(worker) : send_batch(worker, batch);
 }
 
 bool sl_deliver_old(sl_worker *worker) {

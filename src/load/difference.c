@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differences between two documents of one _id, in words. */
+/* A description of the differences between two documents with the same _id. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "compare.h"
 
-#define DEPTH_MAX 8 /* deeper fields are compared as a whole */
+#define DEPTH_MAX 8 /* levels of nesting; deeper documents are compared as one value */
 #define PATH_ROOM 300
 #define VALUE_ROOM 80
 
@@ -20,9 +20,11 @@ typedef struct sl_words {
     size_t used;
 } sl_words;
 
-static void say(sl_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(sl_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void say(sl_words *words, const char *format, ...) {
+/* Appends a difference, behind a semicolon. `used` may exceed `room`: the text is truncated
+ * then. */
+static void append(sl_words *words, const char *format, ...) {
     va_list arguments;
     if (words->used >= words->room)
         return;
@@ -88,12 +90,12 @@ static void compare_values(sl_words *words, const char *path, const bson_iter_t 
     value_text(found, is);
     value_text(expected, should);
     if (strcmp(is, should) != 0)
-        say(words, "%s is %s, not %s", path, is, should);
+        append(words, "%s is %s, not %s", path, is, should);
     else
-        say(words, "%s is %s as %s, not as %s", path, is, type_name(found), type_name(expected));
+        append(words, "%s is %s as %s, not as %s", path, is, type_name(found), type_name(expected));
 }
 
-/* Both at the beginning of their documents. */
+/* Both iterators are in front of the first field of their documents. */
 static void compare_documents(sl_words *words, const char *prefix, bson_iter_t expected,
                               bson_iter_t found, unsigned depth) {
     char path[PATH_ROOM], key[PATH_ROOM];
@@ -104,24 +106,24 @@ static void compare_documents(sl_words *words, const char *prefix, bson_iter_t e
         if (bson_iter_find(&other, bson_iter_key(&one)))
             compare_values(words, path, &one, &other, depth);
         else
-            say(words, "%s is missing", path);
+            append(words, "%s is missing", path);
     }
     for (bson_iter_t one = found; bson_iter_next(&one);) {
         bson_iter_t other = expected;
         if (bson_iter_find(&other, bson_iter_key(&one)))
             continue;
         sl_text_printable(sl_text_of(bson_iter_key(&one)), key, sizeof key);
-        say(words, "%s%s%s is too many", prefix, *prefix ? "." : "", key);
+        append(words, "%s%s%s is not expected", prefix, *prefix ? "." : "", key);
     }
     if (words->used == before)
-        say(words, "%s%sthe fields are in another order", prefix, *prefix ? ": " : "");
+        append(words, "%s%sthe fields are in another order", prefix, *prefix ? ": " : "");
 }
 
 char *sl_difference(const uint8_t *expected, const bson_t *found, char *out, size_t room) {
     sl_words words = {.out = out, .room = room};
     bson_iter_t one, other;
     out[0] = '\0';
-    if (bson_iter_init_from_data(&one, expected, sl_expected_length(expected)) &&
+    if (bson_iter_init_from_data(&one, expected, sl_bson_length(expected)) &&
         bson_iter_init(&other, found))
         compare_documents(&words, "", one, other, 0);
     if (words.used >= room && room > 4)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Duplicates told apart, by reading back what stands under their ids.
+/* Duplicates are read back and compared.
  *
- * Within a block ids ascend, and all that the cluster holds between two of them is of that block;
- * so one find from the first duplicate of a block to the last is enough, and brings little that was
- * not asked for. Of two blocks in one batch the ids may lie far apart. */
+ * Within a block ids ascend, and all documents that the cluster holds between two of them are of
+ * that block. So one find per block, from its first duplicate to its last, is enough, and returns
+ * few other documents. The ids of two blocks in one batch may lie far apart. */
 #include "duplicates.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "compare.h"
 
 #define DIFFERENCE_ROOM 400
-#define SAMPLE 16u /* documents that are looked for first */
+#define SAMPLE 16u /* documents that are searched for first */
 
 bool sl_duplicates_init(sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count) {
     *duplicates = (sl_duplicates){.documents = documents, .count = count};
@@ -46,7 +46,7 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
                        const bson_t *found) {
     sl_duplicates *duplicates = context;
     if (!expected)
-        return; /* of another batch, or another shard */
+        return; /* a document of another batch, or on another shard */
     while (bytes_of(duplicates, duplicates->at) != expected)
         duplicates->at++;
     if (!duplicates->marked[duplicates->at])
@@ -65,12 +65,12 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         bson_strdup(sl_difference(expected, found, text, sizeof text));
 }
 
-/* Compares the documents from `first` to `last`, of one block. */
+/* Compares the documents `first` to `last` of the batch, which are of one block. */
 static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint32_t last,
                                 mongoc_client_t *client, const sl_target *target, sl_error *error) {
     const uint8_t *from = bytes_of(duplicates, first), *to = bytes_of(duplicates, last);
     sl_comparison comparison = {.expected = from,
-                                .end = to + sl_expected_length(to),
+                                .end = to + sl_bson_length(to),
                                 .report = on_finding,
                                 .context = duplicates};
     duplicates->at = first;
@@ -81,17 +81,18 @@ static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint3
     else
         sl_compare_clear(&comparison);
     if (result == SL_SCAN_DONE && duplicates->is_lost) {
-        sl_error_set(error, SL_EXIT_CLUSTER,
-                     "the server says that the _id %lld is taken, but nothing is found under it: what "
-                     "is there has no majority yet, or is gone",
-                     (long long)duplicates->lost);
+        sl_error_set(
+            error, SL_EXIT_CLUSTER,
+            "the server reports the _id %lld as a duplicate, but no document is found under "
+            "it: that document has no majority yet, or was removed",
+            (long long)duplicates->lost);
         result = SL_SCAN_AGAIN;
     }
     return result;
 }
 
-sl_scan_result sl_duplicates_judge(sl_duplicates *duplicates, mongoc_client_t *client,
-                                   const sl_target *target, sl_error *error) {
+sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t *client,
+                                     const sl_target *target, sl_error *error) {
     sl_scan_result result = SL_SCAN_DONE;
     for (uint32_t i = 0; result == SL_SCAN_DONE && i < duplicates->count; i++) {
         if (!duplicates->marked[i])
@@ -118,9 +119,9 @@ static void on_sample(void *context, const bson_t *found) {
     *(bool *)context = true;
 }
 
-/* Is any of a sample there, from the first document to the last? */
-static sl_scan_result look_for_sample(const sl_duplicates *duplicates, mongoc_client_t *client,
-                                      const sl_target *target, bool *any, sl_error *error) {
+/* Is any document of a sample stored? The sample is spread evenly over the batch. */
+static sl_scan_result find_sample(const sl_duplicates *duplicates, mongoc_client_t *client,
+                                  const sl_target *target, bool *any, sl_error *error) {
     bson_t filter = BSON_INITIALIZER, id, in;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
     BSON_APPEND_ARRAY_BEGIN(&id, "$in", &in);
@@ -140,9 +141,9 @@ static sl_scan_result look_for_sample(const sl_duplicates *duplicates, mongoc_cl
     return result;
 }
 
-sl_scan_result sl_duplicates_look(sl_duplicates *duplicates, mongoc_client_t *client,
+sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error) {
-    sl_scan_result result = look_for_sample(duplicates, client, target, any, error);
+    sl_scan_result result = find_sample(duplicates, client, target, any, error);
     if (result != SL_SCAN_DONE || !*any)
         return result;
     duplicates->missing = calloc(duplicates->count, sizeof *duplicates->missing);
@@ -152,5 +153,5 @@ sl_scan_result sl_duplicates_look(sl_duplicates *duplicates, mongoc_client_t *cl
     }
     for (uint32_t i = 0; i < duplicates->count; i++)
         sl_duplicates_mark(duplicates, i);
-    return sl_duplicates_judge(duplicates, client, target, error);
+    return sl_duplicates_compare(duplicates, client, target, error);
 }

@@ -16,7 +16,7 @@ static int by_minimum(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Numbers from `*low` on and below `*high`. NULL: no bound. */
+/* Appends the condition for numbers from `*low` to before `*high`. NULL: no bound. */
 static void append_numbers(bson_t *filter, const int64_t *low, const int64_t *high) {
     bson_t bounds;
     BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &bounds);
@@ -29,13 +29,14 @@ static void append_numbers(bson_t *filter, const int64_t *low, const int64_t *hi
     bson_append_document_end(filter, &bounds);
 }
 
-/* A comparison with a number is true for numbers only, and for no NaN: its opposite is all else. An
- * index has that in two pieces, in front of the numbers and behind them. */
+/* Appends the condition for all other ids. A comparison with a number is true for numbers only, and
+ * not for NaN, so its negation matches NaN and all other types. The server reads these from two
+ * parts of the index: in front of the numbers and behind them. */
 static void append_no_numbers(bson_t *filter) {
     BCON_APPEND(filter, "_id", "{", "$not", "{", "$gte", BCON_DOUBLE(-INFINITY), "}", "}");
 }
 
-bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, void *context,
+bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, void *context,
                   sl_error *error) {
     const int64_t *low = NULL;
     bool ok = true;
@@ -46,7 +47,7 @@ bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, voi
         if (!low || !high || *low < *high) {
             bson_t filter = BSON_INITIALIZER;
             append_numbers(&filter, low, high);
-            ok = look(context, &(sl_gap){&filter, true, (double)i / (double)(count + 1)}, error);
+            ok = visit(context, &(sl_gap){&filter, true, (double)i / (double)(count + 1)}, error);
             bson_destroy(&filter);
         }
         if (high && (!low || *low < covered[i].maximum))
@@ -54,7 +55,7 @@ bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, voi
     }
     bson_t filter = BSON_INITIALIZER;
     append_no_numbers(&filter);
-    ok = ok && look(context, &(sl_gap){&filter, false, 1}, error);
+    ok = ok && visit(context, &(sl_gap){&filter, false, 1}, error);
     bson_destroy(&filter);
     return ok;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gaps: the ids that do not lie in any of a set of intervals. */
+/* Gaps: the ids that are in none of a set of intervals. */
 #ifndef SHARDLOAD_GAPS_H
 #define SHARDLOAD_GAPS_H
 
@@ -20,16 +20,16 @@ typedef struct sl_interval {
 sl_interval sl_interval_of_source(uint32_t number);
 
 typedef struct sl_gap {
-    const bson_t *filter; /* of _id; for the call only */
-    bool numbers;         /* a gap between numbers; else the ids of all other types, and NaN */
-    double share;         /* of the gaps that have been looked at before, 0..1 */
+    const bson_t *filter; /* on _id; valid during the call only */
+    bool numbers;         /* the gap holds numbers; else the ids of all other types, and NaN */
+    double share;         /* of all gaps, those visited before this one; 0..1 */
 } sl_gap;
 
 typedef bool sl_gap_function(void *context, const sl_gap *gap, sl_error *error);
 
-/* Calls `look` for each gap between the intervals, which it sorts, and at last for the ids that are
- * not numbers; until it returns false, which is then the result. Gaps hold fractions, too. */
-bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *look, void *context,
+/* Sorts the intervals and calls `visit` for each gap between them, and at last for the ids that are
+ * not numbers. Stops and returns false when `visit` returns false. Gaps include fractions. */
+bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, void *context,
                   sl_error *error);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspection: what each source is, its first documents, its rejects, and how much it will give;
- * from the first block, without a server. Archives are read to their end, to list the entries that a
- * load would not take. */
+/* Inspection: the format of each source, its first documents and rejects, and an estimate of its
+ * number of documents. Only the first block is read, and no server is needed. Archives are read to
+ * their end, to list the entries that a load would skip. */
 #include "engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <shardload/bson_writer.h>
 #include <shardload/json.h>
 #include <shardload/log.h>
 #include <shardload/print.h>
@@ -15,57 +16,55 @@
 
 #define REJECTS_SHOWN 5
 
-typedef struct sl_look {
-    unsigned documents_wanted;
+typedef struct sl_inspection {
+    unsigned documents_max;
     unsigned documents_shown;
     unsigned rejects_shown;
-    uint8_t *bytes; /* `room` of them, and SL_SLACK more */
+    uint8_t *bytes; /* room + SL_SLACK */
     size_t room;
     uint64_t bson_bytes;
     const sl_load *load;
     const sl_source_block *block;
     sl_error *error;
-} sl_look;
+} sl_inspection;
 
-static void show_documents(sl_look *look, const uint8_t *end) {
-    for (const uint8_t *at = look->bytes; at < end;) {
-        uint32_t length;
+static void show_documents(sl_inspection *inspection, const uint8_t *end) {
+    for (const uint8_t *at = inspection->bytes; at < end;) {
+        uint32_t length = sl_bson_length(at);
         bson_t view;
-        memcpy(&length, at, sizeof length);
-        length = BSON_UINT32_FROM_LE(length);
-        if (look->documents_shown < look->documents_wanted &&
+        if (inspection->documents_shown < inspection->documents_max &&
             bson_init_static(&view, at, length)) {
             char *json = sl_json_line(&view);
             sl_print("  %s\n", json ? json : "(not BSON)");
             free(json);
-            look->documents_shown++;
+            inspection->documents_shown++;
         }
         at += length;
     }
 }
 
 static bool on_full(sl_sink *sink, size_t need) {
-    sl_look *look = sink->context;
-    look->bson_bytes += (uint64_t)(sink->cursor - look->bytes);
-    show_documents(look, sink->cursor);
-    if (need > look->room) {
-        uint8_t *bytes = realloc(look->bytes, need + SL_SLACK);
+    sl_inspection *inspection = sink->context;
+    inspection->bson_bytes += (uint64_t)(sink->cursor - inspection->bytes);
+    show_documents(inspection, sink->cursor);
+    if (need > inspection->room) {
+        uint8_t *bytes = realloc(inspection->bytes, need + SL_SLACK);
         if (!bytes)
             return false;
-        look->bytes = bytes;
-        look->room = need;
+        inspection->bytes = bytes;
+        inspection->room = need;
     }
-    sink->cursor = look->bytes;
-    sink->limit = look->bytes + look->room;
+    sink->cursor = inspection->bytes;
+    sink->limit = inspection->bytes + inspection->room;
     sink->documents = 0;
     return true;
 }
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
-    sl_look *look = sink->context;
+    sl_inspection *inspection = sink->context;
     if (reject->misread)
-        sl_misread_error(look->load, look->block, reject, look->error);
-    if (reject->misread || look->rejects_shown++ >= REJECTS_SHOWN)
+        sl_line_ends_error(inspection->load, inspection->block, reject, inspection->error);
+    if (reject->misread || inspection->rejects_shown++ >= REJECTS_SHOWN)
         return;
     char record[200];
     sl_text_printable(reject->record, record, sizeof record);
@@ -75,13 +74,14 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
 }
 
 static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
-                            const sl_look *look, size_t sample_bytes, uint64_t sample_stored) {
+                            const sl_inspection *inspection, size_t sample_bytes,
+                            uint64_t sample_stored) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
     if (counts->records == 0)
         sl_print("  no records in its first block\n");
     if (counts->documents == 0 || sample_bytes == 0)
         return;
-    double per_document = (double)look->bson_bytes / (double)counts->documents;
+    double per_document = (double)inspection->bson_bytes / (double)counts->documents;
     if (source->kind == SL_SOURCE_GENERATED) {
         uint64_t records = source->stored_bytes / SL_GENERATED_BYTES;
         sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
@@ -97,11 +97,11 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
     sl_print("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
              sl_human_count((uint64_t)((double)counts->documents * scale), a),
              sl_human_bytes((double)sample_bytes * scale, b),
-             sl_human_bytes((double)look->bson_bytes * scale, c),
-             whole ? "" : " (judged by its beginning)");
+             sl_human_bytes((double)inspection->bson_bytes * scale, c),
+             whole ? "" : " (estimated from its beginning)");
 }
 
-/* How a file is stored, where that is worth a word. */
+/* The kind of a file that is not plain text. */
 static const char *storage_of(const sl_source *source) {
     switch (source->kind) {
     case SL_SOURCE_GZIP:
@@ -115,7 +115,7 @@ static const char *storage_of(const sl_source *source) {
     }
 }
 
-/* Meets all entries of an archive; those that are not loaded are noted. */
+/* Reads an archive to its end and adds the entries that would not be loaded to load->not_loaded. */
 static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
     sl_reader *reader;
     sl_source_block block = {.last = false};
@@ -134,18 +134,18 @@ static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
     return result != SL_READ_FAILED;
 }
 
-static void print_others(const sl_load *load, size_t index) {
-    const sl_others *others = &load->others;
-    for (size_t i = 0; i < others->kept_count; i++) {
-        const sl_other *one = &others->kept[i];
+static void print_not_loaded(const sl_load *load, size_t index) {
+    const sl_not_loaded *list = &load->not_loaded;
+    for (size_t i = 0; i < list->kept_count; i++) {
+        const sl_not_loaded_item *one = &list->kept[i];
         if (one->source == index)
-            sl_print("  not loaded: %s%s" SL_LINES "\n", one->entry ? one->entry : "", one->entry ? ": " : "",
-                   one->reason);
+            sl_print("  not loaded: %s%s" SL_LINES "\n", one->entry ? one->entry : "",
+                     one->entry ? ": " : "", one->reason);
     }
 }
 
-static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_look *look,
-                           sl_error *error) {
+static bool inspect_source(sl_load *load, size_t index, sl_reader *reader,
+                           sl_inspection *inspection, sl_error *error) {
     const sl_load_source *source = &load->sources[index];
     const sl_source *facts = sl_source_set_at(load->set, index);
     char text[400], bytes[SL_HUMAN_ROOM];
@@ -153,7 +153,8 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
     uint64_t before = sl_source_set_consumed_bytes(load->set);
     if (!sl_reader_first(reader, index, &block, error))
         return false;
-    /* What the block took of the file; a stream's buffer makes this coarse for small ones. */
+    /* The stored bytes that the block was read from; inexact for a small file, since a stream reads
+     * ahead. */
     uint64_t stored = sl_source_set_consumed_bytes(load->set) - before;
     if (block.last)
         stored = facts->stored_bytes;
@@ -165,33 +166,33 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader, sl_lo
                  storage_of(facts));
     sl_print("  %s: %s\n", source->format->name,
              source->format->describe(source->dialect, text, sizeof text));
-    sl_sink sink = {.cursor = look->bytes, .limit = look->bytes + look->room,
-                    .documents_limit = UINT32_MAX, .full = on_full, .reject = on_reject,
-                    .context = look};
-    sl_block view = {.text = block.text, .offset = block.offset,
-                     .id_base = sl_document_id(source->number, block.offset) &
-                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
+    sl_sink sink = {.cursor = inspection->bytes,
+                    .limit = inspection->bytes + inspection->room,
+                    .documents_limit = UINT32_MAX,
+                    .full = on_full,
+                    .reject = on_reject,
+                    .context = inspection};
     sl_parse_counts counts = {0};
-    look->load = load;
-    look->block = &block;
-    look->error = error;
-    source->format->parse(sl_sources_plan_of(load, source), source->dialect, &view, &sink, &counts);
+    inspection->load = load;
+    inspection->block = &block;
+    inspection->error = error;
+    sl_sources_parse(load, &block, source->dialect, &sink, &counts);
     on_full(&sink, 0);
     if (error->code)
         return false;
-    if (look->rejects_shown > REJECTS_SHOWN)
+    if (inspection->rejects_shown > REJECTS_SHOWN)
         sl_print("  ... and %u more rejects in the first block\n",
-                 look->rejects_shown - REJECTS_SHOWN);
-    print_estimates(facts, &counts, look, block.text.length, stored);
+                 inspection->rejects_shown - REJECTS_SHOWN);
+    print_estimates(facts, &counts, inspection, block.text.length, stored);
     if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(load, index, error))
         return false;
-    print_others(load, index);
+    print_not_loaded(load, index);
     return true;
 }
 
 static void show_skipped(const sl_load *load, size_t index) {
     sl_print("%s\n", sl_source_set_at(load->set, index)->shown);
-    print_others(load, index);
+    print_not_loaded(load, index);
 }
 
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
@@ -200,22 +201,23 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     sl_load_init_locks(&load);
     bool ok = sl_sources_open(&load, &error) && sl_sources_number_offline(&load, &error);
     sl_reader *reader = NULL;
-    sl_look look = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
-    ok = ok && (look.bytes || sl_error_memory(&error, "inspecting")) &&
+    sl_inspection inspection = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
+    ok = ok && (inspection.bytes || sl_error_memory(&error, "inspecting")) &&
          sl_reader_create(load.set, &reader, &error);
     for (size_t i = 0; ok && i < sl_source_set_count(load.set); i++) {
-        look = (struct sl_look){.documents_wanted = documents, .bytes = look.bytes, .room = look.room};
+        inspection = (struct sl_inspection){
+            .documents_max = documents, .bytes = inspection.bytes, .room = inspection.room};
         if (!load.sources[i].skipped)
-            ok = inspect_source(&load, i, reader, &look, &error);
+            ok = inspect_source(&load, i, reader, &inspection, &error);
         else
             show_skipped(&load, i);
     }
-    if (load.others.count > load.others.kept_count)
+    if (load.not_loaded.count > load.not_loaded.kept_count)
         sl_print("... and %llu more files and entries not loaded\n",
-               (unsigned long long)(load.others.count - load.others.kept_count));
+                 (unsigned long long)(load.not_loaded.count - load.not_loaded.kept_count));
     ok = ok && sl_source_set_unchanged(load.set, &error);
     sl_reader_destroy(reader);
-    free(look.bytes);
+    free(inspection.bytes);
     if (!ok)
         sl_log_error(SL_LINES, error.message);
     sl_sources_close(&load);

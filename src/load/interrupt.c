@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts. The signals are blocked everywhere and awaited by one thread, which may therefore do
- * what a signal handler may not: speak to the server, write to the log.
+/* Interrupts. SIGINT, SIGTERM and SIGHUP are blocked in all threads and awaited by one thread. Its
+ * handlers may therefore do what a signal handler may not: send commands, write to the log.
  *
  * A hangup that was ignored when the program began (nohup) stays ignored; sigwait would otherwise
- * take even an ignored signal. Once the second signal is being served, which may mean waiting for a
- * server, the third one kills as if nobody had listened.
+ * take even an ignored signal. While the second signal is handled, which may mean waiting for a
+ * server, a third one kills the process, as without handlers.
  *
- * To stop listening, the flag `over` is set and a signal of its own is sent to the thread, which
- * then ends, unless it serves the second signal: then it ends the process, and who waits for it
- * never gets on. One of the signals that ask for an end would not do, since the third one is meant
- * to kill. Signals stay blocked afterwards: what is left of the program is a few lines of output,
- * and a Ctrl-C in them should not lose the summary.
+ * To stop listening, the flag `over` is set and the signal WAKE is sent to the thread, which then
+ * ends. If it is handling the second signal, it ends the process instead, and the caller that joins
+ * it never returns. SIGINT could not be used for this, since the third one must kill. Signals stay
+ * blocked afterwards: only a few lines of output remain, and a Ctrl-C should not lose the summary.
  *
- * Changes. A collection that a handler of the second signal drops is made again by an insert that
- * comes behind, so there must be none. Who is about to send one adds itself to `changing` and then
- * looks at `at_once`; the thread that serves the signal sets `at_once` and then looks at
- * `changing`:
+ * Changes. A collection that a handler of the second signal drops would be created again by a later
+ * insert, so there must be none. A thread that is about to send one adds 1 to `changing` and then
+ * reads `at_once`; the thread that handles the signal sets `at_once` and then reads `changing`:
  *
  *     worker     changing + 1,  then  at_once?        yes: changing - 1, and wait for the end
  *     handler    at_once = true,  then  changing = 0?  no: wait for changing - 1
  *
- * All four are in one order that both threads see (sequentially consistent). If the worker's look
- * comes behind the handler's write, the worker sees it, and sends nothing. If it comes before, then
- * so did its addition, which the handler therefore sees, and waits for. So there is no insert that
- * the handler does not know of, unless it has been waited for in vain. */
+ * All four operations have one order for both threads (sequentially consistent). If the worker
+ * reads after the handler's write, it sees the write and sends nothing. If it reads before, its
+ * addition came before, too, so the handler sees the addition and waits. So no insert follows the
+ * drop, unless waiting for it has timed out. */
 #include <shardload/interrupt.h>
 
 #include <pthread.h>
@@ -49,18 +47,18 @@ static struct {
     _Atomic bool over;
     _Atomic bool at_once;      /* the second signal has come; see above */
     _Atomic unsigned changing; /* threads that are changing the cluster */
-    sigset_t signals; /* that ask for an end */
-    sigset_t awaited; /* these, and the one that wakes the thread */
-    pthread_mutex_t lock; /* held while handlers run; guards what follows */
+    sigset_t signals;          /* SIGINT, SIGTERM, SIGHUP */
+    sigset_t awaited;          /* these, and WAKE */
+    pthread_mutex_t lock;      /* held while handlers run; guards the fields below */
     listener listeners[SL_LISTENERS_MAX];
     unsigned count;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void tell(bool second) {
+static void call_handlers(bool second) {
     pthread_mutex_lock(&state.lock);
     for (unsigned i = state.count; i-- > 0;) {
-        const listener *told = &state.listeners[i];
-        (second ? told->second : told->first)(told->context);
+        const listener *one = &state.listeners[i];
+        (second ? one->second : one->first)(one->context);
     }
     pthread_mutex_unlock(&state.lock);
 }
@@ -74,13 +72,13 @@ static void *listen_for_signals(void *unused) {
         if (atomic_load(&state.over))
             return NULL;
         if (!atomic_exchange(&state.requested, true)) {
-            tell(false);
+            call_handlers(false);
         } else {
             signal(SIGINT, SIG_DFL);
             signal(SIGTERM, SIG_DFL);
             pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
             atomic_store(&state.at_once, true);
-            tell(true);
+            call_handlers(true);
             _exit(SL_EXIT_INTERRUPTED);
         }
     }
@@ -103,7 +101,7 @@ static bool start_thread(sl_error *error) {
     sigaddset(&state.awaited, WAKE);
     pthread_sigmask(SIG_BLOCK, &state.awaited, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with words */
+    signal(SIGXFSZ, SIG_IGN); /* beyond a limit on file sizes, the write fails with an error */
     int code = pthread_create(&state.thread, NULL, listen_for_signals, NULL);
     return code == 0 || sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread: %s",
                                      strerror(code));
@@ -118,7 +116,7 @@ bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *cont
         state.listeners[state.count++] = (listener){first, second, context};
     pthread_mutex_unlock(&state.lock);
     if (!room)
-        return sl_error_set(error, SL_EXIT_USAGE, "loads within loads, too deep");
+        return sl_error_set(error, SL_EXIT_USAGE, "too many nested loads");
     if (depth > 0 || start_thread(error))
         return true;
     state.count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal's file. Entries are gathered in memory under a lock that is held for the copying of
- * one; the thread that commits swaps the gathering buffer for an empty one and writes without the
- * lock. */
+/* The journal's file. Entries are gathered in memory, under a lock that is held while one entry is
+ * copied. The committing thread swaps the gathering buffer for an empty one and writes it without
+ * the lock. */
 #include "journal.h"
 
 #include <errno.h>
@@ -31,9 +31,9 @@ typedef struct sl_bytes {
 
 struct sl_journal {
     int file;
-    off_t end;   /* of whole records */
-    bool cut;    /* nothing stands behind `end` */
-    bool failed; /* a write has: the entries that it lost must not be followed by others */
+    off_t end;   /* of the last complete record */
+    bool cut;    /* the file has been truncated at `end` */
+    bool failed; /* a write has failed: no entry may follow the entries that it lost */
     char *path;
     pthread_mutex_t lock;
     sl_bytes gathering; /* records; under the lock */
@@ -76,8 +76,8 @@ static bool append_record(sl_bytes *to, uint32_t type, const void *payload, size
     return true;
 }
 
-/* The documents of a journal are a few levels deep. The check by the BSON library goes as deep as a
- * document does, and a damaged one could take it to the end of the stack. */
+/* The documents of a journal have a few levels of nesting. The check by the BSON library is
+ * recursive, and a damaged document could overflow its stack. */
 static bool is_shallow(const bson_iter_t *container, unsigned depth) {
     bson_iter_t child;
     bool shallow = depth > 0;
@@ -146,9 +146,10 @@ static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_erro
     return true;
 }
 
-/* Nothing at all, or the beginning of a first record: whoever wrote it died in that moment. */
+/* Is the file empty, or does it hold the beginning of a first record? Then the process that wrote
+ * it was killed meanwhile. */
 static bool is_torn_record(const sl_bytes *content) {
-    bool zeros = true; /* a file system may have made room for it and no more */
+    bool zeros = true; /* after a crash, a file system may have allocated the bytes only */
     for (size_t i = 0; zeros && i < content->used; i++)
         zeros = content->bytes[i] == 0;
     return zeros || content->used < HEAD_BYTES ||
@@ -171,9 +172,11 @@ static bool read_records(sl_journal *journal, const sl_journal_handlers *handler
         *empty = good == 0;
         journal->end = (off_t)good;
         ok = good > 0 || is_torn_record(&content) ||
-             sl_error_set(error, SL_EXIT_USAGE,
-                          "%s: is no journal of this version; move it away, or name another folder "
-                          "with --work-dir", journal->path);
+             sl_error_set(
+                 error, SL_EXIT_USAGE,
+                 "%s: is not a journal of this version; move it away, or name another folder "
+                 "with --work-dir",
+                 journal->path);
     }
     free(content.bytes);
     return ok;
@@ -235,9 +238,9 @@ bool sl_journal_begin(sl_journal *journal, sl_error *error) {
     return ftruncate(journal->file, 0) == 0 || failed(journal, "written", error);
 }
 
-/* What stands behind the last whole record goes with the first that is written. After a failure (the
- * disk is full) nothing more is written: a reject file would then be believed to hold the rejects of
- * a later block, and not those of the block whose entry is lost. */
+/* The first write truncates the file behind the last complete record. After a failure (the disk is
+ * full) nothing more is written: a later entry would give sizes of the reject files that include
+ * the rejects of the lost entries' blocks, and a resumed load would write these a second time. */
 static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_error *error) {
     bool ok = !journal->failed && (journal->cut || ftruncate(journal->file, journal->end) == 0);
     journal->cut = true;
@@ -257,7 +260,7 @@ static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_erro
     if (!journal->failed)
         failed(journal, "written", error);
     else
-        sl_error_set(error, SL_EXIT_USAGE, "%s: could not be written before", journal->path);
+        sl_error_set(error, SL_EXIT_USAGE, "%s: an earlier write has failed", journal->path);
     journal->failed = true;
     return ftruncate(journal->file, journal->end) == 0 && false;
 }

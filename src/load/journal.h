@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal: which blocks of which sources need not be sent again.
+/* The journal: the blocks of each source that need not be sent again.
  *
  * One file, `journal` in the work directory, to which records are only ever appended:
  *
  *   uint32 length of the payload | uint32 type | uint32 crc | payload
  *
  * little-endian; the crc (CRC-32 of zlib) is over length, type and payload. Type 1 is a BSON
- * document that says of itself what it is (resume.c); type 2 is an entry of JOURNAL_ENTRY_BYTES,
- * one per block that is this loader's. Whatever follows the first record that is not whole is as
- * good as not written.
+ * document, whose fields show its kind (resume.c); type 2 is an entry of JOURNAL_ENTRY_BYTES,
+ * one per block of this loader. Everything behind the last complete record is ignored.
  *
  * The file is locked while it is open: two loaders never share a work directory. */
 #ifndef SHARDLOAD_JOURNAL_H
@@ -19,44 +18,45 @@
 #include <shardload/error.h>
 #include <shardload/format.h>
 
-/* What became of one block, all of whose documents are durable. */
+/* The outcome of one block, all of whose documents are durable. */
 typedef struct sl_journal_entry {
     uint64_t source;   /* index into the load's sources */
     uint64_t sequence; /* of the block */
     uint64_t offset;   /* of its text in the uncompressed stream */
-    uint64_t member_start; /* 1: it is the first block of its source, or of an archive's member */
-    uint64_t check;    /* hash of the text, of a source that is read from front to back; else 0 */
+    uint64_t member_start; /* 1: it is the first block of its source, or of an archive's entry */
+    uint64_t check;        /* hash of the text; 0 for generated records */
     uint64_t text_bytes;
     uint64_t inserted;
     uint64_t already_there;
     uint64_t refused;     /* by the server */
-    uint64_t taken;       /* of those: because another document stands under the _id */
-    uint64_t table_bytes; /* of rejects.tsv, up to the last reject of this block; 0: it has none */
-    uint64_t raw_bytes;   /* of the source's raw rejects, likewise */
+    uint64_t taken;       /* of those: because another document has the _id */
+    uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: it has none */
+    uint64_t raw_bytes;   /* size of the source's raw rejects, likewise */
     sl_parse_counts counts;
-} sl_journal_entry; /* of uint64_t only: it is written as it is */
+} sl_journal_entry; /* of uint64_t only: it is written to the file as it is */
 
 #define JOURNAL_ENTRY_BYTES sizeof(sl_journal_entry)
 
 typedef struct sl_journal_handlers {
-    /* False ends the reading: the record is not one of ours. */
+    /* False ends the reading: the record is not one of this program. */
     bool (*document)(void *context, const bson_t *document);
     bool (*entry)(void *context, const sl_journal_entry *entry);
     void *context;
 } sl_journal_handlers;
 
-/* Reads records from memory; returns how many bytes hold whole ones. */
+/* Reads records from memory; returns the length of the complete ones. */
 size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_handlers *handlers);
 
 typedef struct sl_journal sl_journal;
 
-/* Opens the journal in `directory`, makes it if there is none, and locks it. Its records go to the
- * handlers, and what is torn at its end is cut off. `*empty`: it holds no record. */
+/* Opens the journal in `directory`, creates it if there is none, and locks it. Its records go to
+ * the handlers; the first write removes an incomplete record at its end. `*empty`: it has no
+ * record. */
 bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
                      sl_journal **journal, bool *empty, sl_error *error);
 void sl_journal_close(sl_journal *journal); /* NULL is fine */
 
-/* Empties it: a new load begins. */
+/* Empties it for a new load. */
 bool sl_journal_begin(sl_journal *journal, sl_error *error);
 
 /* Appends a document and waits until it is on the disk. */
@@ -65,9 +65,9 @@ bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *err
 /* Keeps an entry for the next commit. False without memory. Any thread. */
 bool sl_journal_add(sl_journal *journal, const sl_journal_entry *entry);
 
-/* Takes what was added so far. What the entries rely on (the reject files) must reach the disk
- * between this and sl_journal_commit, which appends them and waits until they are on the disk. One
- * thread at a time. */
+/* sl_journal_collect takes the entries added so far; sl_journal_commit appends these to the file
+ * and waits until they are on the disk. The reject files that they describe must be synced in
+ * between. One thread at a time. */
 void sl_journal_collect(sl_journal *journal);
 bool sl_journal_commit(sl_journal *journal, sl_error *error);
 

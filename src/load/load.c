@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A load from start to end: sources, connect, prepare, load, indexes, balancer, verify, report.
  *
- * Whatever ends the load, `sl_load_run` goes through the same last lines, which put the balancer
- * back. Only a second Ctrl-C takes a shorter way: the interrupt thread puts the balancer back
- * itself. Both do so through `put_balancer_back`, which lets exactly one of them do it. */
+ * Whatever ends the load, `sl_load_run` executes the same last lines, which put the balancer back.
+ * Only after a second Ctrl-C the interrupt thread puts it back and ends the process. Both call
+ * `put_balancer_back`, whose lock lets exactly one of them do it. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -20,19 +20,19 @@
 #include "record.h"
 #include "sink.h"
 
-/* How often the journal is brought to the disk. What has been loaded since is loaded again after a
- * crash, so much and no more. */
+/* The interval of journal commits: after a crash, a resumed load repeats about this much work. */
 #define COMMIT_SECONDS 1.0
-#define STOPPING_BATCH 1000 /* documents */
+#define STOPPING_BATCH 1000 /* documents per batch once a load with --rate-limit stops */
 
 static struct {
     pthread_mutex_t lock;
-    sl_balancer *balancer; /* NULL once it has been put back, or given up */
-    bool lost;             /* it could not be put back */
+    sl_balancer *balancer; /* NULL once it has been put back, or that has failed */
+    bool lost;             /* putting it back has failed */
     _Atomic bool putting_back;
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The lock is held while it is being stopped: a second Ctrl-C in that moment puts it back too. */
+/* Holds the lock until the balancer is stopped: a second Ctrl-C meanwhile waits, and puts it
+ * back. */
 static bool pause_balancer(sl_load *load, sl_error *error) {
     pthread_mutex_lock(&pause_state.lock);
     pause_state.lost = false;
@@ -61,7 +61,7 @@ static bool put_balancer_back(sl_error *error) {
 void sl_load_stop(sl_load *load) {
     atomic_store(&load->stop, true);
     sl_source_set_stop(load->set);
-    /* What is in hand is sent without delay then, and not in the small batches of a low rate. */
+    /* The rate limit no longer applies, so the remaining documents need not go in small batches. */
     if (load->config->rate_limit > 0)
         atomic_store(&load->pace.batch_documents, STOPPING_BATCH);
     sl_pace_over(load);
@@ -75,13 +75,13 @@ void sl_load_fail(sl_load *load, const sl_error *error) {
     sl_load_stop(load);
 }
 
-/* A load that ended early, for whatever reason, once documents may have been sent. */
-static void say_how_to_complete(const sl_load *load, const sl_error *why) {
-    if (why->no_resume || load->config->part_of_trial) /* whose command is another one */
+/* Logs the command that completes a load which ended early. */
+static void log_how_to_complete(const sl_load *load, const sl_error *why) {
+    if (why->no_resume || load->config->part_of_trial)
         return;
     bool changed = load->set && sl_source_set_has_changed(load->set);
     if (load->config->sink == SL_SINK_BSON)
-        sl_log_warning("what was written is not complete");
+        sl_log_warning("the BSON dump is incomplete");
     else if (load->journal && atomic_load(&load->begun) &&
              atomic_load(&load->ended_by) != SL_ENDED_ALL_REJECTED)
         sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
@@ -97,13 +97,13 @@ static void say_how_to_complete(const sl_load *load, const sl_error *why) {
 static void on_first_signal(void *context) {
     sl_load *load = context;
     if (load->config->part_of_trial && !atomic_load(&load->begun))
-        return; /* seen before anything is begun */
-    if (!atomic_load(&load->begun)) { /* nothing to finish: do not wait for a server or a pipe */
+        return;                       /* the load checks for it before it begins */
+    if (!atomic_load(&load->begun)) { /* nothing to undo: do not wait for a server or a pipe */
         sl_log_warning("interrupted before anything was loaded");
         _exit(SL_EXIT_INTERRUPTED);
     }
     if (!load->config->part_of_trial)
-        sl_log_warning("stopping after the batches in flight; once more to stop at once");
+        sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
     sl_load_stop(load);
 }
 
@@ -114,7 +114,7 @@ static void on_second_signal(void *context) {
         sl_log_error(SL_LINES, error.message);
     if (!load->config->part_of_trial)
         sl_log_warning("stopped at once");
-    say_how_to_complete(load, &error);
+    log_how_to_complete(load, &error);
 }
 
 static bool not_interrupted(sl_error *error) {
@@ -134,7 +134,7 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 }
 
 static bool look_at_sources(sl_load *load, sl_error *error) {
-    if (!sl_sources_open(load, error) || !sl_others_check(load, error))
+    if (!sl_sources_open(load, error) || !sl_not_loaded_check(load, error))
         return false;
     if (load->config->sample < 1)
         sl_source_set_sample(load->set, load->config->sample);
@@ -146,17 +146,17 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
         first++;
     char dialect[300];
     uint64_t stored = sl_source_set_stored_bytes(load->set);
-    bool made_up = sl_load_made_up(load);
+    bool generated = sl_load_is_generated(load);
     sl_log_info("%zu source%s, %s %s: %s%s", load->active, load->active == 1 ? "" : "s",
-                made_up ? sl_human_count(stored / SL_GENERATED_BYTES, bytes)
-                        : sl_human_bytes((double)stored, bytes),
-                made_up ? "records made up" : "stored",
+                generated ? sl_human_count(stored / SL_GENERATED_BYTES, bytes)
+                          : sl_human_bytes((double)stored, bytes),
+                generated ? "generated records" : "stored",
                 first->format->describe(first->dialect, dialect, sizeof dialect),
                 load->active > 1 ? " (the first of them)" : "");
     return true;
 }
 
-/* Whoever wants to stop does not wait for an election, but for the balancer. */
+/* After Ctrl-C commands are not retried, except those that put the balancer back. */
 static bool keep_trying(void *unused) {
     (void)unused;
     return !sl_interrupt_requested() || atomic_load(&pause_state.putting_back);
@@ -168,26 +168,23 @@ static bool connect_to_cluster(sl_load *load, sl_error *error) {
                             error))
         return false;
     sl_connection_set_retry_check(load->connection, keep_trying, NULL);
-    const sl_server *server = sl_connection_server(load->connection);
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
-                sl_deployment_name(server->deployment), server->version);
-    if (server->deployment != SL_SHARDED && config->shard_key)
-        sl_log_info("not a sharded cluster: the collection is not sharded");
     sl_record_server(load);
+    if (sl_connection_server(load->connection)->deployment != SL_SHARDED && config->shard_key)
+        sl_log_info("not a sharded cluster: the collection is not sharded");
     return true;
 }
 
 typedef struct placing {
     sl_load *load;
-    int64_t told; /* when, by sl_clock_ns */
+    int64_t logged; /* when progress was logged last, by sl_clock_ns */
 } placing;
 
 static bool on_prepare_step(void *context, size_t done, size_t all) {
     placing *work = context;
     work->load->placing_steps = done;
-    if (sl_seconds_since(work->told) > 2) {
-        sl_log_info("placing ranges: %zu of %zu", done, all);
-        work->told = sl_clock_ns();
+    if (sl_seconds_since(work->logged) > 2) {
+        sl_log_info("placing ranges: step %zu of %zu", done, all);
+        work->logged = sl_clock_ns();
     }
     return !sl_interrupt_requested();
 }
@@ -197,10 +194,11 @@ static const char *layout_of(const sl_load *load) {
     case SL_ROUTE_BY_ID:
         return "sharded by _id";
     case SL_ROUTE_BY_KEY:
-        return "sharded by a key of its own, which the loader follows";
+        return "sharded by another key; the loader finds each document's shard";
     default:
-        return load->target.shard_key ? "sharded by a key of its own, which the router follows"
-                                      : "not sharded";
+        return load->target.shard_key
+                   ? "sharded by another key; the router finds each document's shard"
+                   : "not sharded";
     }
 }
 
@@ -210,20 +208,15 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
     return config->adapt_batches ||
            config->batch_documents <= (uint32_t)server->max_batch_documents ||
            sl_error_set(error, SL_EXIT_USAGE,
-                        "--batch-size %u is more than the server takes (%d documents)",
+                        "--batch-size %u is more than the server accepts (%d documents)",
                         config->batch_documents, server->max_batch_documents);
 }
 
-/* What would be refused later is refused before anything is made or, with --drop, lost. */
+/* All checks that can refuse the load come before anything is created or, with --drop, removed. */
 static bool prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
-    load->target = (sl_target){.database = config->database, .collection = config->collection,
-                               .drop = config->drop && !load->resumed, .compressor = config->compressor,
-                               .clustered = config->clustered,
-                               .shard_key = sharded ? config->shard_key : NULL,
-                               .shard_key_given = config->shard_key_given,
-                               .shard_existing = config->shard_existing};
+    sl_target_configure(load);
     if (!batches_fit(load, error) || !sl_resume_find_target(load, error) ||
         !sl_ranges_decide_sharding(load, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
@@ -271,7 +264,7 @@ static bool prepare_offline(sl_load *load, sl_error *error) {
 typedef struct sl_ticking {
     sl_load *load;
     sl_progress *progress;
-    int64_t start, committed; /* when, by sl_clock_ns */
+    int64_t start, committed; /* times of the start and of the last commit, by sl_clock_ns */
 } sl_ticking;
 
 static void on_tick(void *context) {
@@ -288,15 +281,10 @@ static void on_tick(void *context) {
 
 static bool load_documents(sl_load *load, sl_error *error) {
     atomic_store(&load->begun, true);
-    unsigned threads = load->threads;
-    load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
-    load->latencies = calloc(threads, sizeof *load->latencies);
-    load->parsed = calloc(threads, sizeof *load->parsed);
-    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
-    if (!load->counters || !load->latencies || !load->parsed || !load->shard_documents)
+    load->latencies = calloc(load->threads, sizeof *load->latencies);
+    if (!sl_workers_create_counters(load) || !load->latencies)
         return sl_error_memory(error, "starting workers");
-    memset(load->counters, 0, threads * sizeof *load->counters);
-    if (!sl_resume_carry(load, error) || !sl_pace_start(load, error))
+    if (!sl_resume_recover(load, error) || !sl_pace_start(load, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
@@ -311,8 +299,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->load_seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
-    /* After a failure what is not confirmed at once is sent again. */
-    bool closed = (ok ? sl_resume_commit_rest : sl_resume_commit)(load, &closing);
+    /* After a failure, blocks that cannot be confirmed at once are left to a resumed load. */
+    bool closed = (ok ? sl_resume_commit_last : sl_resume_commit)(load, &closing);
     char reasons[SL_REJECT_REASONS_ROOM];
     sl_rejects_first_reasons(load->rejects, reasons);
     closed = sl_rejects_close(load->rejects, NULL, closed ? &closing : NULL) && closed;
@@ -336,8 +324,9 @@ static bool build_indexes(sl_load *load, sl_error *error) {
         sl_log_info("building index %s", json);
         bson_free(json);
         if (sl_interrupt_requested())
-            return sl_error_set(error, SL_EXIT_INTERRUPTED,
-                                "interrupted: everything is loaded, but not every index is built");
+            return sl_error_set(
+                error, SL_EXIT_INTERRUPTED,
+                "interrupted: all documents are loaded, but not all indexes are built");
         if (!sl_create_index(load->connection, &load->target, config->indexes[i], error))
             return false;
     }
@@ -352,7 +341,7 @@ static bool restore_balancer(sl_load *load, sl_error *error) {
 static bool verify(sl_load *load, sl_error *error) {
     if (!sl_target_is_ours(load, error))
         return false;
-    /* Documents of a text that has changed since are found by their number alone. */
+    /* Only the counts show documents of a text that has changed since the earlier run. */
     if ((load->config->verify || load->compared) && !sl_verify_counts(load, error))
         return false;
     if (load->config->sample < 1)
@@ -369,14 +358,14 @@ static bool run_phases(sl_load *load, sl_error *error) {
         phase_function *function;
         bool cluster_only;
         bool offline_only;
-        bool change; /* of the cluster, all of it: see sl_interrupt_begin_change */
+        bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
         {"connect", connect_to_cluster, true, false, false},
         {"prepare", prepare, true, false, true},
         {"prepare", prepare_offline, false, true, false},
-        {"load", load_documents, false, false, false}, /* batch by batch */
+        {"load", load_documents, false, false, false}, /* each batch is a change of its own */
         {"indexes", build_indexes, true, false, true},
-        {"balancer", restore_balancer, true, false, false}, /* a handler does it too */
+        {"balancer", restore_balancer, true, false, false}, /* a handler puts it back, too */
         {"verify", verify, true, false, false},
     };
     bool cluster = load->config->sink == SL_SINK_CLUSTER;
@@ -390,25 +379,21 @@ static bool run_phases(sl_load *load, sl_error *error) {
             sl_interrupt_end_change();
         if (!ok)
             return false;
-        if (phases[i].function == load_documents && !sl_others_check(load, error))
+        if (phases[i].function == load_documents && !sl_not_loaded_check(load, error))
             return false;
     }
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the load ---- */
 
 void sl_load_init_locks(sl_load *load) {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&load->all_ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    sl_clock_init_condition(&load->all_ended);
     pthread_mutex_init(&load->working_lock, NULL);
     pthread_mutex_init(&load->failure_lock, NULL);
-    pthread_mutex_init(&load->members_lock, NULL);
-    pthread_cond_init(&load->members_known, NULL);
-    sl_others_init(&load->others);
+    pthread_mutex_init(&load->entries_lock, NULL);
+    pthread_cond_init(&load->entries_known, NULL);
+    sl_not_loaded_init(&load->not_loaded);
     sl_pace_init(load);
 }
 
@@ -416,9 +401,9 @@ void sl_load_destroy_locks(sl_load *load) {
     pthread_cond_destroy(&load->all_ended);
     pthread_mutex_destroy(&load->working_lock);
     pthread_mutex_destroy(&load->failure_lock);
-    pthread_mutex_destroy(&load->members_lock);
-    pthread_cond_destroy(&load->members_known);
-    sl_others_clear(&load->others);
+    pthread_mutex_destroy(&load->entries_lock);
+    pthread_cond_destroy(&load->entries_known);
+    sl_not_loaded_clear(&load->not_loaded);
     sl_pace_clear(load);
 }
 
@@ -432,7 +417,7 @@ static void load_clear(sl_load *load) {
     sl_topology_destroy(load->topology);
     sl_connection_close(load->connection);
     sl_run_record_destroy(load->record);
-    free(load->ours);
+    free(load->own_shards);
     free(load->ranges);
     free(load->accepted);
     free(load->shard_documents);
@@ -456,15 +441,15 @@ sl_exit sl_load_run(const sl_load_config *config) {
     ok = listening;
     if (ok)
         sl_record_start(&load, "load");
-    /* The sources come first: what is wrong with them shows before anything is made anywhere. */
+    /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
     ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
          sl_work_directory_make(&load, &error) && sl_report_check(&load, &error) &&
          sl_resume_open(&load, &finished, &error) && (finished || run_phases(&load, &error));
 
-    if (!ok) { /* said before the balancer is put back, which may have to wait for a server */
+    if (!ok) { /* logged first, because putting the balancer back may have to wait for a server */
         sl_log_error(SL_LINES, error.message);
-        say_how_to_complete(&load, &error);
+        log_how_to_complete(&load, &error);
     }
     sl_error restoring = {0};
     if (!put_balancer_back(&restoring))
@@ -473,13 +458,13 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_exit code = error.code;
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
-    /* Last of all: a load that is finished is never looked at again, so its account must stand. */
+    /* Last of all: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
         !sl_resume_finish(&load, &error)) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
-    if (listening) /* else it is those of the command around this load that would end */
+    if (listening) /* otherwise this would end the listener of the command that runs the load */
         sl_interrupt_stop_listening();
     load_clear(&load);
     sl_log_close_file();

@@ -1,52 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much sources give, judged by a sample of their blocks.
+/* Estimates of the records, documents and bytes of sources, from a sample of their blocks.
  *
- * A source that can be cut has a block taken from each of as many equal stretches, at places that
- * the golden ratio spreads; how much text it holds is known. What records, documents and BSON there
- * are for a byte of text comes from the sampled blocks together (a ratio estimate), and the range
- * from how much the blocks differ: the standard error of a sample without replacement, times
+ * A splittable source is divided into equal stretches, and one block is read from each, at
+ * positions spread by the golden ratio; the length of its text is known. Records, documents and
+ * BSON per byte of text are estimated from all sampled blocks (a ratio estimate). The range follows
+ * from the differences between blocks: the standard error of a sample without replacement, times
  * Student's t for 99 %.
  *
- * A source that can only be read from front to back has its first blocks taken. How much text it
- * holds is then judged by what of the stored bytes they took. That says nothing of what comes
- * behind, so BEGINNING of the part that was not seen is added to the range on both sides: a guess,
- * and called one in docs/plan.md.
+ * Of a sequential source the first blocks are read. The length of its text is extrapolated from
+ * their share of the stored bytes. Since the unread part may differ, the range is widened on both
+ * sides by BEGINNING of that part: a guess, described as such in docs/plan.md.
  *
- * Of very many sources some are looked at, evenly spread over those ordered by size. The others are
- * judged by them, by stored bytes, and the range comes from how much those that were seen differ. */
+ * Of very many sources some are read, evenly spread in the order of their sizes. The others are
+ * estimated from these by stored bytes, and the range follows from the differences between the
+ * sources that were read. */
 #include "measure.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define BLOCKS_LEAST 4u       /* of a source that is looked at, if it has so many */
-#define SOURCES_LEAST 4u      /* are looked at, if there are so many, whatever that takes */
-#define INFLATED_GUESS 6u     /* bytes of text for one stored, where it is compressed */
-#define READ_AHEAD 327680.0   /* stored bytes that a stream may have taken in advance */
+#include <shardload/bson_writer.h>
+
+#define BLOCKS_LEAST 4u     /* read of a source, if it has so many */
+#define SOURCES_LEAST 4u    /* read, if there are so many, also beyond the requested blocks */
+#define INFLATED_GUESS 6u   /* bytes of text per byte of a compressed file */
+#define READ_AHEAD 327680.0 /* stored bytes that a stream may have read ahead */
 #define BEGINNING 0.15
-#define ONE_BLOCK 0.25        /* the range to each side when there is one block to judge by */
-#define BLOCKS_MOST 4096u     /* of one source */
+#define ONE_BLOCK 0.25    /* range to each side, as a share, when only one block was read */
+#define BLOCKS_MOST 4096u /* read of one source */
 
 enum { RECORDS, DOCUMENTS, BSON, FIGURES };
 
 typedef struct sample {
-    double text; /* of made-up records, the room they stand on */
+    double text; /* bytes; of generated records, SL_GENERATED_BYTES each */
     double figures[FIGURES];
 } sample;
 
-/* One measurement: what is kept from block to block, and where the documents go. */
+/* The state of one measurement. */
 typedef struct measuring {
     sl_load *load;
     sl_reader *reader;
-    double *owners;
+    double *owners; /* documents per shard, or NULL */
     sl_owner_cache cache;
-    uint8_t *bytes;
+    uint8_t *bytes; /* room + SL_SLACK */
     size_t room;
-    uint64_t bson_bytes;
-    const sl_source_block *block; /* at hand */
+    uint64_t bson_bytes;          /* of the current block */
+    const sl_source_block *block; /* the current one */
     sl_error misread;
-    sample *samples; /* of the source at hand; BLOCKS_MOST */
+    sample *samples; /* of the current source; BLOCKS_MOST */
 } measuring;
 
 /* ---- one block ---- */
@@ -56,11 +57,10 @@ static void count_owners(measuring *m, const uint8_t *end) {
     if (!m->owners || !map || sl_shard_map_route(map) != SL_ROUTE_BY_KEY)
         return;
     for (const uint8_t *at = m->bytes; at < end;) {
-        uint32_t length, shard;
-        memcpy(&length, at, sizeof length);
+        uint32_t shard;
         if (sl_shard_map_owner_of(map, at, &m->cache, &shard))
             m->owners[shard]++;
-        at += BSON_UINT32_FROM_LE(length);
+        at += sl_bson_length(at);
     }
 }
 
@@ -84,13 +84,12 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     measuring *m = sink->context;
     if (reject->misread)
-        sl_misread_error(m->load, m->block, reject, &m->misread);
+        sl_line_ends_error(m->load, m->block, reject, &m->misread);
 }
 
 static bool measure_block(measuring *m, const sl_source_block *block, sample *into,
                           sl_error *error) {
     sl_load *load = m->load;
-    const sl_load_source *source = &load->sources[block->source];
     const sl_dialect *dialect;
     sl_parse_counts counts = {0};
     *into = (sample){.text = (double)block->text.length};
@@ -104,11 +103,7 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
     m->block = block;
     sl_sink sink = {.cursor = m->bytes, .limit = m->bytes + m->room, .documents_limit = UINT32_MAX,
                     .full = on_full, .reject = on_reject, .context = m};
-    sl_block view = {.text = block->text, .offset = block->offset,
-                     .id_base = sl_document_id(source->number, block->offset) &
-                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
-    if (!source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &sink, &counts) ||
-        !on_full(&sink, 0)) {
+    if (!sl_sources_parse(load, block, dialect, &sink, &counts) || !on_full(&sink, 0)) {
         if (!m->misread.code)
             return sl_error_memory(error, "looking at the sources");
         *error = m->misread;
@@ -146,7 +141,7 @@ static sum sum_of(const sample *samples, size_t count) {
     return all;
 }
 
-/* Half the width of the range of a total over `blocks` blocks, of which `all->count` were seen. */
+/* Half the width of the range of a total over `blocks` blocks, of which `all->count` were read. */
 static double spread_of(const sample *samples, const sum *all, size_t figure, double blocks,
                         double value) {
     double n = (double)all->count, ratio = all->text > 0 ? all->figures[figure] / all->text : 0;
@@ -163,7 +158,7 @@ static double spread_of(const sample *samples, const sum *all, size_t figure, do
     return student(all->count - 1) * error;
 }
 
-/* `text` is what the whole holds; `drift` widens the range by that share. */
+/* `text`: bytes of text of the source. The range is widened by the share `drift`. */
 static sl_estimate estimate(const sample *samples, const sum *all, size_t figure, double text,
                             double blocks, double drift) {
     double value = all->text > 0 ? all->figures[figure] / all->text * text : 0;
@@ -176,9 +171,10 @@ static sl_estimate text_estimate(double seen, double value, double drift) {
     return (sl_estimate){value, fmin(value, fmax(seen, value * (1 - drift))), value * (1 + drift)};
 }
 
-/* `drift`: 0 where the text's length is known; `whole`: all of it was seen. */
-static void conclude(const sample *samples, size_t count, double text, double drift, bool whole,
-                     sl_preview_source *source) {
+/* Sets the measure of a source. `drift`: 0 where the length of the text is known; `whole`: all of
+ * it was read. */
+static void set_measure(const sample *samples, size_t count, double text, double drift, bool whole,
+                        sl_preview_source *source) {
     sl_measure *into = &source->measure;
     sum all = sum_of(samples, count);
     double blocks = whole ? (double)count : ceil(text / (double)SL_BLOCK_BYTES);
@@ -190,7 +186,7 @@ static void conclude(const sample *samples, size_t count, double text, double dr
     into->documents = estimate(samples, &all, DOCUMENTS, text, blocks, drift);
     into->bson_bytes = estimate(samples, &all, BSON, text, blocks, drift);
     into->text_bytes = text_estimate(all.text, text, drift);
-    if (source->made_up) {
+    if (source->generated) {
         into->text_bytes = sl_estimate_exactly(0);
         into->records = into->documents =
             sl_estimate_exactly(floor((double)source->stored_bytes / SL_GENERATED_BYTES));
@@ -199,42 +195,43 @@ static void conclude(const sample *samples, size_t count, double text, double dr
                               ? 1 - all.figures[DOCUMENTS] / all.figures[RECORDS] : 0;
     into->blocks = blocks;
     into->blocks_read = count;
-    source->looked_at = true;
-    source->leads_to_end = whole;
+    source->sampled = true;
+    source->exact = whole;
 }
 
 /* ---- one source ---- */
 
-/* Of `blocks` blocks that stand in order, the one that stretch `i` of `wanted` gives. */
-static uint64_t place_of(uint64_t i, uint64_t wanted, uint64_t blocks) {
-    uint64_t first = i * blocks / wanted, next = (i + 1) * blocks / wanted;
+/* The index of the block to read in stretch `i` of `sample_size` equal stretches of `blocks` blocks. */
+static uint64_t block_to_read(uint64_t i, uint64_t sample_size, uint64_t blocks) {
+    uint64_t first = i * blocks / sample_size, next = (i + 1) * blocks / sample_size;
     double golden = (double)i * 0.6180339887498949;
     return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
 }
 
-static bool measure_cut(measuring *m, size_t index, uint64_t wanted, sl_preview_source *source,
-                        sl_error *error) {
+static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
+                               sl_preview_source *source, sl_error *error) {
     uint64_t blocks = (source->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
     sl_source_block block;
-    if (wanted > blocks)
-        wanted = blocks;
-    for (uint64_t i = 0; i < wanted; i++) {
-        if (sl_reader_next_of(m->reader, index, place_of(i, wanted, blocks), &block, error) !=
-                SL_READ_BLOCK ||
+    if (sample_size > blocks)
+        sample_size = blocks;
+    for (uint64_t i = 0; i < sample_size; i++) {
+        if (sl_reader_next_of(m->reader, index, block_to_read(i, sample_size, blocks), &block,
+                           error) != SL_READ_BLOCK ||
             !measure_block(m, &block, &m->samples[i], error))
             return false;
     }
-    conclude(m->samples, (size_t)wanted, (double)source->stored_bytes, 0, wanted == blocks, source);
+    set_measure(m->samples, (size_t)sample_size, (double)source->stored_bytes, 0,
+                sample_size == blocks, source);
     return true;
 }
 
-static bool measure_stream(measuring *m, size_t index, uint64_t wanted, sl_preview_source *source,
-                           sl_error *error) {
+static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
+                           sl_preview_source *source, sl_error *error) {
     uint64_t before = sl_source_set_consumed_bytes(m->load->set), seen = 0;
     sl_read_result result = SL_READ_BLOCK;
     sl_source_block block = {.last = false};
     double text = 0;
-    while (seen < wanted && !block.last) {
+    while (seen < sample_size && !block.last) {
         result = sl_reader_next_of(m->reader, index, seen, &block, error);
         if (result != SL_READ_BLOCK)
             break;
@@ -249,11 +246,11 @@ static bool measure_stream(measuring *m, size_t index, uint64_t wanted, sl_previ
     bool whole = block.last || result == SL_READ_END;
     double share = whole || stored <= 0 ? 1 : fmin(used / stored, 1);
     double drift = whole ? 0 : BEGINNING * (1 - share) + READ_AHEAD / fmax(used, READ_AHEAD);
-    conclude(m->samples, (size_t)seen, text / fmax(share, 1e-9), drift, whole, source);
+    set_measure(m->samples, (size_t)seen, text / fmax(share, 1e-9), drift, whole, source);
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- all sources ---- */
 
 static double blocks_guessed(const sl_source *source) {
     double bytes =
@@ -273,8 +270,9 @@ static int by_size(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Looks at all sources, or at some where the blocks do not go round. */
-static bool look(measuring *m, turn *turns, size_t count, uint64_t blocks, sl_error *error) {
+/* Reads blocks of all sources; of a selection where `blocks` are too few for all. */
+static bool sample_sources(measuring *m, turn *turns, size_t count, uint64_t blocks,
+                           sl_error *error) {
     double all = 0, least = 0;
     for (size_t i = 0; i < count; i++) {
         double guess = blocks_guessed(sl_source_set_at(m->load->set, turns[i].index));
@@ -288,10 +286,10 @@ static bool look(measuring *m, turn *turns, size_t count, uint64_t blocks, sl_er
     for (size_t i = 0; i < chosen; i++) {
         const turn *one = &turns[some ? (2 * i + 1) * count / (2 * chosen) : i];
         const sl_source *source = sl_source_set_at(m->load->set, one->index);
-        double wanted = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
-        wanted = fmin(fmax(ceil(wanted), BLOCKS_LEAST), BLOCKS_MOST);
-        if (!(sl_source_is_splittable(source) ? measure_cut : measure_stream)(
-                m, one->index, (uint64_t)wanted, one->source, error))
+        double sample_size = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
+        sample_size = fmin(fmax(ceil(sample_size), BLOCKS_LEAST), BLOCKS_MOST);
+        if (!(sl_source_is_splittable(source) ? measure_splittable : measure_stream)(
+                m, one->index, (uint64_t)sample_size, one->source, error))
             return false;
     }
     return true;
@@ -303,11 +301,11 @@ static sl_estimate *figure_of(sl_measure *measure, size_t which) {
     return figures[which];
 }
 
-/* Judges a figure of the sources that were not looked at by those that were, per stored byte. */
-static void judge(const turn *turns, size_t count, size_t figure) {
+/* Estimates a figure of the sources that were not read from those that were, per stored byte. */
+static void extrapolate(const turn *turns, size_t count, size_t figure) {
     double stored = 0, value = 0, squares = 0, seen = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!turns[i].source->looked_at)
+        if (!turns[i].source->sampled)
             continue;
         stored += (double)turns[i].source->stored_bytes;
         value += figure_of(&turns[i].source->measure, figure)->value;
@@ -317,19 +315,20 @@ static void judge(const turn *turns, size_t count, size_t figure) {
     for (size_t i = 0; i < count; i++) {
         double rest = figure_of(&turns[i].source->measure, figure)->value -
                       ratio * (double)turns[i].source->stored_bytes;
-        squares += turns[i].source->looked_at ? rest * rest : 0;
+        squares += turns[i].source->sampled ? rest * rest : 0;
     }
     double unseen = (double)count - seen;
-    /* Of the sum over those that were not seen, as far as they are like those that were. */
+    /* Half the range of the sum over the unread sources, if they are distributed like the
+     * others. */
     double half = seen < 2 ? INFINITY
                            : student((size_t)seen - 1) * unseen *
                                  sqrt(squares / (seen - 1) * (1 / seen + 1 / fmax(unseen, 1)));
     double rest = 0;
     for (size_t i = 0; i < count; i++)
-        rest += turns[i].source->looked_at ? 0 : (double)turns[i].source->stored_bytes;
+        rest += turns[i].source->sampled ? 0 : (double)turns[i].source->stored_bytes;
     for (size_t i = 0; i < count; i++) {
         sl_preview_source *source = turns[i].source;
-        if (source->looked_at)
+        if (source->sampled)
             continue;
         double mine = ratio * (double)source->stored_bytes;
         double width = fmin(half * (double)source->stored_bytes / fmax(rest, 1), mine);
@@ -348,8 +347,8 @@ static void add_up(const sl_preview_source *sources, size_t count, sl_measure *a
             *figure_of(all, k) = sl_estimate_sum(*figure_of(all, k), *figure_of(&one, k));
         all->blocks += one.blocks;
         all->blocks_read += one.blocks_read;
-        records += sources[i].looked_at ? one.records.value : 0;
-        rejects += sources[i].looked_at ? one.records.value * one.rejects_share : 0;
+        records += sources[i].sampled ? one.records.value : 0;
+        rejects += sources[i].sampled ? one.records.value * one.rejects_share : 0;
     }
     all->rejects_share = records > 0 ? rejects / records : 0;
 }
@@ -370,10 +369,10 @@ bool sl_measure_sources(sl_load *load, uint64_t blocks, sl_preview_source *sourc
     }
     if (ok)
         qsort(turns, count, sizeof *turns, by_size);
-    ok = ok && look(&m, turns, count, blocks, error);
-    /* Text last: the others do not need it, and blocks follow from it. */
+    ok = ok && sample_sources(&m, turns, count, blocks, error);
+    /* Text is the last figure: the number of blocks is computed from it. */
     for (size_t figure = 0; ok && figure < 4; figure++)
-        judge(turns, count, figure);
+        extrapolate(turns, count, figure);
     if (ok)
         add_up(sources, count, all);
     sl_reader_destroy(m.reader);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of a load's sources: in order without a cluster, else from the registry beside the
- * target, which also knows what has been loaded before. */
+/* The numbers of a load's sources: without a cluster in order, otherwise from the registry beside
+ * the target, which also records the sources that have been loaded. */
 #include "engine.h"
 
 #include <limits.h>
@@ -22,7 +22,7 @@ bool sl_sources_number_offline(sl_load *load, sl_error *error) {
            sl_error_set(error, SL_EXIT_SOURCE, "more than %u sources", SL_SOURCE_NUMBER_MAX);
 }
 
-/* What the registry is asked about: the sources that are not skipped, in order. To be freed. */
+/* Registry entries for the sources that are not skipped, in order. The caller frees them. */
 static sl_registry_entry *entries_of(const sl_load *load, size_t *count, sl_error *error) {
     size_t sources = sl_source_set_count(load->set);
     sl_registry_entry *entries = calloc(sources, sizeof *entries);
@@ -68,21 +68,21 @@ static bool refuse_loaded(const sl_load *load, const sl_registry_entry *entries,
     if (load->target_gone)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "%s.%s is gone, but its registry %s.%s.sources is left, and calls %zu of "
-            "the sources loaded:" SL_LINES SL_LINES "\n--again loads them anew, under the ids that "
-            "they had%s",
+            "%s.%s is gone, but its registry %s.%s.sources is left, and lists %zu of "
+            "the sources as loaded:" SL_LINES SL_LINES "\n--again loads them anew, under the ids "
+            "that they had%s",
             target->database, target->collection, target->database, target->collection, loaded,
             refused, more, sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
                         "\n"
-                        "--again sends them once more (documents that are there stay as they "
+                        "--again sends them once more (documents that are stored stay as they "
                         "are)%s",
                         loaded, loaded == 1 ? "has" : "have", target->database, target->collection,
                         refused, more, sl_load_is_shared(load) ? "" : "; --drop starts anew");
 }
 
-/* What must be known before anything is changed: for one part of this loader's. */
+/* The checks of the registry before anything is changed, for one of this loader's parts. */
 static bool may_be_loaded(sl_load *load, uint32_t part, sl_registry_entry *entries, size_t count,
                           sl_error *error) {
     (void)part;
@@ -106,11 +106,12 @@ bool sl_sources_look_for_target(sl_load *load, sl_error *error) {
     sl_registry_entry *entries = entries_of(load, &count, error);
     bool ok = entries && sl_parts_each(load, may_be_loaded, entries, count, error);
     if (ok)
-        sl_log_warning("%s.%s is gone, but its registry %s.%s.sources is left: of the %zu source%s "
-                       "that it knows, no document is there but what this load brings%s",
-                       target->database, target->collection, target->database, target->collection,
-                       left, left == 1 ? "" : "s",
-                       sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
+        sl_log_warning(
+            "%s.%s is gone, but its registry %s.%s.sources is left: the documents of the "
+            "%zu source%s that it lists are gone, too; only those of this load will be stored%s",
+            target->database, target->collection, target->database, target->collection, left,
+            left == 1 ? "" : "s",
+            sl_load_is_shared(load) ? "" : "; --drop removes the registry as well");
     free(entries);
     return ok;
 }
@@ -122,11 +123,11 @@ static bool is_pipe(const sl_registry_entry *entry) {
 static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
     char shown[400];
     if (is_pipe(entry))
-        return; /* all pipes are called alike */
+        return; /* all pipes have the same name */
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
     sl_log_warning("%s: another file of this name, of %llu bytes, has been loaded into this "
                    "collection before; this one has %llu. If it is the same data, fetched again or "
-                   "grown, its documents will be there twice: --drop starts anew",
+                   "grown, its documents will be stored twice: --drop starts anew",
                    shown, (unsigned long long)size, (unsigned long long)entry->size);
 }
 
@@ -136,10 +137,10 @@ static bool start(sl_load *load, uint32_t part, sl_registry_entry *entries, size
     return sl_registry_start(load->registry, entries, count, error);
 }
 
-/* A pipe has no fingerprint by which its text would be known again: one whose load was killed, and
- * that is given once more to a new load, would be stored twice. Whether the loader of the
- * unfinished one still runs, perhaps on another host, is not known: so a pipe beside it must be
- * asked for. */
+/* A pipe has no fingerprint that identifies its text. If the load of a pipe was killed, and a new
+ * load gets the same text, its documents would be stored twice. Nor is it known whether the other
+ * loader still runs, perhaps on another host. So a pipe beside an incomplete one needs
+ * --another-pipe. */
 static bool refuse_beside_pipe(const sl_load *load, sl_registry_entry *entries, size_t count,
                                const char *host, const char *work_directory, sl_error *error) {
     bool any = false;
@@ -212,7 +213,7 @@ bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error
     return ok;
 }
 
-/* Every source must have been loaded; where a load did not finish, it is only told. */
+/* A source that was never loaded is an error; one whose load was not finished is a warning. */
 static bool refuse_unknown(const sl_load *load, const sl_registry_entry *entries, size_t count,
                            sl_error *error) {
     char unknown[800] = "";
@@ -246,7 +247,7 @@ bool sl_sources_number_as_loaded(sl_load *load, sl_error *error) {
 
 bool sl_sources_agree_on_layout(sl_load *load, sl_error *error) {
     size_t count, next = 0;
-    if (!load->ours)
+    if (!load->own_shards)
         return true;
     sl_registry_entry *entries = entries_of(load, &count, error);
     for (size_t i = 0; entries && i < sl_source_set_count(load->set); i++) {

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pace: the threads' side of adapt.c.
+/* Pace: applies the settings of adapt.c to the threads.
  *
- * Workers are numbered, and those below `active` are at work; so which of them work is a function of
- * one number. A worker looks at it between two blocks (worker.c). If it is not to work, it first
- * sends whatever it holds, so that no block stays unsettled because of it, gives its batches' memory
- * back, and waits here.
+ * Workers have indices, and those with an index below `active` work. A worker reads `active`
+ * between two blocks (worker.c). An inactive worker first sends the documents it holds, so that
+ * their blocks can be completed, frees its batches, and waits here.
  *
- * Why none waits for ever: what a worker waits for - its index is below `active`, or it is over - is
- * looked at under the lock, and both are changed under the lock, followed by a broadcast. So either
- * the waiter looks after the change and sees it, or it waits already when the broadcast comes:
+ * Why no worker waits for ever: the condition it waits for - its index is below `active`, or `over`
+ * is set - is read under the lock; both variables are changed under the lock, followed by a
+ * broadcast. So either the worker reads after the change, or it is waiting already when the
+ * broadcast comes:
  *
- *     worker (index 5)                          main thread, or whoever ends it
+ *     worker (index 5)                          main thread, or a thread that ends the load
  *     lock; 5 < active (4)? no; over? no
  *     wait (unlocks) ........................   lock; active = 8, or over = true; unlock; broadcast
  *     woken; lock; 5 < 8: unlock, work
  *
- * `active` is atomic only so that workers who go on need not take the lock for each block; one that
- * reads an old value there does one block more, or comes here and looks again under the lock.
+ * `active` is atomic only so that active workers need not take the lock for each block. A worker
+ * that reads an old value processes one more block, or comes here and reads again under the lock.
  *
- * `over` is set by all that ends a load: a worker that finds no block left (then there is none for
- * anybody: sl_reader_next), the first failure, Ctrl-C. It never goes back, so the order in which it
- * and `active` change does not matter. Index 0 is always below `active`: somebody always works, and
- * comes to one of these ends. A parked worker has nothing that another one could wait for: no
- * document, no lock, no part of a block. Of a source that is read from front to back it may be the
- * reader who began it; any other reader goes on with it when no source is left to begin (block.c). */
+ * `over` is set by everything that ends a load: a worker that finds no block left (then no worker
+ * finds one: sl_reader_next), the first failure, Ctrl-C. It is never reset, so the order in which
+ * it and `active` change does not matter. Index 0 is always below `active`: at least one worker is
+ * active and ends in one of these ways. A parked worker holds nothing that another worker could
+ * wait for: no document, no lock, no part of a block. If it began to read a sequential source,
+ * another reader continues with that source when no other source is left to begin (block.c). */
 #include "pace.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@
 #include "engine.h"
 #include "progress.h"
 
-#define DISTURBANCES_MANY 4 /* that explain why a load has not settled */
+#define DISTURBANCES_MANY 4 /* from here on, they are given as the reason for not settling */
 
 void sl_pace_init(sl_load *load) {
     sl_pace *pace = &load->pace;
@@ -93,12 +93,10 @@ bool sl_pace_start(sl_load *load, sl_error *error) {
     return true;
 }
 
-/* Seconds until the sources have been read, at the rate so far; below 0 when nobody can tell. */
+/* Seconds until the sources have been read, at the rate so far; below 0 if that is not known. */
 static double seconds_left(const sl_load *load, double seconds) {
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
-            return -1;
-    }
+    if (load->has_pipe)
+        return -1;
     double all = (double)sl_source_set_stored_bytes(load->set);
     double done = (double)sl_source_set_consumed_bytes(load->set);
     return done > 0 && done < all ? seconds * (all - done) / done : done > 0 ? 0 : -1;
@@ -145,7 +143,7 @@ void sl_pace_over(sl_load *load) {
     pthread_mutex_unlock(&pace->lock);
 }
 
-/* ---- what was found ---- */
+/* ---- the result ---- */
 
 unsigned sl_pace_threads(const sl_load *load) {
     return load->pace.adapt ? sl_adapt_best(load->pace.adapt).threads : load->threads;
@@ -171,10 +169,7 @@ void sl_pace_record(sl_load *load) {
     BSON_APPEND_ARRAY_BEGIN(&section, "steps", &array);
     for (unsigned i = 0; i < adapt->step_count; i++) {
         const sl_adapt_step *step = &adapt->steps[i];
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_DOUBLE(&item, "seconds", step->seconds);
         BSON_APPEND_INT32(&item, "threads", (int32_t)step->settings.threads);
         BSON_APPEND_INT32(&item, "batchSize", (int32_t)step->settings.batch_documents);
@@ -185,7 +180,7 @@ void sl_pace_record(sl_load *load) {
     bson_append_document_end(record, &section);
 }
 
-void sl_pace_say(const sl_load *load) {
+void sl_pace_log(const sl_load *load) {
     const sl_adapt *adapt = load->pace.adapt;
     char batch[SL_HUMAN_ROOM], after[SL_HUMAN_ROOM];
     if (!adapt)
@@ -197,10 +192,11 @@ void sl_pace_say(const sl_load *load) {
         sl_log_info("  settled on %u thread%s, batches of %s after %s", best.threads, plural, batch,
                     sl_human_seconds(sl_adapt_settled_at(adapt), after));
     else
-        sl_log_info("  %u thread%s, batches of %s: %s", best.threads, plural, batch,
-                    adapt->disturbances >= DISTURBANCES_MANY
-                        ? "standstills and batches sent again left no time to compare others"
-                    : sl_adapt_only_fewer_left(adapt)
-                        ? "more are not faster; the load was too short to tell whether fewer are"
-                        : "the load was too short to tell whether others are faster");
+        sl_log_info(
+            "  %u thread%s, batches of %s: %s", best.threads, plural, batch,
+            adapt->disturbances >= DISTURBANCES_MANY
+                ? "pauses of the server and batches sent again left no time to compare others"
+            : sl_adapt_only_fewer_left(adapt)
+                ? "more are not faster; the load was too short to tell whether fewer are"
+                : "the load was too short to tell whether other settings are faster");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A look ahead at a load. It goes the way of load.c up to where something would be made, with the
- * same modules: sources, numbers, ranges. Where load.c makes the target and the registry's entries,
- * it asks what they would be. */
+/* A preview of a load. It executes the phases of load.c, with the same modules, up to the first
+ * change of the cluster: sources, numbers, ranges. Where load.c creates the target and the
+ * registry's entries, it computes what they would be. */
 #include <shardload/preview.h>
 
 #include <math.h>
@@ -10,9 +10,9 @@
 
 #include "measure.h"
 
-/* ---- what the cluster has ---- */
+/* ---- the cluster ---- */
 
-/* Keeps what a load would refuse with, which is no failure here; false for anything else. */
+/* Is it an error with which a load would refuse? Then keeps it in the preview, which goes on. */
 static bool refused(sl_preview *preview, sl_error *error) {
     if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE)
         return false;
@@ -24,16 +24,11 @@ static bool refused(sl_preview *preview, sl_error *error) {
 
 static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error) {
     const sl_load_config *config = load->config;
-    if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds, &preview->connection, error))
+    if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds,
+                            &preview->connection, error))
         return false;
     load->connection = preview->connection;
-    bool sharded = sl_connection_server(load->connection)->deployment == SL_SHARDED;
-    load->target = (sl_target){.database = config->database, .collection = config->collection,
-                               .drop = config->drop, .compressor = config->compressor,
-                               .clustered = config->clustered,
-                               .shard_key = sharded ? config->shard_key : NULL,
-                               .shard_key_given = config->shard_key_given,
-                               .shard_existing = config->shard_existing};
+    sl_target_configure(load);
     if (!sl_topology_read(load->connection, &preview->topology, error) ||
         !sl_balancer_status(load->connection, &preview->balancer, error))
         return false;
@@ -47,7 +42,7 @@ static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error)
     return true;
 }
 
-/* The chunk map as it will be before ranges are placed, and what it means. */
+/* Determines the layout and the chunk map as they will be before ranges are placed. */
 static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
     const bson_t *key = load->connection ? load->target.shard_key : load->config->shard_key;
     uint32_t home = 0;
@@ -85,7 +80,7 @@ static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
     return true;
 }
 
-/* The numbers of the sources: from the registry, and behind the last one for those that are new. */
+/* Numbers the sources: from the registry; new sources get the numbers after its last one. */
 static bool number(sl_load *load, sl_preview *preview, sl_error *error) {
     if (!load->connection || load->config->drop)
         return sl_sources_number_offline(load, error);
@@ -116,13 +111,15 @@ static bool lay_out(sl_load *load, sl_preview *preview, sl_error *error) {
     return ok;
 }
 
-/* ---- who gets how much ---- */
+/* ---- documents per range and shard ---- */
 
-/* The documents of a source, spread over the ranges and shards that its blocks belong to. */
-static void share_out(const sl_load *load, const sl_preview_source *source, sl_preview *preview) {
+/* Adds the documents of a source to the ranges and shards that its blocks belong to. */
+static void add_documents(const sl_load *load, const sl_preview_source *source,
+                          sl_preview *preview) {
     const sl_measure *measure = &source->measure;
-    double text = source->made_up ? (double)source->stored_bytes : measure->text_bytes.value;
-    double rest = text / (double)SL_BLOCK_BYTES, each = rest > 0 ? measure->documents.value / rest : 0;
+    double text = source->generated ? (double)source->stored_bytes : measure->text_bytes.value;
+    double rest = text / (double)SL_BLOCK_BYTES; /* blocks left */
+    double each = rest > 0 ? measure->documents.value / rest : 0;
     for (uint64_t block = 0; rest > 0 && block << SL_BLOCK_BITS < SL_SOURCE_BYTES_MAX;
          block++, rest -= 1) {
         int64_t id = sl_document_id(source->number, block << SL_BLOCK_BITS);
@@ -161,8 +158,8 @@ static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
             continue;
         if (facts->kind == SL_SOURCE_PIPE)
             return sl_error_set(error, SL_EXIT_SOURCE,
-                                "%s: a pipe cannot be looked into without using it up, and how much "
-                                "it will bring cannot be known; name files", facts->shown);
+                                "%s: a pipe cannot be previewed, which reading uses up; name files",
+                                facts->shown);
         sl_preview_source *into = &preview->sources[preview->source_count++];
         char shown[400];
         sl_text_printable(sl_text_of(facts->path), shown, sizeof shown);
@@ -173,9 +170,9 @@ static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
         source->format->describe(source->dialect, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
         into->number = source->number;
-        into->made_up = facts->kind == SL_SOURCE_GENERATED;
+        into->generated = facts->kind == SL_SOURCE_GENERATED;
     }
-    preview->made_up = sl_load_made_up(load);
+    preview->generated = sl_load_is_generated(load);
     return true;
 }
 
@@ -185,7 +182,7 @@ static bool measure(sl_load *load, uint64_t blocks, sl_preview *preview, sl_erro
               sl_measure_sources(load, blocks, preview->sources, preview->source_count,
                                  &preview->all, owners, error);
     for (size_t i = 0; ok && i < preview->source_count; i++)
-        share_out(load, &preview->sources[i], preview);
+        add_documents(load, &preview->sources[i], preview);
     if (ok)
         finish_shares(preview, owners);
     free(owners);
@@ -207,7 +204,7 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
               name_sources(&load, preview, error) && lay_out(&load, preview, error) &&
               measure(&load, blocks, preview, error) && sl_source_set_unchanged(load.set, error);
     if (ok && !preview->refusal.code)
-        sl_others_check(&load, &preview->refusal);
+        sl_not_loaded_check(&load, &preview->refusal);
     sl_sources_close(&load);
     sl_shard_map_destroy(load.map);
     sl_registry_close(load.registry);

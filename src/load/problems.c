@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problems: documents that are missing, different or too many, by their place in the source. All go
- * to a table, in no order but within a block; the first ones also to the log. */
+/* Problems: missing, different and extra documents, with their position in the source. All are
+ * written to problems.tsv, ordered only within a block; the first ones are also logged. */
 #include "verification.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct sl_problems {
     pthread_mutex_t lock;
     const sl_source_set *set;
     FILE *table; /* or NULL */
-    uint64_t told, shown_max;
+    uint64_t count, shown_max;
 };
 
 void sl_problem_clear(sl_problem *problem) {
@@ -31,7 +31,7 @@ void sl_problem_clear(sl_problem *problem) {
     bson_free(problem->detail);
 }
 
-/* Sets the place that an id says. */
+/* Sets the position of a problem from its _id. */
 static void set_place(sl_problem *problem, const sl_load *load, size_t likely, int64_t id) {
     uint32_t number = sl_document_id_source(id);
     size_t count = sl_source_set_count(load->set), i = likely;
@@ -52,14 +52,14 @@ sl_problem sl_problem_of(const sl_load *load, sl_finding finding, size_t likely,
     char text[DETAIL_ROOM];
     if (finding == SL_DIFFERENT)
         made.detail = bson_strdup(sl_difference(expected, found, text, sizeof text));
-    if (!found && bson_init_static(&view, expected, sl_expected_length(expected)))
+    if (!found && bson_init_static(&view, expected, sl_bson_length(expected)))
         found = &view;
     if (found && bson_iter_init_find(&iter, found, "_id")) {
         made.id = sl_json_value(&iter);
         if (!expected && BSON_ITER_HOLDS_INT64(&iter) && bson_iter_int64(&iter) >= 0)
             set_place(&made, load, likely, bson_iter_int64(&iter));
     }
-    if (expected) /* what is found in its place may have an _id of another type */
+    if (expected) /* the _id of the found document may have another numeric type */
         set_place(&made, load, likely, sl_expected_id(expected));
     return made;
 }
@@ -99,25 +99,25 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
         snprintf(path, sizeof path, "%s%s%s", source->path, problem->member ? ": " : "",
                  problem->member ? problem->member : "");
         sl_text_printable(sl_text_of(path), place, sizeof place);
-        bool made_up = source->kind == SL_SOURCE_GENERATED; /* it has records, not bytes */
-        if (made_up)
+        bool generated = source->kind == SL_SOURCE_GENERATED;
+        if (generated)
             unit = ", record ";
-        snprintf(offset, sizeof offset, "%llu",
-                 (unsigned long long)(made_up ? problem->offset / SL_GENERATED_BYTES
-                                              : problem->offset));
+        snprintf(
+            offset, sizeof offset, "%llu",
+            (unsigned long long)(generated ? problem->offset / SL_GENERATED_BYTES : problem->offset));
     }
     pthread_mutex_lock(&problems->lock);
     if (problems->table)
         sl_print_to(problems->table, "%s\t%s\t%s\t%s\t%s\n", names[problem->finding], place, offset,
                     id, detail);
-    if (problems->told++ < problems->shown_max) {
+    if (problems->count++ < problems->shown_max) {
         sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? unit : "", offset,
                        problem->placed ? ", " : "", id, names[problem->finding],
                        *detail ? ": " : "", detail);
-    } else if (problems->told == problems->shown_max + 1) {
+    } else if (problems->count == problems->shown_max + 1) {
         sl_log_warning("further problems are %s",
                        problems->table ? "in problems.tsv only"
-                                       : "counted only; --work-dir gives a list of them all");
+                                       : "only counted; with --work-dir all are listed there");
     }
     pthread_mutex_unlock(&problems->lock);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The progress line.
  *
- * The time left is judged by bytes of the sources as they are stored, because that is the only
- * total which is known beforehand, compressed or not; and by the rate of the last half minute, so
- * that a cluster that slows down shows. For a pipe there is no total, and none is made up. Records
- * that are made up take equal room in their source, so for them it goes by records. */
+ * The time left is computed from the stored bytes of the sources, because their total is known
+ * beforehand for compressed files, too; and from the rate of the last half minute, so that it
+ * follows a cluster that slows down. For a pipe no total is known, and no time left is shown.
+ * Generated records have equal stored sizes, so their stored bytes are proportional to the
+ * records. */
 #include "progress.h"
 
 #include "progress_figures.h"
@@ -31,7 +32,7 @@ struct sl_progress {
     uint64_t *shard_before; /* at the last draw */
     double shard_before_seconds;
     double *shard_rate;
-    pthread_mutex_t screen; /* guards what follows, and the line on the terminal */
+    pthread_mutex_t screen; /* guards the fields below, and the line on the terminal */
     char line[1024];
     bool drawn;
 };
@@ -59,8 +60,8 @@ sl_load_totals sl_load_sum(const sl_load *load) {
     return sum;
 }
 
-/* Under the log's lock: gets the line out of the way of a message, and draws it again after. The
- * screen stays locked in between. */
+/* The log's hook: clears the line before a message, and draws it again afterwards. The screen stays
+ * locked in between. */
 static void on_screen(bool before, void *context) {
     sl_progress *progress = context;
     if (before)
@@ -107,7 +108,7 @@ static void append(char *line, size_t room, size_t *used, const char *format, ..
     va_end(arguments);
 }
 
-/* "812", "85.2k", "1.31M": short enough for a line with many of them. */
+/* "812", "85.2k", "1.31M": a short form for the progress line. */
 static char *short_number(double value, char out[SL_HUMAN_ROOM]) {
     if (value < 1000)
         snprintf(out, SL_HUMAN_ROOM, "%.0f", value);
@@ -125,24 +126,18 @@ typedef struct sl_view {
     bool total_known;
 } sl_view;
 
-static bool is_total_known(const sl_load *load) {
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        if (sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE)
-            return false;
-    }
-    return sl_source_set_stored_bytes(load->set) > 0;
-}
-
-static sl_view look(sl_progress *progress) {
+static sl_view take_view(sl_progress *progress) {
     sl_load *load = progress->load;
     sl_load_totals sum = sl_load_sum(load);
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
                     .documents = sum.inserted + sum.already_there,
                     .rejects = sum.parser_rejects + sum.server_rejects,
-                    .total_known = is_total_known(load)};
-    sl_moment now = {seen.seconds, seen.documents,
-                     sl_load_made_up(load) ? sum.bson_bytes : sum.text_bytes,
-                     sl_source_set_consumed_bytes(load->set), {0}};
+                    .total_known = !load->has_pipe && sl_source_set_stored_bytes(load->set) > 0};
+    sl_moment now = {seen.seconds,
+                     seen.documents,
+                     sl_load_is_generated(load) ? sum.bson_bytes : sum.text_bytes,
+                     sl_source_set_consumed_bytes(load->set),
+                     {0}};
     memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
     seen.figures = sl_figures_of(&progress->window, &now,
                                  seen.total_known ? sl_source_set_stored_bytes(load->set) : 0);
@@ -179,7 +174,7 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
     append(line, room, &used, "%s documents  %s/s now, %s/s overall  %s/s%s",
            sl_human_count(seen->documents, a), short_number(seen->figures.rate_now, b),
            short_number(seen->figures.rate_all, c), sl_human_bytes(seen->figures.bytes_now, d),
-           sl_load_made_up(load) ? " of BSON" : "");
+           sl_load_is_generated(load) ? " of BSON" : "");
     if (seen->total_known && seen->figures.left >= 0)
         append(line, room, &used, "  ETA %s", sl_human_seconds(seen->figures.left, a));
     if (seen->rejects > 0)
@@ -234,7 +229,8 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     BSON_APPEND_INT64(&line, "documents", (int64_t)seen->documents);
     BSON_APPEND_DOUBLE(&line, "documentsPerSecond", seen->figures.rate_now);
     BSON_APPEND_DOUBLE(&line, "documentsPerSecondOverall", seen->figures.rate_all);
-    BSON_APPEND_DOUBLE(&line, sl_load_made_up(load) ? "bsonBytesPerSecond" : "textBytesPerSecond",
+    BSON_APPEND_DOUBLE(&line,
+                       sl_load_is_generated(load) ? "bsonBytesPerSecond" : "textBytesPerSecond",
                        seen->figures.bytes_now);
     BSON_APPEND_INT64(&line, "rejects", (int64_t)seen->rejects);
     if (seen->total_known)
@@ -267,13 +263,13 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
 static void take_point(sl_progress *progress) {
     sl_load *load = progress->load;
     sl_load_totals sum = sl_load_sum(load);
-    sl_run_point point = {.seconds = sl_seconds_since(progress->start),
-                          .documents = sum.inserted + sum.already_there,
-                          .text_bytes = sum.text_bytes,
-                          .bson_bytes = sum.bson_bytes,
-                          .stored_bytes =
-                              sl_load_made_up(load) ? 0 : sl_source_set_consumed_bytes(load->set),
-                          .rejects = sum.parser_rejects + sum.server_rejects};
+    sl_run_point point = {
+        .seconds = sl_seconds_since(progress->start),
+        .documents = sum.inserted + sum.already_there,
+        .text_bytes = sum.text_bytes,
+        .bson_bytes = sum.bson_bytes,
+        .stored_bytes = sl_load_is_generated(load) ? 0 : sl_source_set_consumed_bytes(load->set),
+        .rejects = sum.parser_rejects + sum.server_rejects};
     memcpy(point.stage_seconds, sum.stage_seconds, sizeof point.stage_seconds);
     for (uint32_t i = 0; i < load->shards; i++)
         progress->shard_now[i] =
@@ -291,10 +287,10 @@ void sl_progress_tick(sl_progress *progress) {
     }
     if (seconds < progress->next_draw) {
         if (seconds >= progress->next_moment)
-            look(progress);
+            take_view(progress);
         return;
     }
-    sl_view seen = look(progress);
+    sl_view seen = take_view(progress);
     read_shards(progress, seconds);
     switch (progress->kind) {
     case SL_PROGRESS_TERMINAL:
@@ -319,11 +315,11 @@ void sl_progress_tick(sl_progress *progress) {
     }
 }
 
-/* A program that reads the lines wants to see the whole at the end. */
-static void view_last(sl_progress *progress) {
+/* A program that reads the JSON lines gets the final totals. */
+static void draw_last(sl_progress *progress) {
     if (progress->kind != SL_PROGRESS_JSON)
         return;
-    sl_view seen = look(progress);
+    sl_view seen = take_view(progress);
     draw_json(progress, &seen);
 }
 
@@ -332,7 +328,7 @@ void sl_progress_end(sl_progress *progress) {
         return;
     if (progress->shard_now && progress->shard_rate) {
         take_point(progress);
-        view_last(progress);
+        draw_last(progress);
     }
     sl_log_set_screen_hook(NULL, NULL);
     if (progress->drawn) {

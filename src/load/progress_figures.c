@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of the progress line, computed from counters at known times. No clock is read here.
- */
+/* The figures of the progress line, computed from counters at given times. */
 #include "progress_figures.h"
 
-#define NOW_MOMENTS 4 /* "now" is the last two seconds */
+#define NOW_MOMENTS 4 /* the present rate is that of the last two seconds */
 
 void sl_window_keep(sl_window *window, const sl_moment *moment) {
     window->moments[window->count++ % SL_WINDOW] = *moment;
 }
 
-/* The moment `back` before the next one; zeros when none was kept. */
+/* The sample `back` positions before the next one, or the oldest; zeros when none was kept. */
 static sl_moment moment_before(const sl_window *window, unsigned back) {
     unsigned depth = window->count < SL_WINDOW ? window->count : SL_WINDOW;
     if (depth == 0)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of the progress line: rates, the share that is done, the time left. */
+/* The figures of the progress line: rates, the completed share, the time left. */
 #ifndef SHARDLOAD_PROGRESS_FIGURES_H
 #define SHARDLOAD_PROGRESS_FIGURES_H
 
 #include "engine.h"
 
-#define SL_WINDOW 64 /* moments kept, half a second apart: the last half minute */
+#define SL_WINDOW 64 /* samples kept, half a second apart: the last half minute */
 
 /* Counters since the load began. */
 typedef struct sl_moment {
     double seconds;
-    uint64_t documents, bytes, stored_bytes; /* bytes of text; of BSON where there is no text */
+    uint64_t documents, bytes, stored_bytes; /* `bytes` of text; of BSON for generated records */
     double stage_seconds[STAGES];
 } sl_moment;
 
 typedef struct sl_window {
     sl_moment moments[SL_WINDOW];
-    unsigned count; /* of all moments that were kept; the last SL_WINDOW of them are there */
+    unsigned count; /* of all samples added; the last SL_WINDOW are kept */
 } sl_window;        /* all zero is an empty window */
 
 void sl_window_keep(sl_window *window, const sl_moment *moment);
@@ -25,11 +25,11 @@ typedef struct sl_figures {
     double rate_now, bytes_now; /* per second, over the last two seconds */
     double rate_all;            /* documents per second since the load began */
     double share;               /* of the stored bytes, 0..1; 0 without a total */
-    double left;                /* seconds, by the rate of the last half minute; -1: not known */
+    double left; /* seconds left, by the rate of the last half minute; -1: not known */
     double stage_share[STAGES]; /* of the workers' time in the last two seconds */
 } sl_figures;
 
-/* `stored_total`: bytes of all sources as they are stored; 0 when that is not known. */
+/* `stored_total`: stored bytes of all sources; 0 if not known. */
 sl_figures sl_figures_of(const sl_window *window, const sl_moment *now, uint64_t stored_total);
 
 #endif

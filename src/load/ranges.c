@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the keys of a load are laid out over the shards.
+/* The layout of a load's ids over the shards.
  *
- * With one range per shard and source, cut at stripes (document_id.h), every shard gets its share of
- * every source from the first megabyte on. The shards take turns at being first, so that many small
- * sources, which fill only the first stripes, spread as well.
+ * With one range per shard and source, split at stripes (document_id.h), every shard gets its share
+ * of every source from the first megabyte on. The first range of each source goes to another shard,
+ * so that many small sources, which fill only the first stripes, are spread, too.
  *
- * To place a range costs about a tenth of a second. Where there are so many sources that this would
- * weigh against the load itself, runs of whole sources form a range, about equal in bytes. */
+ * Placing a range takes about a tenth of a second. Where so many sources would take long compared
+ * with the load itself, runs of complete sources form a range, about equal in bytes. */
 #include "engine.h"
 
 #include <stdlib.h>
 
 #include <shardload/log.h>
 
-#define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored; so much is worth a range of its own */
-#define RANGES_PER_SHARD 16u                 /* are always worth it */
+#define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored bytes that justify a range of their own */
+#define RANGES_PER_SHARD 16u                 /* always allowed */
 #define RANGES_MAX 4096u
-#define RANGES_COUNTED 256u /* where ranges are not placed, but only counted at the end */
+#define RANGES_COUNTED 256u /* limit where ranges are not placed, but only counted at the end */
 
 typedef struct numbered {
     uint32_t number;
@@ -53,10 +53,10 @@ static size_t ranges_worth_it(const sl_load *load) {
     return worth < RANGES_MAX ? (size_t)worth : RANGES_MAX;
 }
 
-/* Which pieces the ids of each source are cut into, and whose turn it is to have the first one. */
+/* Sets the number of pieces of each source, and the shard of its first piece. */
 static void deal_out(const sl_load *load, const numbered *list) {
     uint32_t pieces = 1;
-    uint64_t run_bytes = 0; /* sources per range: at least so many */
+    uint64_t run_bytes = 0; /* minimum of stored bytes per range; 0: one source per range */
     size_t most = ranges_worth_it(load);
     if (load->by_range)
         pieces = load->shards < SL_STRIPES ? load->shards : SL_STRIPES;
@@ -64,10 +64,10 @@ static void deal_out(const sl_load *load, const numbered *list) {
         pieces = 1;
         run_bytes = (sl_source_set_stored_bytes(load->set) + load->active) / most;
     }
-    uint32_t turn = 0; /* which shard a run goes to */
+    uint32_t turn = 0; /* the shard of the next run, modulo shards */
     for (size_t first = 0, next; first < load->active; first = next, turn++) {
         uint64_t bytes = list[first].bytes;
-        /* A run ends at a gap: the numbers in it belong to other loads, and so do their ids. */
+        /* A run ends at a gap in the numbers: these belong to sources of other loads. */
         for (next = first + 1; next < load->active && bytes < run_bytes &&
                                list[next].number == list[next - 1].number + 1;
              next++)
@@ -79,7 +79,7 @@ static void deal_out(const sl_load *load, const numbered *list) {
     }
 }
 
-/* Whole sources that follow each other, and whose turn is the same, are a run. */
+/* Are two sources, consecutive in the list, of one range? */
 static bool same_run(const numbered *a, const numbered *b) {
     return a->source->pieces == 1 && b->source->pieces == 1 && b->number == a->number + 1 &&
            a->source->leading == b->source->leading;

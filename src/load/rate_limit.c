@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rate limit: a token bucket without tokens. There is one moment, `free_at`, up to which the line is taken.
- * Who wants to send n documents takes the stretch of n / rate behind it, in one atomic step, and
- * sleeps until his stretch begins. So each sends when those before him have been paid for: by any
- * moment t after the start, rate * t documents have been sent and one batch, however many threads
- * there are, and in the order in which they came.
+/* The rate limit: a reservation of time. `free_at` is the time up to which sending has been
+ * reserved. A thread that is about to send n documents reserves the next n / rate seconds in one
+ * atomic step, and sleeps until its reservation begins. So at any time t after the start, at most
+ * rate * t documents and one batch have been sent, for any number of threads, and in the order of
+ * their calls.
  *
- * Nobody who comes late gets the time back in which nothing was sent, but for a moment (CREDIT_NS):
- * else every sleep that ends late would be lost, and the rate never be reached. */
+ * Time in which nothing was sent is lost, except for the last CREDIT_NS: without these, every sleep
+ * that ends late would lower the rate, and the limit would never be reached. */
 #include "rate_limit.h"
 
 #include <time.h>
@@ -14,7 +14,7 @@
 #include <shardload/clock.h>
 
 #define CREDIT_NS INT64_C(50000000)
-#define SLICE_NS INT64_C(100000000) /* how long a wait may go on unaware of `stop` */
+#define SLICE_NS INT64_C(100000000) /* a wait checks `stop` at this interval */
 
 void sl_rate_limit_init(sl_rate_limit *limit, uint64_t rate) {
     limit->ns_per_document = rate > 0 ? 1e9 / (double)rate : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The account that a load gives of itself. */
+/* The run record and the summary of a load. */
 #include "record.h"
 
 #include <stdio.h>
@@ -28,6 +28,9 @@ void sl_record_start(sl_load *load, const char *command) {
 }
 
 void sl_record_server(sl_load *load) {
+    const sl_server *server = sl_connection_server(load->connection);
+    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
+                sl_deployment_name(server->deployment), server->version);
     sl_connection_record(load->connection, sl_run_record_document(load->record));
 }
 
@@ -49,10 +52,7 @@ static void record_topology(sl_load *load) {
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_ARRAY_BEGIN(record, "topology", &array);
     for (uint32_t i = 0; i < load->topology->count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "shard", load->topology->shards[i].name);
         BSON_APPEND_UTF8(&item, "host", load->topology->shards[i].host);
         bson_append_document_end(&array, &item);
@@ -79,17 +79,15 @@ static void record_sources(sl_load *load) {
     for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
         const sl_load_source *source = &load->sources[i];
         const sl_source *facts = sl_source_set_at(load->set, i);
-        char room[16], text[300];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        char text[300];
+        sl_record_begin_item(&array, i, &item);
         sl_text_printable(sl_text_of(facts->path), text, sizeof text);
         BSON_APPEND_UTF8(&item, "path", text);
         if (facts->kind == SL_SOURCE_GENERATED)
             INT64(&item, "records", facts->stored_bytes / SL_GENERATED_BYTES);
         else
             INT64(&item, "storedBytes", facts->stored_bytes);
-        /* Else it is read from front to back, and how much there is in it shows at its end. */
+        /* Splittable; otherwise sequential, and the length of its text is known at its end only. */
         BSON_APPEND_BOOL(&item, "cut", sl_source_is_splittable(facts));
         if (source->skipped || !source->format) {
             BSON_APPEND_BOOL(&item, "leftOut", true);
@@ -106,18 +104,18 @@ static void record_sources(sl_load *load) {
     bson_append_array_end(record, &array);
 }
 
-/* Of all runs of the load: what an earlier one has done counts as well. */
+/* The counts of all runs of the load, earlier ones included. */
 static sl_parse_counts sum_parsed(const sl_load *load) {
-    sl_parse_counts sum = load->carried.counts;
+    sl_parse_counts sum = load->recovered.counts;
     for (unsigned i = 0; load->parsed && i < load->threads; i++)
         sl_parse_counts_add(&sum, &load->parsed[i]);
     return sum;
 }
 
-/* How much of the sources was not read, of which nothing else in the record speaks. */
+/* The part of the sources that was not read before the load ended. */
 typedef struct sl_not_reached {
     uint64_t stored_bytes;
-    uint64_t records; /* exact for generated records; else about so many, by those that were read */
+    uint64_t records; /* exact for generated records; otherwise estimated from the records read */
 } sl_not_reached;
 
 static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
@@ -126,15 +124,15 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
     if (stored <= read)
         return (sl_not_reached){0};
     sl_not_reached left = {.stored_bytes = stored - read};
-    if (sl_load_made_up(load))
+    if (sl_load_is_generated(load))
         left.records = left.stored_bytes / SL_GENERATED_BYTES;
     else if (read > 0)
         left.records = (uint64_t)((double)records * (double)left.stored_bytes / (double)read);
     return left;
 }
 
-/* records = inserted + already there + rejected by the parser + rejected by the server, and, after
- * an early end, + undelivered. */
+/* Records the totals, and checks: records = inserted + already stored + rejected by the parser +
+ * rejected by the server, and, after an early end, + undelivered. */
 static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
                               const sl_load_totals *totals, const sl_not_reached *left) {
     uint64_t fates = totals->inserted + totals->already_there + parsed->rejects +
@@ -175,12 +173,12 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     if (load->resumed) {
         bson_t earlier;
         BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
-        INT64(&earlier, "records", load->carried.counts.records);
-        INT64(&earlier, "inserted", load->carried.inserted);
-        INT64(&earlier, "alreadyThere", load->carried.already_there);
-        INT64(&earlier, "rejectedByParser", load->carried.counts.rejects);
-        INT64(&earlier, "rejectedByServer", load->carried.refused);
-        INT64(&earlier, "textBytes", load->carried.text_bytes);
+        INT64(&earlier, "records", load->recovered.counts.records);
+        INT64(&earlier, "inserted", load->recovered.inserted);
+        INT64(&earlier, "alreadyThere", load->recovered.already_there);
+        INT64(&earlier, "rejectedByParser", load->recovered.counts.rejects);
+        INT64(&earlier, "rejectedByServer", load->recovered.refused);
+        INT64(&earlier, "textBytes", load->recovered.text_bytes);
         bson_append_document_end(&section, &earlier);
     }
     bson_append_document_end(record, &section);
@@ -221,8 +219,9 @@ static uint64_t sum_documents(const sl_shard_statistics *rows, size_t count) {
     return sum;
 }
 
-/* Are the servers' figures those that finished loads have given? After a crash they are not, and stay
- * wrong: then, at the end of a load that was verified, the documents are counted. */
+/* Do the document counts in the servers' statistics agree with the registry's totals of finished
+ * loads? After a crash these statistics are wrong, and stay so: then, at the end of a load with
+ * verification, the documents are counted. False when the counts in `rows` may be wrong. */
 static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows, size_t count) {
     uint64_t expected, all = sum_documents(rows, count);
     bool complete, counted;
@@ -239,7 +238,7 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
     return counted && (count == 1 || sum == expected || sum == all);
 }
 
-/* What each shard holds of the collection now, in the record and as a table. */
+/* Records and logs the documents and bytes of the collection on each shard. */
 static void record_shards(sl_load *load, bool succeeded) {
     sl_shard_statistics *rows = NULL;
     size_t count = 0;
@@ -258,10 +257,8 @@ static void record_shards(sl_load *load, bool succeeded) {
     sl_log_info("  %-12s %15s %8s %12s %12s %12s", "shard", "documents", "share", "data", "stored",
                 "indexes");
     for (size_t i = 0; i < count; i++) {
-        char room[16], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "shard", rows[i].shard);
         INT64(&item, "documents", rows[i].documents);
         BSON_APPEND_BOOL(&item, "exact", exact);
@@ -278,49 +275,51 @@ static void record_shards(sl_load *load, bool succeeded) {
     }
     bson_append_array_end(record, &array);
     if (!exact && count > 0)
-        sl_log_info("  documents by the servers' own figures, which may be off after a crash");
+        sl_log_info("  documents as in the servers' statistics, which may be wrong after a crash");
     free(rows);
 }
 
-static void print_account(const sl_load *load, const sl_parse_counts *parsed,
+/* The labels of the totals are also in src/report/common_sections.c. */
+static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
                           const sl_load_totals *totals, const sl_not_reached *left) {
     double seconds = load->load_seconds;
-    uint64_t sent = totals->inserted + totals->already_there - load->carried.inserted -
-                    load->carried.already_there;
-    bool made_up = sl_load_made_up(load);
-    uint64_t moved = made_up ? totals->bson_bytes : totals->text_bytes - load->carried.text_bytes;
+    uint64_t sent = totals->inserted + totals->already_there - load->recovered.inserted -
+                    load->recovered.already_there;
+    bool generated = sl_load_is_generated(load);
+    uint64_t moved =
+        generated ? totals->bson_bytes : totals->text_bytes - load->recovered.text_bytes;
     const struct {
-        const char *what;
+        const char *label;
         uint64_t number;
         bool always;
     } rows[] = {
         {"records", parsed->records, true},
-        {"  of those done by earlier runs", load->carried.counts.records, false},
+        {"  of these, in earlier runs", load->recovered.counts.records, false},
         {"= inserted", totals->inserted, true},
-        {"+ already there", totals->already_there, false},
+        {"+ already stored", totals->already_there, false},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
         {"+ read, but not acknowledged", load->undelivered, false},
-        {made_up ? "records not reached" : "records not reached, about", left->records, false},
-        {"repeated headers dropped", parsed->headers, false},
-        {"blank lines dropped", parsed->blank_lines, false},
-        {"records repaired", parsed->repaired, false},
-        {"records with text read as Latin-1", parsed->transcoded, false},
-        {"records of another length than told", parsed->length_mismatches, false},
-        {"fields left out as malformed", parsed->malformed_fields, false},
-        {"records partly kept as text", parsed->unknown_groups, false},
+        {generated ? "records not read" : "records not read (estimate)", left->records, false},
+        {"repeated header lines skipped", parsed->headers, false},
+        {"blank lines skipped", parsed->blank_lines, false},
+        {"records repaired (extra delimiters)", parsed->repaired, false},
+        {"records converted from Latin-1", parsed->transcoded, false},
+        {"records with a wrong declared length", parsed->length_mismatches, false},
+        {"malformed fields left out", parsed->malformed_fields, false},
+        {"records with groups stored as text", parsed->unknown_groups, false},
         {"batches sent again", totals->retries, false},
         {"sources left out", sl_source_set_count(load->set) - load->active, false},
-        {"files and entries not loaded", load->others.count, false},
+        {"files and entries not loaded", load->not_loaded.count, false},
     };
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     unsigned threads = sl_pace_threads(load);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].always || rows[i].number > 0)
-            sl_log_info("  %-38s %12s", rows[i].what, sl_human_count(rows[i].number, human));
+            sl_log_info("  %-38s %12s", rows[i].label, sl_human_count(rows[i].number, human));
     }
-    if (left->stored_bytes > 0 && !made_up)
-        sl_log_info("  %-38s %12s", "bytes not reached, as stored",
+    if (left->stored_bytes > 0 && !generated)
+        sl_log_info("  %-38s %12s", "stored bytes not read",
                     sl_human_bytes((double)left->stored_bytes, human));
     if (atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
         char limit[SL_REJECT_LIMIT_ROOM];
@@ -330,13 +329,13 @@ static void print_account(const sl_load *load, const sl_parse_counts *parsed,
     if (seconds > 0)
         sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
                     sl_human_count((uint64_t)((double)sent / seconds), rate),
-                    sl_human_bytes((double)moved / seconds, bytes), made_up ? "BSON" : "text",
+                    sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
                     threads, threads == 1 ? "" : "s");
-    sl_pace_say(load);
+    sl_pace_log(load);
 }
 
-/* The page of pictures, from the finished record. */
-static sl_exit record_pictures(sl_load *load, sl_exit code) {
+/* Writes the HTML report of the finished record. */
+static sl_exit write_html(sl_load *load, sl_exit code) {
     bson_t copy = BSON_INITIALIZER;
     const bson_t *const records[] = {&copy};
     sl_error error = {0};
@@ -346,59 +345,17 @@ static sl_exit record_pictures(sl_load *load, sl_exit code) {
     bool written = sl_report_html_write(records, 1, NULL, load->html, &error);
     bson_destroy(&copy);
     if (written)
-        sl_log_info("pictures: %s", load->html);
+        sl_log_info("HTML report: %s", load->html);
     else
         sl_log_error(SL_LINES, error.message);
     return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : SL_EXIT_USAGE;
 }
 
-sl_exit sl_record_end(sl_load *load, sl_exit code) {
-    sl_load_totals totals = sl_load_sum(load);
-    totals.inserted += load->carried.inserted;
-    totals.already_there += load->carried.already_there;
-    totals.server_rejects += load->carried.refused;
-    totals.text_bytes += load->carried.text_bytes;
-    sl_parse_counts parsed = sum_parsed(load);
-    bool began = load->counters != NULL;
-    sl_not_reached left = {0};
-    if (began && code != SL_EXIT_OK)
-        left = not_reached(load, parsed.records);
-    sl_error error = {0};
-    record_topology(load);
-    record_placing(load);
-    record_balancer(load);
-    record_sources(load);
-    sl_others_record(load, sl_run_record_document(load->record));
-    bool holds = record_accounting(load, &parsed, &totals, &left);
-    record_times(load, &totals);
-    sl_pace_record(load);
-    if (began) {
-        sl_log_info("%s", "");
-        print_account(load, &parsed, &totals, &left);
-        sl_log_info("%s", "");
-        if (code != SL_EXIT_CLUSTER) /* a cluster that has failed is not waited for again */
-            record_shards(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
-        sl_run_record_log_phases(load->record);
-    }
-    if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load))
-        sl_log_warning("no records: the sources hold nothing but headers and blank lines");
-    if (began && !holds) {
-        sl_log_error("the account does not add up: %llu records were read, but they are not all "
-                     "inserted, already there, rejected or counted as not acknowledged; do not trust "
-                     "this load",
-                     (unsigned long long)parsed.records);
-        if (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED)
-            code = SL_EXIT_VERIFICATION;
-    }
-    if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects > 0)
-        code = SL_EXIT_REJECTS;
-    bson_t *record = sl_run_record_document(load->record);
-    sl_record_tail(record, code);
-
-    if (load->config->account)
-        sl_run_record_copy(load->record, load->config->account);
+/* Writes the finished record to the work directory and to the --report file. */
+static sl_exit write_record(sl_load *load, sl_exit code) {
     const char *paths[2] = {NULL, load->report};
     char path[600];
+    sl_error error;
     if (load->work_directory[0]) {
         snprintf(path, sizeof path, "%s/run.json", load->work_directory);
         paths[0] = path;
@@ -412,5 +369,53 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
             sl_log_info("run record: %s", paths[i]);
         }
     }
-    return record_pictures(load, code);
+    return code;
+}
+
+sl_exit sl_record_end(sl_load *load, sl_exit code) {
+    sl_load_totals totals = sl_load_sum(load);
+    totals.inserted += load->recovered.inserted;
+    totals.already_there += load->recovered.already_there;
+    totals.server_rejects += load->recovered.refused;
+    totals.text_bytes += load->recovered.text_bytes;
+    sl_parse_counts parsed = sum_parsed(load);
+    bool began = load->counters != NULL;
+    sl_not_reached left = {0};
+    if (began && code != SL_EXIT_OK)
+        left = not_reached(load, parsed.records);
+    record_topology(load);
+    record_placing(load);
+    record_balancer(load);
+    record_sources(load);
+    sl_not_loaded_record(load, sl_run_record_document(load->record));
+    bool holds = record_accounting(load, &parsed, &totals, &left);
+    record_times(load, &totals);
+    sl_pace_record(load);
+    if (began) {
+        sl_log_info("%s", "");
+        print_summary(load, &parsed, &totals, &left);
+        sl_log_info("%s", "");
+        if (code != SL_EXIT_CLUSTER) /* a cluster that failed is not queried again */
+            record_shards(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
+        sl_run_record_log_phases(load->record);
+    }
+    if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load))
+        sl_log_warning("no records: the sources hold only headers and blank lines");
+    if (began && !holds) {
+        sl_log_error("the totals do not add up: %llu records were read, but they are not all "
+                     "inserted, already stored, rejected or counted as not acknowledged; do not "
+                     "rely on this load",
+                     (unsigned long long)parsed.records);
+        if (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED)
+            code = SL_EXIT_VERIFICATION;
+    }
+    if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects > 0)
+        code = SL_EXIT_REJECTS;
+    bson_t *record = sl_run_record_document(load->record);
+    sl_record_tail(record, code);
+
+    if (load->config->run_record)
+        sl_run_record_copy(load->record, load->config->run_record);
+    code = write_record(load, code);
+    return write_html(load, code);
 }

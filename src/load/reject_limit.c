@@ -7,19 +7,19 @@
 
 #include "progress.h"
 
-/* Records for which a share means something while more are to come. */
+/* Records from which on a percentage is checked while the load runs. */
 #define SHARE_RECORDS_LEAST 100000u
 
 typedef struct sl_rejected {
     uint64_t records, by_parser, by_server;
 } sl_rejected;
 
-/* Of all runs of the load. */
+/* The counts of all runs of the load, earlier ones included. */
 static sl_rejected rejected_so_far(const sl_load *load) {
     sl_load_totals sum = sl_load_sum(load);
-    return (sl_rejected){.records = load->carried.counts.records + sum.records,
-                         .by_parser = load->carried.counts.rejects + sum.parser_rejects,
-                         .by_server = load->carried.refused + sum.server_rejects};
+    return (sl_rejected){.records = load->recovered.counts.records + sum.records,
+                         .by_parser = load->recovered.counts.rejects + sum.parser_rejects,
+                         .by_server = load->recovered.refused + sum.server_rejects};
 }
 
 char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMIT_ROOM]) {
@@ -53,19 +53,19 @@ bool sl_rejects_pass_limit(sl_load *load, bool at_end, sl_error *error) {
 
 bool sl_rejects_are_all(sl_load *load, const char *reasons, sl_error *error) {
     sl_rejected sum = rejected_so_far(load);
-    /* A part of a load may be small, and the other parts of its sources right. */
+    /* A part of a shared load may hold few records, and the other parts good ones. */
     if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records || sl_load_is_shared(load))
         return false;
     atomic_store(&load->ended_by, SL_ENDED_ALL_REJECTED);
     sl_error_set(
         error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
         (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,
-        sum.by_parser ? "Look at --format, --schema, --encoding and --missing, and at what "
-                        "`shardload inspect` shows of the sources"
+        sum.by_parser ? "Check --format, --schema, --encoding and --missing, and the output of "
+                        "`shardload inspect` for the sources"
                       : "",
         sum.by_parser && sum.by_server ? ". " : "",
-        sum.by_server ? "Look at the collection's validator and unique indexes; where another "
-                        "document has the _id, at --names and --schema of the earlier load, "
+        sum.by_server ? "Check the collection's validator and unique indexes; where another "
+                        "document has the _id, check --names and --schema of the earlier load, "
                         "or load with --drop or into another --collection"
                       : "");
     return true;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rejects, in order and with line numbers.
  *
- * Threads finish blocks in any order, but a line number is known only when all blocks before have
- * been counted. Blocks are drawn in order, and settled within seconds of each other: those that are
- * early wait here in a list that is kept in order. One lock guards everything; it is taken once per
- * block. The raw rejects of a source are closed with its last block, so that of thousands of files
- * with a reject each only a few are open at a time.
+ * Threads complete blocks in any order, but a line number is known only when the lines of all
+ * earlier blocks have been counted. Blocks are drawn in order and completed within seconds of each
+ * other; a block that is early waits here in an ordered list. One lock guards everything; it is
+ * taken once per block. The raw rejects of a source are closed with its last block, so that of
+ * thousands of files with a reject each only a few are open at a time.
  *
- * The journal hears of a block that has rejects when they have been written, with the sizes that
- * the files then have. A load that is resumed cuts the files to the sizes that the journal knows,
- * and does the other blocks again: so no reject is lost, and none stands there twice. */
+ * A block with rejects is added to the journal after they have been written, with the sizes that
+ * the files then have. A load that is resumed truncates the files to the sizes in the journal and
+ * loads the other blocks again: so no reject is lost, and none is written twice. */
 #include "rejects.h"
 
 #include <errno.h>
@@ -31,30 +31,22 @@
 
 #define RAW_REJECTS "the raw rejects"
 
-/* An entry of a reject_list: this, then the reason, the record and the column's name. */
-typedef struct sl_entry {
-    uint64_t offset;
-    uint32_t line;
-    uint32_t reason_length;
-    size_t record_length, column_length;
-} sl_entry;
-
 typedef struct sl_early_block {
     struct sl_early_block *next;
-    sl_source_block block; /* its text is gone */
+    sl_source_block block; /* its text is not valid any more */
     sl_journal_entry entry;
     sl_reject_list list;
-    char member[]; /* what block.entry points to, where it has rejects */
+    char member[]; /* with rejects: copy of the entry's name, to which block.entry points */
 } sl_early_block;
 
 typedef struct sl_source_rejects {
     uint64_t next_sequence;
-    uint64_t lines; /* of the blocks before next_sequence, since their member began; UINT64_MAX when
-                       one of them was left out */
-    sl_early_block *early, *latest; /* by sequence */
+    uint64_t lines; /* before block next_sequence, in its file or archive entry; UINT64_MAX: not
+                       known, because an earlier block is not loaded */
+    sl_early_block *early, *latest; /* first and last of a list, by sequence */
     sl_text header;
-    FILE *raw; /* opened with the first reject */
-    uint64_t raw_kept; /* bytes that an earlier run has written */
+    FILE *raw;         /* NULL until the first reject */
+    uint64_t raw_kept; /* bytes written by an earlier run */
 } sl_source_rejects;
 
 struct sl_reject_files {
@@ -62,50 +54,17 @@ struct sl_reject_files {
     const sl_source_set *set;
     sl_source_rejects *sources;
     char *directory; /* NULL: no files */
-    FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder shows early */
+    FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder is an early error */
     sl_journal *journal;
-    bool dirty;          /* something is not on the disk */
-    bool named;          /* files have been created whose names are not on the disk yet */
-    sl_error failure;    /* a block's rejects could not be written: no later one's are believed to be */
+    bool dirty;       /* data has not been synced to disk */
+    bool named;       /* the names of new files have not been synced to disk */
+    sl_error failure; /* of the first failed write; later blocks must not reach the journal */
     uint64_t written;
     uint64_t shown;
     char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
 };
 
-bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
-    sl_entry made = {.offset = reject->offset, .line = reject->line,
-                  .reason_length = (uint32_t)strlen(reject->reason),
-                  .record_length = reject->record.length,
-                  .column_length = reject->column ? strlen(reject->column) : 0};
-    size_t need = sizeof made + made.reason_length + made.record_length + made.column_length;
-    need = (need + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
-    if (list->room - list->used < need) {
-        size_t room = (list->room + need) * 2;
-        char *bytes = realloc(list->bytes, room);
-        if (!bytes)
-            return false;
-        list->bytes = bytes;
-        list->room = room;
-    }
-    char *at = list->bytes + list->used;
-    memcpy(at, &made, sizeof made);
-    memcpy(at + sizeof made, reject->reason, made.reason_length);
-    if (made.record_length > 0)
-        memcpy(at + sizeof made + made.reason_length, reject->record.bytes, made.record_length);
-    if (made.column_length > 0) /* its owner, an entry's dialect, may be gone when it is written */
-        memcpy(at + sizeof made + made.reason_length + made.record_length, reject->column,
-               made.column_length);
-    list->used += need;
-    list->count++;
-    return true;
-}
-
-void sl_reject_list_clear(sl_reject_list *list) {
-    free(list->bytes);
-    memset(list, 0, sizeof *list);
-}
-
-/* Does a file still hold the first `kept` bytes, which an earlier run has written? */
+/* Is a file still at least `kept` bytes long, which an earlier run has written? */
 static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
     struct stat facts = {.st_size = 0};
     char holds[64] = "was removed or moved";
@@ -121,7 +80,7 @@ static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
                         path, holds, (unsigned long long)kept);
 }
 
-/* Opens a file for writing behind its first `kept` bytes, the only ones that stay. */
+/* Truncates a file to its first `kept` bytes and opens it for writing behind them. */
 static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
     int file = holds_kept(path, kept, error) ? sl_private_file_open(path, O_WRONLY, error) : -1;
     if (file < 0)
@@ -141,7 +100,7 @@ static bool cannot_write(const char *what, sl_error *error) {
                         errno ? strerror(errno) : "the disk may be full");
 }
 
-/* Rejects that cannot be kept end the load at once, not when hours later the file is closed. */
+/* Detects a failed write at once, instead of when the file is closed hours later. */
 static bool flush(FILE *file, const char *what, sl_error *error) {
     errno = 0;
     return !file || (fflush(file) == 0 && !ferror(file)) || cannot_write(what, error);
@@ -171,7 +130,7 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
         if (table_kept == 0)
             fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
         made->named = true;
-        if (!flush(made->table, path, error)) /* a full disk shows now, not with the first reject */
+        if (!flush(made->table, path, error)) /* detects a full disk before the load begins */
             goto fail;
     }
     *result = made;
@@ -193,12 +152,13 @@ static void put_cell(FILE *file, sl_text text, char end) {
     fputc(end, file);
 }
 
-/* Adds a reason to those of the first rejects, unless it is among them, or there is no room. */
+/* Adds a reason to those of the first rejects, if it is new and there is room. */
 static void keep_reason(sl_reject_files *rejects, const char *why) {
     size_t used = strlen(rejects->reasons), length = strlen(why);
     if (strstr(rejects->reasons, why) || used + length + 3 > sizeof rejects->reasons)
         return;
-    snprintf(rejects->reasons + used, sizeof rejects->reasons - used, "%s%s", used ? "; " : "", why);
+    snprintf(rejects->reasons + used, sizeof rejects->reasons - used, "%s%s", used ? "; " : "",
+             why);
 }
 
 static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line,
@@ -234,7 +194,8 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
 
 #define RAW_PATH_ROOM 1024
 
-/* Cut, because a name may be no longer than 255 bytes, and this one has more in front. */
+/* The path of a source's raw rejects. The source's name is truncated, because with the number in
+ * front it must not exceed 255 bytes. */
 static const char *raw_path(const sl_reject_files *rejects, size_t source,
                             char out[RAW_PATH_ROOM]) {
     const char *path = sl_source_set_at(rejects->set, source)->path;
@@ -256,7 +217,7 @@ bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error) {
     return true;
 }
 
-/* The record as it was, so that a mended file can be loaded again. */
+/* Writes the unchanged record, so that the file can be corrected and loaded. */
 static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_error *error) {
     sl_source_rejects *state = &rejects->sources[source];
     if (!rejects->directory)
@@ -279,34 +240,28 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
     return true;
 }
 
-/* `lines` is the number of lines in front of the block, or UINT64_MAX when that is not known. */
+/* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not known. */
 static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
                        const sl_reject_list *list, sl_error *error) {
-    for (size_t at = 0; at < list->used;) {
-        sl_entry one;
-        memcpy(&one, list->bytes + at, sizeof one);
-        sl_text reason = {list->bytes + at + sizeof one, one.reason_length};
-        sl_text record = {reason.bytes + reason.length, one.record_length};
-        sl_text column = {record.bytes + record.length, one.column_length};
+    sl_listed_reject one;
+    for (size_t at = 0; sl_reject_list_next(list, &at, &one);) {
         bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
         put_row(rejects, block->source, block->entry,
-                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, column,
-                reason, record);
-        if (!refused && !put_raw(rejects, block->source, record, error))
+                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, one.column,
+                one.reason, one.record);
+        if (!refused && !put_raw(rejects, block->source, one.record, error))
             return false;
-        size_t size = sizeof one + reason.length + record.length + column.length;
-        at += (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
     }
     return list->used == 0 || (flush(rejects->table, "rejects.tsv", error) &&
                                flush(rejects->sources[block->source].raw, RAW_REJECTS, error));
 }
 
-static bool bring_to_disk(FILE *file, const char *what, sl_error *error) {
+static bool sync_file(FILE *file, const char *what, sl_error *error) {
     return flush(file, what, error) &&
            (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
 }
 
-/* The names of new files must survive a crash as their contents do. */
+/* Syncs the names of new files, which must survive a crash like their contents. */
 static void sync_names(sl_reject_files *rejects) {
     char name[1024];
     snprintf(name, sizeof name, "%s/rejected", rejects->directory);
@@ -318,7 +273,7 @@ static void sync_names(sl_reject_files *rejects) {
 static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
     if (!file)
         return true;
-    bool ok = !to_disk || bring_to_disk(file, what, error);
+    bool ok = !to_disk || sync_file(file, what, error);
     bool closed = !ferror(file);
     closed = fclose(file) == 0 && closed;
     return ok && (closed || cannot_write(what, error));
@@ -330,7 +285,7 @@ static uint64_t size_of(FILE *file) {
     return at > 0 ? (uint64_t)at : 0;
 }
 
-/* Under the lock. */
+/* Keeps the first failure, and returns it for all later calls. Under the lock. */
 static bool keep_failure(sl_reject_files *rejects, bool ok, sl_error *error) {
     if (!ok && !rejects->failure.code && error)
         rejects->failure = *error;
@@ -339,13 +294,13 @@ static bool keep_failure(sl_reject_files *rejects, bool ok, sl_error *error) {
     return ok && !rejects->failure.code;
 }
 
-static bool tell_journal(const sl_reject_files *rejects, const sl_journal_entry *entry,
-                         sl_error *error) {
+static bool add_to_journal(const sl_reject_files *rejects, const sl_journal_entry *entry,
+                           sl_error *error) {
     return !rejects->journal || sl_journal_add(rejects->journal, entry) ||
            sl_error_memory(error, "keeping the journal");
 }
 
-/* The next block in order. */
+/* Writes the rejects of the next block in order, and adds the block to the journal. */
 static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error *error) {
     const sl_source_block *block = &early->block;
     sl_source_rejects *state = &rejects->sources[block->source];
@@ -357,7 +312,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
         early->entry.table_bytes = size_of(rejects->table);
         early->entry.raw_bytes = state->raw ? size_of(state->raw) : state->raw_kept;
         rejects->dirty = true;
-        ok = ok && tell_journal(rejects, &early->entry, error);
+        ok = ok && add_to_journal(rejects, &early->entry, error);
     }
     state->next_sequence++;
     if (!sl_source_set_selects(rejects->set, block->source, block->sequence, block->offset))
@@ -371,7 +326,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
     return ok;
 }
 
-/* Keeps a block in its place; most come at the end. */
+/* Inserts a block into the list, in order; most belong at its end. */
 static void keep_early(sl_source_rejects *state, sl_early_block *early) {
     uint64_t sequence = early->block.sequence;
     sl_early_block **link = &state->early;
@@ -404,10 +359,11 @@ static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_err
     sl_source_rejects *state = &rejects->sources[given->block.source];
     if (given->block.sequence == state->next_sequence) {
         bool ok = take_block(rejects, given, error);
-        given->list.used = given->list.count = 0; /* its memory serves the next block */
+        given->list.used = given->list.count = 0; /* its memory is used for the next block */
         return ok && take_early(rejects, state, error);
     }
-    size_t name = given->list.count > 0 && given->block.entry ? strlen(given->block.entry) + 1 : 0;
+    size_t name =
+        given->list.count > 0 && given->block.entry ? strlen(given->block.entry) + 1 : 0;
     sl_early_block *early = malloc(sizeof *early + name);
     if (!early)
         return sl_error_memory(error, "keeping rejects");
@@ -422,10 +378,11 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error) {
     sl_early_block given = {.block = *block, .entry = *entry, .list = *list};
     pthread_mutex_lock(&rejects->lock);
-    bool ok = keep_failure(rejects, true, error) &&
-              /* A block that is another loader's would be left out again: it is no news. */
-              (list->count > 0 || block->unselected || tell_journal(rejects, entry, error)) &&
-              take_or_keep(rejects, &given, error);
+    bool ok =
+        keep_failure(rejects, true, error) &&
+        /* Blocks of other loaders are not in the journal: a resumed load leaves them out, too. */
+        (list->count > 0 || block->unselected || add_to_journal(rejects, entry, error)) &&
+        take_or_keep(rejects, &given, error);
     ok = keep_failure(rejects, ok, error);
     pthread_mutex_unlock(&rejects->lock);
     *list = given.list;
@@ -452,10 +409,10 @@ bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
     pthread_mutex_lock(&rejects->lock);
     bool ok = keep_failure(rejects, true, error);
     if (ok && rejects->dirty && rejects->table) {
-        ok = bring_to_disk(rejects->table, "rejects.tsv", error);
+        ok = sync_file(rejects->table, "rejects.tsv", error);
         for (size_t i = 0; ok && i < sl_source_set_count(rejects->set); i++) {
             if (rejects->sources[i].raw)
-                ok = bring_to_disk(rejects->sources[i].raw, RAW_REJECTS, error);
+                ok = sync_file(rejects->sources[i].raw, RAW_REJECTS, error);
         }
         if (rejects->named)
             sync_names(rejects);
@@ -472,9 +429,9 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
     bool ok = true;
     for (size_t i = 0; rejects->sources && i < sl_source_set_count(rejects->set); i++) {
         sl_source_rejects *state = &rejects->sources[i];
-        /* Blocks that are still early: the load was stopped before those in front of them. Their
-         * rejects count, so they are written, though without line numbers. The journal does not
-         * hear of them: a load that is resumed does these blocks again, and writes the numbers. */
+        /* Blocks that are still early: the load was stopped before an earlier block was completed.
+         * Their rejects have been counted, so they are written, without line numbers. They are not
+         * added to the journal: a resumed load does these blocks again, and writes the numbers. */
         while (state->early) {
             sl_early_block *early = state->early;
             state->early = early->next;

@@ -137,13 +137,14 @@ static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
                   (unsigned long long)sl_document_id_offset(id));
 }
 
-/* What the write errors say, taken together; the gravest is quoted. `*errors` is their number. */
+/* The verdict of all write errors; the gravest is quoted. `*errors` is their number; `*each_once`:
+ * each names another of the documents. */
 static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *each_once,
                                sl_error *error) {
     bson_iter_t items;
     sl_write_error one, worst = {0};
     sl_verdict verdict = SL_REPLY_COMPLETE;
-    uint32_t alike = 0;
+    uint32_t same_code = 0; /* errors with the code of `worst` */
     *errors = 0;
     *each_once = true;
     if (!sl_reply_errors(reply->body, &items))
@@ -163,14 +164,14 @@ static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *ea
         if (of_one > verdict) {
             verdict = of_one;
             worst = one;
-            alike = 0;
+            same_code = 0;
         }
-        alike += one.code == worst.code;
+        same_code += one.code == worst.code;
     }
     free(seen);
     if (verdict != SL_REPLY_COMPLETE) {
         char doing[80];
-        bson_snprintf(doing, sizeof doing, "the server refused %u of %u documents", alike,
+        bson_snprintf(doing, sizeof doing, "the server refused %u of %u documents", same_code,
                       reply->count);
         quote(error, doing, worst.code, worst.message);
         add_place(error, reply, worst.index);
@@ -178,7 +179,7 @@ static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *ea
     return verdict;
 }
 
-/* A write concern that was not satisfied: the documents are not as safe as was asked for. */
+/* If the write concern was not satisfied, the documents are less durable than requested. */
 static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
     bson_iter_t items;
     sl_write_error one;
@@ -188,7 +189,7 @@ static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
     return verdict_of(one.code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
 }
 
-/* Of an error of the command, not of documents: is the command itself refused, whatever it holds? */
+/* Is it a code by which the command itself is refused, whatever its documents? */
 static bool is_of_command(int32_t code) {
     return code == 2 || code == 9 || code == 14; /* BadValue, FailedToParse, TypeMismatch */
 }
@@ -200,13 +201,13 @@ static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
         sl_verdict verdict = verdict_of((int32_t)why->code);
         if (is_of_command((int32_t)why->code))
             return SL_REPLY_FINAL;
-        /* It says nothing of which documents it is about. */
+        /* It does not name the documents. */
         return verdict == SL_REPLY_COMPLETE ? SL_REPLY_UNKNOWN : verdict;
     }
-    /* What the driver refuses to send. */
+    /* The driver refused to send the command. */
     if (why->domain == MONGOC_ERROR_BSON ||
         (why->domain == MONGOC_ERROR_COMMAND && why->code == MONGOC_ERROR_COMMAND_INVALID_ARG)) {
-        sl_error_from_driver(error, "the driver does not send it", why);
+        sl_error_from_driver(error, "the driver refused the batch", why);
         return SL_REPLY_FINAL;
     }
     sl_error_from_driver(error, "no answer", why);

@@ -5,7 +5,7 @@
  * An answer is complete only if it adds up: documents inserted and documents refused are exactly
  * the documents that were sent, each refused document is named once, each is refused for a reason
  * that is about the document itself, and the write concern was satisfied. Anything else leaves the
- * outcome unknown, and the writer looks for the documents before it sends them again.
+ * outcome unknown, and the writer searches for the documents before it sends them again.
  *
  * The codes that are about a document, and those that no waiting can change, are one table in
  * reply.c. tests/cluster/test_refused.py provokes each code of the first kind on a real server. */
@@ -21,10 +21,10 @@
 
 /* Ascending: of several errors in one answer the last kind in this list decides. */
 typedef enum sl_verdict {
-    SL_REPLY_COMPLETE,  /* every document was inserted, or refused for what it is */
+    SL_REPLY_COMPLETE,  /* every document was inserted, or refused for a reason of its own */
     SL_REPLY_NONE,      /* no answer arrived; the documents may have been inserted */
     SL_REPLY_TOO_LARGE, /* the server could not build its answer: send fewer documents */
-    SL_REPLY_UNKNOWN,   /* look for the documents and send them again, until the retry limit */
+    SL_REPLY_UNKNOWN,   /* search for the documents and send them again, until the retry limit */
     SL_REPLY_FINAL,     /* sending them again cannot help */
 } sl_verdict;
 

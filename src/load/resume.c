@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a load leaves in its journal, and what one that resumes it takes over.
+/* Writes the journal of a load, and recovers it in a load that is resumed.
  *
  * The journal begins with three documents:
  *
@@ -7,18 +7,19 @@
  *                                           before anything is changed
  *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
  *                                           before the first document
- *   {finished: <date>, rejects: <number>}   when all is verified, and run.json written
+ *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
  *
- * and has its blocks between the last two. A load that is resumed must have the same sources, the
- * same options that change documents, and the same collection (not one of the same name: its UUID);
- * otherwise the blocks that it would not send are not the ones that were sent. Without `target` no
- * document has been sent, and the load is begun again as its command says, --drop included.
+ * with its blocks between the last two. A load that is resumed must have the same sources, the same
+ * options that change documents, and the same collection (by UUID, not by name); otherwise the
+ * blocks that it skips would not be the blocks that were sent. Without `target` no document has
+ * been sent, and the load begins again with its options, --drop included.
  *
  * The order that makes it safe, for each block: its documents are acknowledged by the server with
- * the write concern of the load; its rejects are on the disk; then its entry is. Whatever dies in
- * between, a block without an entry is done again, and meets its own documents. Writing and taking
- * over stand in one file, since one must know exactly what the other leaves. */
-#include "past.h"
+ * the write concern of the load; then its rejects are synced to disk; then its entry is. Wherever
+ * the load is killed, a block without an entry is loaded again, and its stored documents are found
+ * under their _ids. Writing and recovering are in one file, since they must agree on these
+ * steps. */
+#include "earlier_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +31,13 @@
 #include <shardload/md5.h>
 #include <shardload/text.h>
 
-#include "outside.h"
+#include "unregistered.h"
 
 /* ---- reading ---- */
 
 static bool on_document(void *context, const bson_t *document) {
-    sl_past *past = context;
-    bson_t **places[] = {&past->begun, &past->target, &past->finished};
+    sl_earlier_run *earlier = context;
+    bson_t **places[] = {&earlier->begun, &earlier->target, &earlier->finished};
     static const char *const names[] = {"begun", "target", "finished"};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         if (bson_has_field(document, names[i]) && !*places[i] && (i == 0 || *places[i - 1])) {
@@ -48,24 +49,24 @@ static bool on_document(void *context, const bson_t *document) {
 }
 
 static bool on_entry(void *context, const sl_journal_entry *entry) {
-    sl_past *past = context;
-    if (!past->target)
+    sl_earlier_run *earlier = context;
+    if (!earlier->target)
         return false;
-    if (past->count == past->room) {
-        size_t room = past->room ? past->room * 2 : 1024;
-        sl_journal_entry *entries = realloc(past->entries, room * sizeof *entries);
+    if (earlier->count == earlier->room) {
+        size_t room = earlier->room ? earlier->room * 2 : 1024;
+        sl_journal_entry *entries = realloc(earlier->entries, room * sizeof *entries);
         if (!entries) {
-            past->no_memory = true;
+            earlier->no_memory = true;
             return false;
         }
-        past->entries = entries;
-        past->room = room;
+        earlier->entries = entries;
+        earlier->room = room;
     }
-    past->entries[past->count++] = *entry;
+    earlier->entries[earlier->count++] = *entry;
     return true;
 }
 
-/* ---- which load it is ---- */
+/* ---- the options of the load ---- */
 
 static void append_schema(bson_t *options, const char *text) {
     uint8_t digest[SL_MD5_BYTES];
@@ -91,8 +92,8 @@ void sl_resume_format_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
 }
 
-/* The options that change what documents look like or where they go, by the names users give them.
- */
+/* Appends the options that change the documents or their target, under their names on the command
+ * line. */
 static void append_options(bson_t *document, const sl_load_config *config) {
     bson_t options;
     BSON_APPEND_DOCUMENT_BEGIN(document, "options", &options);
@@ -114,7 +115,7 @@ static bool write_begun(sl_load *load, sl_error *error) {
     BSON_APPEND_UTF8(&document, "version", load->config->program_version);
     BSON_APPEND_UTF8(&document, "holder", load->holder);
     append_options(&document, load->config);
-    sl_past_append_sources(&document, load);
+    sl_earlier_append_sources(&document, load);
     bool ok = sl_journal_begin(load->journal, error) &&
               sl_journal_write(load->journal, &document, error);
     bson_destroy(&document);
@@ -127,17 +128,18 @@ static bool same_options(const sl_load *load, sl_error *error) {
     char how[900] = "";
     size_t used = 0;
     append_options(&now, load->config);
-    const char *version = sl_past_text(load->past->begun, "version");
+    const char *version = sl_earlier_text(load->earlier->begun, "version");
     if (strcmp(version, load->config->program_version) != 0)
-        used += (size_t)snprintf(how, sizeof how, "it was begun by version %.40s of this program, "
-                                 "which may have made other documents; this is %.40s", version,
-                                 load->config->program_version);
+        used += (size_t)snprintf(how, sizeof how,
+                                 "it was begun by version %.40s of this program, "
+                                 "whose documents may differ; this is %.40s",
+                                 version, load->config->program_version);
     bson_iter_init_find(&iter, &now, "options");
     bson_iter_recurse(&iter, &options);
     while (bson_iter_next(&options)) {
         char path[64];
         snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
-        const char *was = sl_past_text(load->past->begun, path),
+        const char *was = sl_earlier_text(load->earlier->begun, path),
                    *is = bson_iter_utf8(&options, NULL);
         if (strcmp(was, is) != 0 && used < sizeof how)
             used += (size_t)snprintf(how + used, sizeof how - used,
@@ -145,24 +147,26 @@ static bool same_options(const sl_load *load, sl_error *error) {
                                      bson_iter_key(&options), was, is);
     }
     bson_destroy(&now);
-    return used == 0 || sl_past_differs(load, SL_EXIT_USAGE, how, error);
+    return used == 0 || sl_earlier_differs(load, SL_EXIT_USAGE, how, error);
 }
 
 /* ---- opening ---- */
 
-static void forget(sl_past *past) {
-    bson_destroy(past->begun);
-    bson_destroy(past->target);
-    bson_destroy(past->finished);
-    free(past->entries);
-    memset(past, 0, sizeof *past);
+static void earlier_clear(sl_earlier_run *earlier) {
+    bson_destroy(earlier->begun);
+    bson_destroy(earlier->target);
+    bson_destroy(earlier->finished);
+    free(earlier->entries);
+    memset(earlier, 0, sizeof *earlier);
 }
 
-/* By this id the load holds the balancer stopped, in all of its runs: one that was killed is known by
- * it. The journal is locked, so whichever load had the id before has ended. */
+/* Sets the id under which the load keeps the balancer stopped. All its runs use the same one, so
+ * that a resumed run finds the hold of a killed run. The journal is locked, so that run has
+ * ended. */
 static void take_holder(sl_load *load) {
     bson_oid_t id;
-    const char *holder = load->past->begun ? sl_past_text(load->past->begun, "holder") : "";
+    const char *holder =
+        load->earlier->begun ? sl_earlier_text(load->earlier->begun, "holder") : "";
     if (bson_oid_is_valid(holder, strlen(holder)))
         bson_oid_init_from_string(&id, holder);
     else
@@ -170,30 +174,31 @@ static void take_holder(sl_load *load) {
     bson_oid_to_string(&id, load->holder);
 }
 
-/* What is done with the journal that was found. */
+/* Decides from the journal's contents whether the load may begin, or be resumed. */
 static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
-    sl_past *past = load->past;
+    sl_earlier_run *earlier = load->earlier;
     const char *folder = load->work_directory;
-    if (past->no_memory)
+    if (earlier->no_memory)
         return sl_error_memory(error, "reading the journal");
     take_holder(load);
     if (!load->config->resume) {
-        if (empty || !past->target || past->finished) { /* without a target nothing was sent */
-            forget(past);
+        /* Without a target no document has been sent. */
+        if (empty || !earlier->target || earlier->finished) {
+            earlier_clear(earlier);
             return write_begun(load, error);
         }
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s holds the journal of a load that has not been completed: complete "
                             "it with --resume, or name another folder with --work-dir", folder);
     }
-    if (!past->begun)
+    if (!earlier->begun)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--resume: %s holds no journal of a load; leave --resume out to begin "
                             "one", folder);
-    if (!same_options(load, error) || !sl_past_same_sources(load, error))
+    if (!same_options(load, error) || !sl_earlier_same_sources(load, error))
         return false;
-    *finished = past->finished != NULL;
-    load->resumed = past->target != NULL;
+    *finished = earlier->finished != NULL;
+    load->resumed = earlier->target != NULL;
     return true;
 }
 
@@ -201,19 +206,19 @@ bool sl_resume_open(sl_load *load, bool *finished, sl_error *error) {
     *finished = false;
     if (load->config->sink != SL_SINK_CLUSTER)
         return true;
-    load->past = calloc(1, sizeof *load->past);
-    if (!load->past)
+    load->earlier = calloc(1, sizeof *load->earlier);
+    if (!load->earlier)
         return sl_error_memory(error, "opening the journal");
-    sl_journal_handlers handlers = {on_document, on_entry, load->past};
+    sl_journal_handlers handlers = {on_document, on_entry, load->earlier};
     bool empty;
     if (!sl_journal_open(load->work_directory, &handlers, &load->journal, &empty, error) ||
         !judge(load, empty, finished, error)) {
-        load->work_directory[0] = '\0'; /* it is another load's: its run.json stays */
+        load->work_directory[0] = '\0'; /* keeps the run.json of the load that it belongs to */
         return false;
     }
     if (*finished) {
         bson_iter_t iter;
-        bool rejects = bson_iter_init_find(&iter, load->past->finished, "rejects") &&
+        bool rejects = bson_iter_init_find(&iter, load->earlier->finished, "rejects") &&
                        bson_iter_as_int64(&iter) > 0;
         sl_log_info("%s: this load has been completed; there is nothing to resume",
                     load->work_directory);
@@ -236,7 +241,7 @@ static void append_numbers(bson_t *document, const sl_load *load) {
 
 static bool same_numbers(const sl_load *load) {
     bson_iter_t iter, numbers;
-    if (!bson_iter_init_find(&iter, load->past->target, "numbers") ||
+    if (!bson_iter_init_find(&iter, load->earlier->target, "numbers") ||
         !bson_iter_recurse(&iter, &numbers))
         return false;
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
@@ -248,13 +253,14 @@ static bool same_numbers(const sl_load *load) {
 }
 
 static bool same_target(const sl_load *load, const char *uuid, sl_error *error) {
-    return strcmp(uuid, sl_past_text(load->past->target, "target")) == 0 ||
-           sl_past_differs(
+    return strcmp(uuid, sl_earlier_text(load->earlier->target, "target")) == 0 ||
+           sl_earlier_differs(
                load, SL_EXIT_CLUSTER,
-               uuid[0] ? "the collection has been dropped and made anew since, or resharded; load without "
-                         "--resume, into another --work-dir"
-                       : "the collection is not there any more; load without --resume, into "
-                         "another --work-dir",
+               uuid[0]
+                   ? "the collection has been dropped and created again since, or resharded; load "
+                     "without --resume, into another --work-dir"
+                   : "the collection does not exist any more; load without --resume, into "
+                     "another --work-dir",
                error);
 }
 
@@ -269,26 +275,27 @@ bool sl_resume_target(sl_load *load, sl_error *error) {
         if (!same_target(load, load->target.uuid, error))
             return false;
         if (!same_numbers(load))
-            return sl_past_differs(load, SL_EXIT_CLUSTER,
-                              "the registry beside the collection now has other numbers for the "
-                              "sources; load without --resume, into another --work-dir",
-                              error);
-        sl_outside_recall(load, load->past->target);
+            return sl_earlier_differs(
+                load, SL_EXIT_CLUSTER,
+                "the registry beside the collection now has other numbers for the "
+                "sources; load without --resume, into another --work-dir",
+                error);
+        sl_unregistered_recall(load, load->earlier->target);
     }
-    if (!sl_outside_count(load, load->created, error))
+    if (!sl_unregistered_count(load, load->created, error))
         return false;
     if (load->resumed || !load->journal)
         return true;
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "target", load->target.uuid);
     append_numbers(&document, load);
-    sl_outside_append(load, &document);
+    sl_unregistered_append(load, &document);
     bool ok = sl_journal_write(load->journal, &document, error);
     bson_destroy(&document);
     return ok;
 }
 
-/* ---- taking over ---- */
+/* ---- recovering ---- */
 
 static bool mark_done(sl_load_source *source, uint64_t sequence) {
     size_t word = (size_t)(sequence >> 6);
@@ -305,18 +312,18 @@ static bool mark_done(sl_load_source *source, uint64_t sequence) {
     return true;
 }
 
-static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error) {
-    sl_carried *carried = &load->carried;
+static bool recover(sl_load *load, const sl_journal_entry *entry, sl_error *error) {
+    sl_recovered *recovered = &load->recovered;
     sl_load_source *source = &load->sources[entry->source];
     int64_t first_id = sl_document_id(source->number, entry->offset);
     if (entry->offset + entry->text_bytes > source->done_end)
         source->done_end = entry->offset + entry->text_bytes;
-    carried->blocks++;
-    carried->text_bytes += entry->text_bytes;
-    carried->inserted += entry->inserted;
-    carried->already_there += entry->already_there;
-    carried->refused += entry->refused;
-    sl_parse_counts_add(&carried->counts, &entry->counts);
+    recovered->blocks++;
+    recovered->text_bytes += entry->text_bytes;
+    recovered->inserted += entry->inserted;
+    recovered->already_there += entry->already_there;
+    recovered->refused += entry->refused;
+    sl_parse_counts_add(&recovered->counts, &entry->counts);
     atomic_fetch_add(&load->accepted[sl_load_range_of(load, first_id)],
                      entry->inserted + entry->already_there + entry->taken);
     atomic_fetch_add(&source->accepted, entry->inserted + entry->already_there);
@@ -325,11 +332,11 @@ static bool carry(sl_load *load, const sl_journal_entry *entry, sl_error *error)
                              .offset = entry->offset, .entry_start = entry->member_start != 0};
     return mark_done(source, entry->sequence)
                ? sl_rejects_block_was_done(load->rejects, &block, entry, error)
-               : sl_error_memory(error, "taking over what has been loaded");
+               : sl_error_memory(error, "recovering the journal");
 }
 
-/* How many blocks can be in front of this one, at most: each has text, and in a source that is cut
- * a MiB of it. */
+/* The maximum number of blocks before this one: each has at least a byte of text, and 1 MiB in a
+ * splittable source. */
 static uint64_t blocks_before(const sl_load *load, const sl_journal_entry *entry) {
     const sl_source *facts = sl_source_set_at(load->set, (size_t)entry->source);
     return sl_source_is_splittable(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
@@ -341,36 +348,36 @@ static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) 
            entry->sequence <= blocks_before(load, entry) && entry->offset < SL_SOURCE_BYTES_MAX;
 }
 
-/* Only those of one run, though it resumed another: a block is in the journal once. */
+/* Removes repeated entries from the sorted list. */
 static size_t drop_repeated(sl_journal_entry *entries, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (kept == 0 || sl_past_by_place(&entries[kept - 1], &entries[i]) != 0)
+        if (kept == 0 || sl_earlier_entry_order(&entries[kept - 1], &entries[i]) != 0)
             entries[kept++] = entries[i];
     }
     return kept;
 }
 
-bool sl_resume_carry(sl_load *load, sl_error *error) {
-    sl_past *past = load->past;
+bool sl_resume_recover(sl_load *load, sl_error *error) {
+    sl_earlier_run *earlier = load->earlier;
     const char *directory = load->work_directory[0] ? load->work_directory : NULL;
     uint64_t table_bytes = 0;
-    if (past && past->count > 0) {
-        qsort(past->entries, past->count, sizeof *past->entries, sl_past_by_place);
-        past->count = drop_repeated(past->entries, past->count);
+    if (earlier && earlier->count > 0) {
+        qsort(earlier->entries, earlier->count, sizeof *earlier->entries, sl_earlier_entry_order);
+        earlier->count = drop_repeated(earlier->entries, earlier->count);
     }
-    for (size_t i = 0; past && i < past->count; i++) {
-        if (past->entries[i].table_bytes > table_bytes)
-            table_bytes = past->entries[i].table_bytes;
+    for (size_t i = 0; earlier && i < earlier->count; i++) {
+        if (earlier->entries[i].table_bytes > table_bytes)
+            table_bytes = earlier->entries[i].table_bytes;
     }
     if (!sl_rejects_open(directory, load->set, load->journal, table_bytes, &load->rejects, error))
         return false;
-    for (size_t i = 0; past && i < past->count; i++) {
-        if (!is_of_this_load(load, &past->entries[i]))
+    for (size_t i = 0; earlier && i < earlier->count; i++) {
+        if (!is_of_this_load(load, &earlier->entries[i]))
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s/journal names a block that the sources cannot have; load "
                                 "without --resume, into another --work-dir", directory);
-        if (!carry(load, &past->entries[i], error))
+        if (!recover(load, &earlier->entries[i], error))
             return false;
     }
     if (!sl_rejects_all_kept(load->rejects, error))
@@ -383,19 +390,19 @@ bool sl_resume_carry(sl_load *load, sl_error *error) {
     }
     if (load->resumed) {
         char records[SL_HUMAN_ROOM];
-        sl_log_info("resuming: %s records are there already",
-                    sl_human_count(load->carried.counts.records, records));
+        sl_log_info("resuming: earlier runs have completed %s records",
+                    sl_human_count(load->recovered.counts.records, records));
     }
     return true;
 }
 
-/* ---- while it goes on, and at the end ---- */
+/* ---- during the load, and at its end ---- */
 
 bool sl_resume_commit(sl_load *load, sl_error *error) {
     bool confirmed;
     if (!load->journal || !load->rejects)
         return true;
-    /* Collected first: what is confirmed then is what was acknowledged before. */
+    /* Collected first: the confirmation covers documents that were acknowledged before it. */
     if (!load->uncommitted)
         sl_journal_collect(load->journal);
     load->uncommitted = true;
@@ -411,8 +418,8 @@ static bool keep_waiting(void *context) {
     return !sl_interrupt_requested();
 }
 
-bool sl_resume_commit_rest(sl_load *load, sl_error *error) {
-    bool held = load->uncommitted; /* from before: then more has been added since */
+bool sl_resume_commit_last(sl_load *load, sl_error *error) {
+    bool held = load->uncommitted; /* since an earlier commit: later entries need a second one */
     for (unsigned attempt = 0; sl_resume_commit(load, error); attempt++) {
         if (!load->uncommitted && !held)
             return true;
@@ -424,7 +431,7 @@ bool sl_resume_commit_rest(sl_load *load, sl_error *error) {
             continue;
         if (sl_interrupt_requested())
             error->code = SL_EXIT_INTERRUPTED;
-        return sl_error_prefix(error, "not known whether the last batches are in their places");
+        return sl_error_prefix(error, "the owners of the last batches could not be confirmed");
     }
     return false;
 }
@@ -432,7 +439,7 @@ bool sl_resume_commit_rest(sl_load *load, sl_error *error) {
 bool sl_resume_finish(sl_load *load, sl_error *error) {
     if (!load->journal)
         return true;
-    uint64_t rejects = load->carried.counts.rejects + load->carried.refused;
+    uint64_t rejects = load->recovered.counts.rejects + load->recovered.refused;
     for (unsigned i = 0; i < load->threads; i++)
         rejects += atomic_load(&load->counters[i].parser_rejects) +
                    atomic_load(&load->counters[i].server_rejects);
@@ -446,8 +453,8 @@ bool sl_resume_finish(sl_load *load, sl_error *error) {
 
 void sl_resume_close(sl_load *load) {
     sl_journal_close(load->journal);
-    if (!load->past)
+    if (!load->earlier)
         return;
-    forget(load->past);
-    free(load->past);
+    earlier_clear(load->earlier);
+    free(load->earlier);
 }

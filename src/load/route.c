@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The route that batches take: through the routers, or straight to the shards (--route direct).
+/* The route of batches: through the routers, or directly to the shards (--route direct).
  *
- * On the straight way nobody but the loader looks where a document belongs. So it is taken only where
- * the loader can tell each owner, what it cannot tell goes through the router nevertheless, and the
- * journal believes no block before the cluster has said that its chunks did not move
+ * On the direct route only the loader checks the owner of a document. So this route requires a
+ * shard key that the loader can evaluate; documents whose owner it cannot determine go through the
+ * router; and no block is added to the journal before the cluster has confirmed that no chunk moved
  * (sl_direct_check; resume.c). */
 #include "engine.h"
 
@@ -27,10 +27,10 @@ bool sl_route_read_map(sl_load *load, sl_error *error) {
         return false;
     if (sl_shard_map_route(load->map) == SL_ROUTE_NONE)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "--route direct: only the router can tell where documents of %s.%s "
-                            "belong by its shard key; leave the option out",
+                            "--route direct: only the router can find the shards of documents of "
+                            "%s.%s by its shard key; leave the option out",
                             load->target.database, load->target.collection);
-    sl_log_info("batches go straight to the primaries of the shards");
+    sl_log_info("batches go directly to the primaries of the shards");
     return true;
 }
 
@@ -58,10 +58,9 @@ bool sl_route_confirm(sl_load *load, bool *confirmed, sl_error *error) {
     }
     *confirmed = false;
     *error = why;
-    if (!load->doubted)
-        sl_log_warning(SL_LINES
-                       "; what is sent now counts when it is known that it is in its place",
+    if (!load->doubt_logged)
+        sl_log_warning(SL_LINES "; batches sent meanwhile count once their owners are confirmed",
                        why.message);
-    load->doubted = true;
+    load->doubt_logged = true;
     return true;
 }

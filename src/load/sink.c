@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sinks without a server: nowhere, and a BSON dump. */
+/* The sinks without a server: the null sink, and a BSON dump. */
 #include "sink.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- nowhere ---- */
+/* ---- the null sink ---- */
 
 static bool null_open(sl_load *load, void **shared, sl_error *error) {
     (void)load, (void)error;
@@ -48,12 +48,12 @@ const sl_destination sink_null = {
     .send = null_send,
 };
 
-/* ---- a file of BSON documents one behind the other ---- */
+/* ---- the BSON dump: a file of consecutive documents ---- */
 
 typedef struct sl_bson_file {
     const char *path;
     int file;
-    pthread_mutex_t lock; /* one batch at a time; their order is as it comes */
+    pthread_mutex_t lock; /* held while one batch is written; the order of batches is arbitrary */
 } sl_bson_file;
 
 struct sl_outlet {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where full batches go: a cluster, a file, or nowhere. A sink is shared; each worker has its own
- * outlet of it. */
+/* Sinks for full batches: a cluster, a BSON file, or none (the documents are discarded). A sink is
+ * shared by the workers; each worker has an outlet of its own. */
 #ifndef SHARDLOAD_SINK_H
 #define SHARDLOAD_SINK_H
 
 #include "engine.h"
 
-/* What became of a batch: documents = inserted + already_there + rejected. */
+/* The outcome of a batch: documents = inserted + already_there + rejected. */
 typedef struct sl_batch_result {
     uint32_t inserted;
     uint32_t already_there;
@@ -16,18 +16,18 @@ typedef struct sl_batch_result {
 
 /* Why the server did not insert a document. */
 typedef enum sl_fate {
-    FATE_ALREADY_THERE, /* it was there, to the byte */
-    FATE_PLACE_TAKEN,   /* another document stands under its _id */
+    FATE_ALREADY_STORED, /* the same document is stored, byte by byte */
+    FATE_ID_TAKEN,       /* another document has its _id */
     FATE_REFUSED,
 } sl_fate;
 
-/* One document that was not inserted, with the server's code and the reason in words. */
+/* Called for a document that was not inserted, with the server's code and message. */
 typedef void (*refusal_handler)(void *context, uint32_t index, sl_fate fate, int32_t code,
                                 const char *message);
 
 typedef struct sl_outlet sl_outlet;
 
-/* Rows of a table of three. */
+/* The functions of a sink. */
 typedef struct sl_destination {
     const char *name;
     bool (*open)(sl_load *load, void **shared, sl_error *error);
@@ -35,8 +35,8 @@ typedef struct sl_destination {
     bool (*outlet_create)(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error);
     void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */
     /* Sends a batch and waits until it has been acknowledged. For each document counted in
-     * `already_there` or `rejected`, `refused` is called with its index in the batch. False when the
-     * batch cannot be delivered: the load ends. */
+     * `already_there` or `rejected`, `refused` is called with its index in the batch. False when
+     * the batch cannot be delivered: the load ends. */
     bool (*send)(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                  refusal_handler refused, void *context, sl_error *error);
 } sl_destination;

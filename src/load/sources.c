@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of a load: found, recognised, told apart, numbered. */
+/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <shardload/clock.h>
+#include <shardload/head.h>
 #include <shardload/log.h>
 
 static size_t format_index(const sl_format *format) {
@@ -20,7 +21,7 @@ const sl_plan *sl_sources_plan_of(const sl_load *load, const sl_load_source *sou
     return load->plans[format_index(source->format)];
 }
 
-/* Compiles the plan of a format when it is first wanted. */
+/* The plan of a format, which is compiled by the first call. */
 static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *error) {
     sl_plan **plan = &load->plans[format_index(format)];
     if (!*plan && !format->plan_create(&load->config->format_options, plan, error))
@@ -28,9 +29,21 @@ static const sl_plan *plan_of(sl_load *load, const sl_format *format, sl_error *
     return *plan;
 }
 
-/* Finds out how a source is written. With "auto" the formats are asked in turn, and when all of them
- * refuse, each one's reason is told. False with SL_EXIT_SOURCE: not recognised, or `*damaged`: data
- * that cannot be read, which is no reason to go on without it; `*empty`: there is no text. */
+bool sl_sources_parse(const sl_load *load, const sl_source_block *block, const sl_dialect *dialect,
+                      sl_sink *sink, sl_parse_counts *counts) {
+    const sl_load_source *source = &load->sources[block->source];
+    sl_block view = {
+        .text = block->text,
+        .offset = block->offset,
+        .id_base = sl_document_id(source->number, block->offset) & ~(int64_t)(SL_BLOCK_BYTES - 1),
+    };
+    return source->format->parse(sl_sources_plan_of(load, source), dialect, &view, sink, counts);
+}
+
+/* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
+ * recognises the source, the error quotes each one's reason. False with SL_EXIT_SOURCE: no format
+ * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that
+ * cannot be read, and must not be left out. */
 static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bool *empty,
                       sl_error *error) {
     sl_load_source *source = &load->sources[index];
@@ -45,8 +58,8 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
-    if (!sl_misread_check_text(text, whole, error)) {
-        *damaged = !sl_misread_is_binary(text);
+    if (!sl_first_line_end_check(text, whole, error)) {
+        *damaged = !sl_line_ends_is_binary(text);
         return sl_error_prefix(error, "%s", path);
     }
     char reasons[900] = "";
@@ -62,11 +75,11 @@ static bool recognise(sl_load *load, size_t index, char *head, bool *damaged, bo
         sl_error why = {0};
         if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
-            *damaged = true; /* what is recognised is never left out */
+            *damaged = true; /* a recognised source is never left out */
             return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
                    sl_error_prefix(error, "%s", path);
         }
-        if (why.code != SL_EXIT_SOURCE) { /* no memory: that says nothing of the source */
+        if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
             *error = why;
             *damaged = true;
             return false;
@@ -87,7 +100,7 @@ static void skip(sl_load *load, size_t index) {
 
 /* ---- the same file twice ---- */
 
-/* What makes two sources the same: one file reached by two paths, or two copies under one name. */
+/* Two sources are the same if they are one file under two paths, or two copies of a file. */
 static int by_file(const void *a, const void *b) {
     const sl_load_source *x = *(sl_load_source *const *)a, *y = *(sl_load_source *const *)b;
     if (x->device != y->device)
@@ -111,8 +124,9 @@ static bool same_fingerprint(const sl_load_source *x, const sl_load_source *y) {
     return strcmp(x->fingerprint, y->fingerprint) == 0;
 }
 
-/* A fingerprint is of a file's ends only, but a source's number goes with it: of two files that have
- * the same one and other contents, one would be lost. */
+/* Sources with equal fingerprints get the same number, but a fingerprint covers only the beginning
+ * and the end of a file. So two files with equal fingerprints and different contents are an error:
+ * one of them would be lost. */
 static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *error) {
     uint64_t where;
     bool same;
@@ -121,13 +135,13 @@ static bool check_copy(sl_load *load, size_t first, size_t second, sl_error *err
     return same ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s and %s have the same name, size, beginning and end, and differ at byte "
-                        "%llu: they cannot be told apart in one collection; rename one of them",
+                        "%llu: one collection cannot hold both; rename one of them",
                         sl_source_set_at(load->set, first)->shown,
                         sl_source_set_at(load->set, second)->shown, (unsigned long long)where);
 }
 
-/* How much of a file is behind the place that standard input is at is not known: so neither of both
- * can be left out. */
+/* A file that is also standard input is an error: the two sources may have different parts of the
+ * file left to read, so neither can be left out. */
 static bool check_input(sl_load *load, size_t first, size_t second, sl_error *error) {
     const sl_source *a = sl_source_set_at(load->set, first),
                     *b = sl_source_set_at(load->set, second);
@@ -140,7 +154,7 @@ static bool check_input(sl_load *load, size_t first, size_t second, sl_error *er
         a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
 }
 
-/* Leaves out all but the first of each. Loading one twice would count its documents twice. */
+/* Leaves out all but the first of equal sources, whose documents would be counted twice. */
 static bool skip_repeated(sl_load *load, sl_error *error) {
     static const struct {
         int (*order)(const void *a, const void *b);
@@ -178,7 +192,7 @@ static bool skip_repeated(sl_load *load, sl_error *error) {
     return true;
 }
 
-/* Records of different kinds do not belong into one collection. */
+/* Sources with different kinds of records are an error: they need a collection each. */
 static bool check_kinds(sl_load *load, sl_error *error) {
     const sl_load_source *first = NULL;
     char list[600] = "";
@@ -205,8 +219,8 @@ static bool check_kinds(sl_load *load, sl_error *error) {
                         list);
 }
 
-/* The sources of records that are made up: as many as it takes to have a place for each. */
-static bool make_up_sources(sl_load *load, const sl_format *format, sl_error *error) {
+/* Adds the sources of generated records: each holds SL_GENERATED_RECORDS_MAX at most. */
+static bool add_generated_sources(sl_load *load, const sl_format *format, sl_error *error) {
     uint64_t records = load->config->format_options.ycsb.records;
     const sl_plan *plan = plan_of(load, format, error);
     bool ok = plan && sl_source_set_create(NULL, 0, NULL, &load->set, error);
@@ -225,12 +239,12 @@ static bool find_sources(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;
     const sl_format *format = sl_format_named(config->format); /* NULL: "auto" */
     if (format && format->name_records)
-        return make_up_sources(load, format, error);
+        return add_generated_sources(load, format, error);
     return sl_source_set_create(config->paths, config->path_count, config->include, &load->set,
                                 error);
 }
 
-/* A file found in a folder is not loaded. Of an empty one nothing is lost. */
+/* A file found in a folder is not loaded. An empty one is no failure of the load. */
 static void leave_out(sl_load *load, size_t index, bool empty, const char *message) {
     const char *path = sl_source_set_at(load->set, index)->shown;
     size_t length = strlen(path); /* the message begins with it */
@@ -239,13 +253,13 @@ static void leave_out(sl_load *load, size_t index, bool empty, const char *messa
     if (empty)
         sl_log_warning("%s: empty; nothing to load", path);
     else
-        sl_others_add(load, index, NULL, message);
+        sl_not_loaded_add(load, index, NULL, message);
 }
 
 static void on_passed_over(void *context, size_t source, const char *entry, const char *reason) {
     char text[300];
     snprintf(text, sizeof text, "this is %s", reason);
-    sl_others_add(context, source, entry, text);
+    sl_not_loaded_add(context, source, entry, text);
 }
 
 bool sl_sources_open(sl_load *load, sl_error *error) {
@@ -258,11 +272,11 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
     bool ok = load->sources && head;
     if (!ok)
         sl_error_memory(error, "looking at the sources");
-    int64_t told = sl_clock_ns();
+    int64_t logged = sl_clock_ns();
     for (size_t i = 0; ok && i < count; i++) {
-        if (sl_seconds_since(told) > 2) {
-            sl_log_info("looking at the sources: %zu of %zu", i, count);
-            told = sl_clock_ns();
+        if (sl_seconds_since(logged) > 2) {
+            sl_log_info("inspecting the sources: %zu of %zu", i, count);
+            logged = sl_clock_ns();
         }
         sl_error why = {0};
         bool damaged, empty;
@@ -285,8 +299,10 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
     free(head);
     if (!ok || !skip_repeated(load, error))
         return false;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         load->active += !load->sources[i].skipped;
+        load->has_pipe = load->has_pipe || sl_source_set_at(load->set, i)->kind == SL_SOURCE_PIPE;
+    }
     if (load->active == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "nothing to load: none of the %zu files found is recognised", count);
@@ -297,7 +313,7 @@ void sl_sources_close(sl_load *load) {
     for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
         free(load->sources[i].done);
         if (load->sources[i].format) {
-            sl_members_clear(&load->sources[i]);
+            sl_archive_entries_clear(&load->sources[i]);
             load->sources[i].format->dialect_destroy(load->sources[i].dialect);
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload verify`: sources against the cluster, phase by phase. Nothing is changed anywhere. */
+/* `shardload verify`: the phases of a verification. Neither sources nor cluster are changed. */
 #include "verification.h"
 
 #include <stdio.h>
@@ -17,16 +17,16 @@
 
 static bool interrupted(sl_error *error) {
     return sl_error_set(error, SL_EXIT_INTERRUPTED,
-                        "interrupted: what was not looked at may be right or wrong");
+                        "interrupted before all documents were verified");
 }
 
 static void on_first_signal(void *context) {
     sl_load *load = context;
     if (!atomic_load(&load->begun)) { /* it may be waiting for a server */
-        sl_log_warning("interrupted before anything was looked at");
+        sl_log_warning("interrupted before anything was verified");
         _exit(SL_EXIT_INTERRUPTED);
     }
-    sl_log_warning("stopping; once more to stop at once");
+    sl_log_warning("stopping; press Ctrl-C again to stop at once");
     sl_load_stop(load);
 }
 
@@ -36,11 +36,12 @@ static void on_second_signal(void *context) {
 
 /* ---- phases ---- */
 
-/* A pipe has no name by which it could be known again. */
+/* A pipe has no fingerprint by which the registry could identify it. */
 static bool refuse_pipe(const char *path, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: what came through a pipe cannot be known again, and not be verified",
-                        strcmp(path, "-") == 0 ? "standard input" : path);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s: a pipe cannot be identified as the source of a load, and so not verified",
+        strcmp(path, "-") == 0 ? "standard input" : path);
 }
 
 static bool look_at_sources(sl_verification *verification, sl_error *error) {
@@ -63,12 +64,9 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     const sl_load_config *config = load->config;
     load->target = (sl_target){.database = config->database, .collection = config->collection};
-    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds, &load->connection,
-                            error))
+    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds,
+                            &load->connection, error))
         return false;
-    const sl_server *server = sl_connection_server(load->connection);
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
-                sl_deployment_name(server->deployment), server->version);
     sl_record_server(load);
     if (!sl_topology_read(load->connection, &load->topology, error) ||
         !sl_registry_open(load->connection, &load->target, &load->registry, error) ||
@@ -88,14 +86,9 @@ static void on_tick(void *context) {
 
 static bool read_sources(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
-    unsigned threads = load->threads;
-    load->counters = aligned_alloc(_Alignof(sl_worker_counters), threads * sizeof *load->counters);
-    load->parsed = calloc(threads, sizeof *load->parsed);
-    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
     verification->ranges = calloc(load->range_count + 1, sizeof *verification->ranges);
-    if (!load->counters || !load->parsed || !load->shard_documents || !verification->ranges)
+    if (!sl_workers_create_counters(load) || !verification->ranges)
         return sl_error_memory(error, "starting threads");
-    memset(load->counters, 0, threads * sizeof *load->counters);
     atomic_store(&load->begun, true);
     sl_progress *progress = sl_progress_start(load);
     bool ok = sl_verify_blocks(verification, on_tick, progress, error);
@@ -117,7 +110,7 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
         {"connect", connect_to_cluster},
         {"sources", read_sources},
         {"count", count_ranges},
-        {"between", sl_verify_rest},
+        {"between", sl_verify_gaps},
     };
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
@@ -130,14 +123,13 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
     return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- the verification ---- */
 
 static bool write_record(sl_load *load, sl_exit code, sl_error *error) {
     const char *paths[2] = {NULL, load->report};
     char path[600];
     bson_t *record = sl_run_record_document(load->record);
-    BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
-    BSON_APPEND_INT32(record, "exitCode", code);
+    sl_record_tail(record, code);
     if (load->work_directory[0]) {
         snprintf(path, sizeof path, "%s/verify.json", load->work_directory);
         paths[0] = path;
@@ -192,16 +184,17 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
         ok = false;
     }
     if (load.record)
-        sl_others_record(&load, sl_run_record_document(load.record));
+        sl_not_loaded_record(&load, sl_run_record_document(load.record));
     if (ok && !sl_verify_report(&verification))
-        ok = sl_error_set(&error, SL_EXIT_VERIFICATION,
-                          "%s.%s is not what the sources say (see above)", config->database,
-                          config->collection);
+        ok =
+            sl_error_set(&error, SL_EXIT_VERIFICATION, "%s.%s differs from its sources (see above)",
+                         config->database, config->collection);
     else if (ok)
-        sl_log_info("%s.%s is what the sources say%s", config->database, config->collection,
-                    content ? ", to the byte" : ", by count");
-    /* They are no records of this collection, as far as is known, and may be missing from it. */
-    ok = ok && sl_others_check(&load, &error);
+        sl_log_info("%s.%s %s", config->database, config->collection,
+                    content ? "is equal to its sources, byte by byte"
+                            : "has the number of documents that its sources have");
+    /* Nothing shows whether the collection should hold records of files that are not loaded. */
+    ok = ok && sl_not_loaded_check(&load, &error);
     if (!ok)
         sl_log_error(SL_LINES, error.message);
     sl_exit code = ok ? SL_EXIT_OK : error.code;

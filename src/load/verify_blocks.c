@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources against the cluster, block by block.
+/* The comparison of the sources with the cluster, block by block.
  *
- * Each thread draws blocks as a load's workers do, parses one, and reads what the cluster has
- * in the block's place: all ids that records beginning in its text could have. The places of all
- * blocks are noted; what lies between them is left to verify_rest.c, so that no id is looked at
- * twice, and none not at all. Two blocks of an archive may share a MiB, one member ending in it and
- * the next beginning; any other block has its MiB to itself.
+ * Each thread draws blocks as a load's workers do, parses one, and reads the documents that the
+ * cluster holds in the block's interval: all ids that records beginning in its text could have. The
+ * intervals of all blocks are recorded; verify_gaps.c searches the ids between them, so that every
+ * id is checked exactly once. Two blocks of an archive may share a MiB, if one entry ends in it and
+ * the next begins; any other block is alone in its MiB.
  *
- * Threads share nothing per document. Findings of a block are kept until the block has been read to
- * its end, since a read that breaks off is begun again, and told then. Sums are atomics: each
- * stands alone, and they are read when the threads have been joined. */
+ * Threads share nothing per document. The findings of a block are kept until its interval has been
+ * read to the end, since a read that fails is repeated, and are reported then. The sums are
+ * atomics, each independent of the others, and are read when the threads have been joined. */
 #include "verification.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 #include "worker.h"
 
-#define SLICE_BYTES ((size_t)16 << 20) /* of documents at once; a block of text makes fewer, mostly */
+#define SLICE_BYTES ((size_t)16 << 20) /* of documents compared at once; few blocks have more */
 
 typedef struct sl_checker {
     sl_verification *verification;
@@ -30,18 +30,18 @@ typedef struct sl_checker {
     sl_worker_counters *counters;
     sl_reader *reader;
     mongoc_client_t *client;
-    uint8_t *bytes; /* the block's documents: `room`, and SL_SLACK more */
+    uint8_t *bytes; /* the block's documents; room + SL_SLACK */
     size_t room;
     sl_sink sink;
     int64_t stage_since;
     sl_error error;
 
-    /* Of the block in hand. */
+    /* Of the current block. */
     const sl_source_block *block;
-    sl_range_account *account;
-    sl_interval place; /* what is left of it */
+    sl_range_totals *totals;
+    sl_interval remaining; /* the part of its interval that has not been compared */
 
-    /* Of the comparison in hand. */
+    /* Of the current comparison. */
     sl_comparison comparison;
     uint64_t found, found_hash;
     uint64_t findings[3];
@@ -60,15 +60,15 @@ static void spent(sl_checker *checker, sl_stage stage) {
 
 static int64_t last_id(const uint8_t *at, const uint8_t *end) {
     int64_t id = 0;
-    for (; at < end; at += sl_expected_length(at))
+    for (; at < end; at += sl_bson_length(at))
         id = sl_expected_id(at);
     return id;
 }
 
 static bool check_documents(sl_checker *checker, int64_t maximum);
 
-/* Most blocks are parsed whole; one of large documents is compared in slices, each with the ids up
- * to its last document. */
+/* Most blocks are parsed completely before they are compared. A block of large documents is
+ * compared in slices, each up to the id of its last document. */
 static bool on_full(sl_sink *sink, size_t need) {
     sl_checker *checker = sink->context;
     size_t used = (size_t)(sink->cursor - checker->bytes);
@@ -95,13 +95,12 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_checker *checker = sink->context;
-    if (reject->misread) /* others are counted; the load has reported them */
-        sl_misread_error(checker->load, checker->block, reject, &checker->error);
+    if (reject->misread) /* other rejects are counted only; the load has reported them */
+        sl_line_ends_error(checker->load, checker->block, reject, &checker->error);
 }
 
 static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {
     sl_load *load = checker->load;
-    const sl_load_source *source = &load->sources[block->source];
     const sl_dialect *dialect;
     checker->sink = (sl_sink){.cursor = checker->bytes,
                               .limit = checker->bytes + checker->room,
@@ -113,18 +112,13 @@ static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_co
         return false;
     if (!dialect || block->text.length == 0)
         return true;
-    sl_block view = {.text = block->text,
-                     .offset = block->offset,
-                     .id_base = sl_document_id(source->number, block->offset) &
-                                ~(int64_t)(SL_BLOCK_BYTES - 1)};
-    return source->format->parse(sl_sources_plan_of(load, source), dialect, &view, &checker->sink,
-                                 counts);
+    return sl_sources_parse(load, block, dialect, &checker->sink, counts);
 }
 
 static uint64_t hash_of(const uint8_t *at, const uint8_t *end) {
     uint64_t sum = 0;
     for (size_t length; at < end; at += length) {
-        length = sl_expected_length(at);
+        length = sl_bson_length(at);
         sum += sl_hash(at, length);
     }
     return sum;
@@ -132,8 +126,8 @@ static uint64_t hash_of(const uint8_t *at, const uint8_t *end) {
 
 /* ---- the cluster's side ---- */
 
-/* The ids that are the block's own. */
-static sl_interval place_of(const sl_load *load, const sl_source_block *block) {
+/* The ids of the block. */
+static sl_interval interval_of(const sl_load *load, const sl_source_block *block) {
     int64_t id = sl_document_id(load->sources[block->source].number, block->offset);
     int64_t base = id & ~(int64_t)(SL_BLOCK_BYTES - 1);
     uint64_t end = (block->offset & (SL_BLOCK_BYTES - 1)) + block->text.length;
@@ -175,7 +169,7 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
     sl_problem *made = &checker->problems[checker->problem_count++];
     *made = sl_problem_of(checker->load, finding, checker->block->source, expected, found);
     if (finding == SL_EXTRA)
-        made->detail = bson_strdup("not what the source holds there");
+        made->detail = bson_strdup("the source has no such document");
     checker->findings[finding]++;
 }
 
@@ -184,7 +178,7 @@ static bool keep_on(void *context) {
     return !atomic_load(&load->stop);
 }
 
-/* Reads the interval, from the start again as long as it fails for reasons that pass. */
+/* Reads the interval and compares it; begins again after failures that may be temporary. */
 static bool compare(sl_checker *checker, sl_interval place) {
     const sl_load *load = checker->load;
     for (unsigned attempt = 0;; attempt++) {
@@ -210,37 +204,38 @@ static bool compare(sl_checker *checker, sl_interval place) {
     }
 }
 
-static void book_findings(sl_checker *checker) {
-    sl_range_account *account = checker->account;
+static void report_findings(sl_checker *checker) {
+    sl_range_totals *totals = checker->totals;
     for (size_t i = 0; i < checker->problem_count; i++) {
         checker->problems[i].member = checker->block->entry;
         sl_problems_add(checker->verification->problems, &checker->problems[i]);
     }
-    atomic_fetch_add(&account->found, checker->found);
-    atomic_fetch_add(&account->found_hash, checker->found_hash);
-    atomic_fetch_add(&account->missing, checker->findings[SL_MISSING]);
-    atomic_fetch_add(&account->different, checker->findings[SL_DIFFERENT]);
-    atomic_fetch_add(&account->extra, checker->findings[SL_EXTRA]);
+    atomic_fetch_add(&totals->found, checker->found);
+    atomic_fetch_add(&totals->found_hash, checker->found_hash);
+    atomic_fetch_add(&totals->missing, checker->findings[SL_MISSING]);
+    atomic_fetch_add(&totals->different, checker->findings[SL_DIFFERENT]);
+    atomic_fetch_add(&totals->extra, checker->findings[SL_EXTRA]);
     forget_findings(checker);
 }
 
-/* The documents parsed so far, against the ids from where the last slice ended up to `maximum`. */
+/* Compares the documents parsed so far with the ids from the end of the last slice to before
+ * `maximum`. */
 static bool check_documents(sl_checker *checker, int64_t maximum) {
     sl_verification *verification = checker->verification;
     const uint8_t *end = checker->sink.cursor;
-    sl_interval slice = {checker->place.minimum, maximum};
+    sl_interval slice = {checker->remaining.minimum, maximum};
     sl_count(&checker->counters->bson_bytes, (uint64_t)(end - checker->bytes));
-    atomic_fetch_add(&checker->account->expected_hash, hash_of(checker->bytes, end));
+    atomic_fetch_add(&checker->totals->expected_hash, hash_of(checker->bytes, end));
     spent(checker, STAGE_PARSING);
     if (!verification->content || slice.minimum >= slice.maximum)
         return true;
     if (!compare(checker, slice))
         return false;
-    book_findings(checker);
-    checker->place.minimum = maximum;
+    report_findings(checker);
+    checker->remaining.minimum = maximum;
     spent(checker, STAGE_SENDING);
     return sl_verification_cover(verification, slice) ||
-           sl_error_memory(&checker->error, "noting what was compared");
+           sl_error_memory(&checker->error, "recording compared intervals");
 }
 
 static bool check_block(sl_checker *checker, const sl_source_block *block) {
@@ -248,12 +243,12 @@ static bool check_block(sl_checker *checker, const sl_source_block *block) {
     sl_parse_counts counts = {0};
     int64_t id = sl_document_id(load->sources[block->source].number, block->offset);
     checker->block = block;
-    checker->place = place_of(load, block);
-    checker->account = sl_verification_account(checker->verification, id);
-    if (!parse(checker, block, &counts) || !check_documents(checker, checker->place.maximum))
+    checker->remaining = interval_of(load, block);
+    checker->totals = sl_verification_totals(checker->verification, id);
+    if (!parse(checker, block, &counts) || !check_documents(checker, checker->remaining.maximum))
         return false;
     sl_sources_done_with(load, block);
-    atomic_fetch_add(&checker->account->expected, counts.documents);
+    atomic_fetch_add(&checker->totals->expected, counts.documents);
     atomic_fetch_add(&load->sources[block->source].accepted, counts.documents);
     sl_count(&checker->counters->text_bytes, block->text.length);
     sl_count(&checker->counters->records, counts.records);

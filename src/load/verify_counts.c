@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification by counting: each range of ids must hold exactly the documents that this load put
- * there or found there, and outside of all sources (outside.h) nothing may have changed. Of a load
- * that is shared by shards, those of other loaders are not looked at; where it is shared by parts,
- * each of which is in every range, none can hold fewer. The last loader counts for all (parts.c).
- */
+/* Verification at the end of a load, by counting: each range of ids must hold exactly the documents
+ * that this load inserted or found stored, and the number of documents of no registered source
+ * (unregistered.h) must not have changed. With --only-shards only the ranges of these shards are
+ * counted. With --part every range also holds documents of other parts, so only too few documents
+ * are an error; the loader that finishes last counts the documents of all parts (parts.c). */
 #include "engine.h"
 
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include <shardload/log.h>
 #include <shardload/text.h>
 
-#include "outside.h"
+#include "unregistered.h"
 
-/* The source that a range belongs to, for messages; the first one when there are several. */
+/* The name of a range's source, for messages; the first one if there are several. */
 static const char *source_name(const sl_load *load, const sl_range *range) {
     uint32_t number = sl_document_id_source(range->minimum);
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
@@ -26,13 +26,25 @@ static const char *source_name(const sl_load *load, const sl_range *range) {
     return "?";
 }
 
+static void record_range(const sl_load *load, const sl_range *range, uint64_t expected,
+                         uint64_t found, bson_t *item) {
+    BSON_APPEND_INT64(item, "minimum", range->minimum);
+    BSON_APPEND_INT64(item, "maximum", range->maximum);
+    if (load->by_range) {
+        uint32_t shard = sl_shard_map_owner(load->map, range->minimum);
+        BSON_APPEND_UTF8(item, "shard", load->topology->shards[shard].name);
+    }
+    BSON_APPEND_INT64(item, "expected", (int64_t)expected);
+    BSON_APPEND_INT64(item, "found", (int64_t)found);
+}
+
 bool sl_verify_counts(sl_load *load, sl_error *error) {
     bson_t *record = sl_run_record_document(load->record);
     bson_t section, ranges, item;
     uint64_t missing = 0, extra = 0;
-    uint32_t looked = 0;
+    size_t counted = 0; /* ranges */
     bool ok = true;
-    int64_t told = sl_clock_ns();
+    int64_t logged = sl_clock_ns();
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_ARRAY_BEGIN(&section, "ranges", &ranges);
     for (size_t i = 0; ok && i < load->range_count; i++) {
@@ -46,45 +58,34 @@ bool sl_verify_counts(sl_load *load, sl_error *error) {
                                   &found, error);
         if (!ok)
             break;
-        if (sl_seconds_since(told) > 3) {
+        if (sl_seconds_since(logged) > 3) {
             sl_log_info("verifying: %zu of %zu ranges", i, load->range_count);
-            told = sl_clock_ns();
+            logged = sl_clock_ns();
         }
         if (found < expected)
             missing += expected - found;
-        else if (load->config->parts == 0) /* else they are of other parts */
+        else if (load->config->parts == 0) /* otherwise they may be of other parts */
             extra += found - expected;
         if (found < expected || (found > expected && load->config->parts == 0))
             sl_log_error("range %lld to %lld (%s): %llu documents expected, %llu found",
                          (long long)range->minimum, (long long)range->maximum,
                          source_name(load, range), (unsigned long long)expected,
                          (unsigned long long)found);
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(looked++, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&ranges, key, &item);
-        BSON_APPEND_INT64(&item, "minimum", range->minimum);
-        BSON_APPEND_INT64(&item, "maximum", range->maximum);
-        if (load->by_range)
-            BSON_APPEND_UTF8(&item, "shard",
-                             load->topology
-                                 ->shards[sl_shard_map_owner(load->map, range->minimum)]
-                                 .name);
-        BSON_APPEND_INT64(&item, "expected", (int64_t)expected);
-        BSON_APPEND_INT64(&item, "found", (int64_t)found);
+        sl_record_begin_item(&ranges, counted++, &item);
+        record_range(load, range, expected, found, &item);
         bson_append_document_end(&ranges, &item);
     }
     bson_append_array_end(&section, &ranges);
-    ok = ok && sl_outside_count_again(load, &section, error);
+    ok = ok && sl_unregistered_count_again(load, &section, error);
     BSON_APPEND_BOOL(&section, "ok",
                      ok && missing == 0 && extra == 0 &&
-                         (load->config->allow_other_writers || sl_outside_is_unchanged(load)));
+                         (load->config->allow_other_writers || sl_unregistered_is_unchanged(load)));
     bson_append_document_end(record, &section);
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,
                             "verification failed: %llu documents are missing and %llu are too many "
-                            "(see the ranges above); has something else written to %s.%s?",
+                            "(see the ranges above); has another program written to %s.%s?",
                             (unsigned long long)missing, (unsigned long long)extra,
                             load->target.database, load->target.collection);
-    return ok && sl_outside_judge(load, error);
+    return ok && sl_unregistered_check(load, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a verification has found: a row per range on the screen, and a section of the record. */
+/* The results of a verification: a row per range on the screen, and a section of the record. */
 #include "verification.h"
 
 #include <inttypes.h>
@@ -17,12 +17,12 @@ typedef struct sl_figures {
     uint64_t expected_hash, found_hash;
 } sl_figures;
 
-static sl_figures figures_of(sl_range_account *account) {
+static sl_figures figures_of(sl_range_totals *totals) {
     return (sl_figures){
-        atomic_load(&account->expected),      atomic_load(&account->found),
-        atomic_load(&account->missing),       atomic_load(&account->different),
-        atomic_load(&account->extra),         atomic_load(&account->expected_hash),
-        atomic_load(&account->found_hash),
+        atomic_load(&totals->expected),   atomic_load(&totals->found),
+        atomic_load(&totals->missing),    atomic_load(&totals->different),
+        atomic_load(&totals->extra),      atomic_load(&totals->expected_hash),
+        atomic_load(&totals->found_hash),
     };
 }
 
@@ -49,7 +49,7 @@ static const char *shard_of(const sl_load *load, const sl_range *range) {
                                                  : "several";
 }
 
-/* "year.txt", "year.txt 0-127" (stripes), "a.gz to z.gz". */
+/* The label of a range: "year.txt", "year.txt 0-127" (stripes), "a.gz to z.gz". */
 static const char *name_of(const sl_load *load, const sl_range *range, char out[NAME_ROOM]) {
     const char *names[2] = {"?", "?"};
     uint32_t numbers[2] = {sl_document_id_source(range->minimum),
@@ -106,7 +106,8 @@ static void append_figures(bson_t *document, const sl_verification *verification
         BSON_APPEND_UTF8(document, "foundHash", hash);
 }
 
-/* One row of each range; of many, only of those that are not equal. Returns their sum. */
+/* Logs a row per range, and records it; of many ranges only those with problems are logged. Returns
+ * the sum. */
 static sl_figures report_ranges(sl_verification *verification, bson_t *section) {
     const sl_load *load = verification->load;
     bson_t ranges, item;
@@ -116,10 +117,9 @@ static sl_figures report_ranges(sl_verification *verification, bson_t *section) 
     for (size_t i = 0; i < load->range_count; i++) {
         const sl_range *range = &load->ranges[i];
         sl_figures figures = figures_of(&verification->ranges[i]);
-        char room[16], name[NAME_ROOM];
-        const char *key, *shard = shard_of(load, range);
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&ranges, key, &item);
+        char name[NAME_ROOM];
+        const char *shard = shard_of(load, range);
+        sl_record_begin_item(&ranges, i, &item);
         BSON_APPEND_INT64(&item, "minimum", range->minimum);
         BSON_APPEND_INT64(&item, "maximum", range->maximum);
         BSON_APPEND_UTF8(&item, "shard", shard);
@@ -154,8 +154,8 @@ bool sl_verify_report(sl_verification *verification) {
     sl_figures outside = figures_of(&verification->ranges[load->range_count]);
     add(&sum, &outside);
     if (outside.found > 0)
-        print_row(verification, "under other ids", "", &outside);
-    print_row(verification, "together", "", &sum);
+        print_row(verification, "outside of all ranges", "", &outside);
+    print_row(verification, "total", "", &sum);
     append_figures(&section, verification, &sum);
     BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
@@ -170,16 +170,15 @@ bool sl_verify_report(sl_verification *verification) {
         sl_log_info("  hash of the sources %016" PRIx64 ", of the cluster %016" PRIx64,
                     sum.expected_hash, sum.found_hash);
     else
-        sl_log_info("  counted only: whether documents are what the source says was not looked at "
-                    "(--content does)");
+        sl_log_info("  documents were counted only; --content also compares them");
     if (rejects > 0)
-        sl_log_info("  %s records are no documents, and not expected: the parser rejects them",
+        sl_log_info("  %s records are rejected by the parser: no documents are expected of them",
                     sl_human_count(rejects, human));
     if (verification->registered_count > load->active)
-        sl_log_info("  %s other sources of the collection were not named, and not looked at",
+        sl_log_info("  %s other sources of the collection were not named, and not verified",
                     sl_human_count(verification->registered_count - load->active, human));
     if (sum.missing > 0)
-        sl_log_info("  documents that the server refused when they were loaded are among the "
-                    "missing");
+        sl_log_info(
+            "  the missing documents include those that the server refused during the load");
     return is_equal(&sum);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a load leaves its account: the work directory, and the reports that were asked for. They are
- * seen to before anything is loaded: hours later it would be late to hear that one of them cannot be
- * written. */
+/* The output files of a load: the work directory and the reports. They are checked before anything
+ * is loaded, so that a file that cannot be written is an error at the start, not hours later. */
 #include "engine.h"
 
 #include <errno.h>
@@ -15,8 +14,8 @@
 #include <shardload/log.h>
 #include <shardload/private_file.h>
 
-/* Makes a folder named after target and time. Another load of the same second has taken the plain
- * name; then a number follows it. */
+/* Creates a folder named after target and time; with a number behind it if another load of the same
+ * second has taken that name. */
 static bool make_named_directory(sl_load *load) {
     const sl_load_config *config = load->config;
     bool cluster = config->sink == SL_SINK_CLUSTER;
@@ -44,18 +43,19 @@ bool sl_work_directory_make(sl_load *load, sl_error *error) {
             return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
                                 sizeof load->work_directory - 1);
         strcpy(load->work_directory, config->work_directory);
-        /* What is to be resumed must be there. */
+        /* A load can be resumed only from an existing folder. */
         made = config->resume ? access(load->work_directory, W_OK) == 0
                               : mkdir(load->work_directory, 0700) == 0 || errno == EEXIST;
     } else if (config->sink == SL_SINK_NULL) {
-        return true; /* a measurement leaves nothing behind */
+        return true; /* only a measurement: without a work directory */
     } else {
         made = make_named_directory(load);
     }
     if (!made) {
-        sl_error_set(error, SL_EXIT_USAGE, "cannot %s the work directory %s: %s; name another "
-                     "one with --work-dir", config->resume ? "use" : "make", load->work_directory,
-                     strerror(errno));
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "cannot %s the work directory %s: %s; name another "
+                     "one with --work-dir",
+                     config->resume ? "use" : "create", load->work_directory, strerror(errno));
         load->work_directory[0] = '\0';
         return false;
     }
@@ -76,7 +76,7 @@ bool sl_report_check(sl_load *load, sl_error *error) {
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         if (!*paths[i] || sl_json_may_write_file(*paths[i], error))
             continue;
-        *paths[i] = NULL; /* told once is enough */
+        *paths[i] = NULL; /* reported once */
         return false;
     }
     return true;

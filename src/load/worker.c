@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers: each reads a block, parses it straight into the batch of the shard it belongs to, and
- * sends the batch when it is full. Where the shard is not known before the document is (any shard
- * key but {_id: 1}), the block is parsed into the worker's scratch, from which each document is
- * copied to the batch of its owner before the next block is begun.
+/* Workers: each reads a block, parses it directly into the batch of its shard, and sends the batch
+ * when it is full. If the shard depends on the document (any shard key but {_id: 1}), the block is
+ * parsed into the worker's scratch, from which each document is copied to the batch of its owner
+ * before the next block is begun.
  *
  * Workers share nothing per record. Per block they share the source set's lock and the reject
- * file's; per batch, nothing. The chunk map is only read: it was made before the threads were
- * started and lives until they have ended. What they count is written by one thread only and read
- * by the progress line: relaxed atomics are enough, since each figure stands alone and the final
- * sums are read after the threads have been joined.
+ * file's; per batch, nothing. The chunk map is only read: it is created before the threads are
+ * started and destroyed after they have ended. Each counter is written by one thread only and read
+ * by the progress line: relaxed atomics are enough, since no counter depends on another and the
+ * final sums are read after the threads have been joined.
  *
  * Why every document is accounted for: from the moment the parser has counted it, a document is in
  * exactly one batch, the scratch being one of them; it leaves the scratch only for another batch,
- * and is booked there under its block; and a batch is emptied by delivery.c only with a result that
- * adds up to its number of documents, or there is an error that ends the load. */
+ * and is counted there in a segment of its block; and delivery.c empties a batch only after a
+ * result that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void sink_to_batch(sl_worker *worker) {
     batch->used = (size_t)(worker->sink.cursor - batch->bytes);
     if (more > 0)
         batch->segments[batch->segment_count - 1].documents += more;
-    worker->account->waiting += more;
+    worker->open_block->waiting += more;
 }
 
 static void batch_to_sink(sl_worker *worker) {
@@ -56,14 +56,14 @@ static void batch_to_sink(sl_worker *worker) {
 }
 
 static bool begin_segment(sl_worker *worker) {
-    return sl_batch_begin_segment(worker->target, worker->account) ||
+    return sl_batch_begin_segment(worker->target, worker->open_block) ||
            sl_error_memory(&worker->error, "filling a batch");
 }
 
 static bool on_full(sl_sink *sink, size_t need) {
     sl_worker *worker = sink->context;
     sl_batch *batch = worker->target;
-    if (worker->error.code) /* a reject could not be kept: a delivery must not hide that */
+    if (worker->error.code) /* a reject could not be kept: a delivery would overwrite this error */
         return false;
     sink_to_batch(worker);
     bool ok = sl_deliver(worker, batch) &&
@@ -77,8 +77,8 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_worker *worker = sink->context;
     if (reject->misread)
-        sl_misread_error(worker->load, worker->block, reject, &worker->error);
-    else if (!sl_reject_list_add(&worker->account->rejects, reject))
+        sl_line_ends_error(worker->load, worker->block, reject, &worker->error);
+    else if (!sl_reject_list_add(&worker->open_block->rejects, reject))
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
@@ -88,7 +88,7 @@ static uint64_t rejects_of(const sl_worker_counters *counters) {
            atomic_load_explicit(&counters->server_rejects, memory_order_relaxed);
 }
 
-/* Where the documents of a block go first. */
+/* The batch into which a block is parsed. */
 static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     const sl_load *load = worker->load;
     switch (load->map ? sl_shard_map_route(load->map) : SL_ROUTE_NONE) {
@@ -101,48 +101,43 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     }
 }
 
-/* Parses a block into batches; `dialect` NULL when it holds nothing of the load's. */
-static bool parse_block(sl_worker *worker, const sl_source_block *block, const sl_dialect *dialect) {
+/* Parses a block into batches; `dialect` NULL: the block is not loaded. */
+static bool parse_block(sl_worker *worker, const sl_source_block *block,
+                        const sl_dialect *dialect) {
     sl_load *load = worker->load;
-    sl_load_source *source = &load->sources[block->source];
-    sl_block_account *account = sl_block_begin(worker, block);
-    if (!account)
+    sl_open_block *open_block = sl_block_begin(worker, block);
+    if (!open_block)
         return false;
-    worker->account = account;
+    worker->open_block = open_block;
     worker->block = block;
     bool ok = true;
     if (dialect && block->text.length > 0) {
-        worker->target = target_of(worker, account->first_id);
+        worker->target = target_of(worker, open_block->first_id);
         if (!worker->target || !begin_segment(worker))
             return false;
         batch_to_sink(worker);
-        sl_block view = {
-            .text = block->text,
-            .offset = block->offset,
-            .id_base = account->first_id & ~(int64_t)(SL_BLOCK_BYTES - 1),
-        };
-        ok = source->format->parse(sl_sources_plan_of(load, source), dialect, &view,
-                                   &worker->sink, &account->counts);
+        ok = sl_sources_parse(load, block, dialect, &worker->sink, &open_block->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
             ok = sl_deliver(worker, worker->target);
-        if (block->text.bytes) /* made-up records have no text */
+        if (block->text.bytes) /* generated records have no text */
             sl_count(&worker->counters->text_bytes, block->text.length);
-        sl_count(&worker->counters->records, account->counts.records);
-        sl_count(&worker->counters->parser_rejects, account->counts.rejects);
+        sl_count(&worker->counters->records, open_block->counts.records);
+        sl_count(&worker->counters->parser_rejects, open_block->counts.rejects);
     }
-    sl_parse_counts_add(&load->parsed[worker->index], &account->counts);
-    account->parsed = ok && !worker->error.code;
-    if (account->parsed && load->journal)
-        account->check = sl_resume_check(block);
-    return account->parsed && sl_block_settle(worker, account);
+    sl_parse_counts_add(&load->parsed[worker->index], &open_block->counts);
+    open_block->parsed = ok && !worker->error.code;
+    if (open_block->parsed && load->journal)
+        open_block->check = sl_resume_check(block);
+    return open_block->parsed && sl_block_complete(worker, open_block);
 }
 
 static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     sl_load *load = worker->load;
     const sl_dialect *dialect;
     uint64_t rejects_before = rejects_of(worker->counters);
-    /* Also of a block that is done: those behind it wait for what its member's first block says. */
+    /* Also for completed blocks: later blocks wait for the dialect from their entry's first
+     * block. */
     bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
               sl_resume_block_fits(load, block, &worker->error) &&
               (block->done || parse_block(worker, block, block->unselected ? NULL : dialect));
@@ -155,6 +150,16 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
 }
 
 /* ---- the thread ---- */
+
+bool sl_workers_create_counters(sl_load *load) {
+    size_t bytes = load->threads * sizeof *load->counters;
+    load->counters = aligned_alloc(_Alignof(sl_worker_counters), bytes);
+    if (load->counters)
+        memset(load->counters, 0, bytes);
+    load->parsed = calloc(load->threads, sizeof *load->parsed);
+    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
+    return load->counters && load->parsed && load->shard_documents;
+}
 
 void sl_worker_ended(sl_load *load) {
     pthread_mutex_lock(&load->working_lock);
@@ -177,7 +182,7 @@ bool sl_workers_working(sl_load *load) {
     return working;
 }
 
-/* Not everybody is needed: a worker that is not gives back what it holds, and waits. */
+/* An inactive worker sends its documents, frees its batches, and waits. */
 static bool wait_for_turn(sl_worker *worker) {
     sl_load *load = worker->load;
     if (worker->index < atomic_load_explicit(&load->pace.active, memory_order_relaxed))
@@ -186,7 +191,7 @@ static bool wait_for_turn(sl_worker *worker) {
         return false;
     sl_delivery_release(worker);
     sl_pace_wait(load, worker->index);
-    worker->stage_since = sl_clock_ns(); /* which is nobody's time */
+    worker->stage_since = sl_clock_ns(); /* the wait counts as no stage */
     return true;
 }
 
@@ -199,23 +204,24 @@ static void *work(void *context) {
     while (ok && !atomic_load_explicit(&load->stop, memory_order_relaxed)) {
         int64_t inflating = sl_reader_spent(worker->reader)->inflating;
         sl_read_result result = sl_reader_next(worker->reader, &block, &worker->error);
-        /* The reader knows how much of its time went into inflating; the rest is reading. */
+        /* The reader measures its time for inflating; its other time is reading. */
         inflating = sl_reader_spent(worker->reader)->inflating - inflating;
         sl_worker_spent(worker, STAGE_READING);
         worker->counters->stage_ns[STAGE_READING] -= inflating;
         worker->counters->stage_ns[STAGE_INFLATING] += inflating;
-        bool told = result == SL_READ_FAILED && worker->error.code == SL_EXIT_INTERRUPTED;
-        if (told) /* to stop, while it waited for a pipe */
+        /* The load was stopped while this worker waited for a pipe. */
+        bool stopped = result == SL_READ_FAILED && worker->error.code == SL_EXIT_INTERRUPTED;
+        if (stopped)
             worker->error = (sl_error){0};
-        if (result == SL_READ_END || told)
+        if (result == SL_READ_END || stopped)
             break;
         ok = result == SL_READ_BLOCK && handle_block(worker, &block) && wait_for_turn(worker);
     }
-    /* Batches in hand are delivered also when the load was told to stop, but not after an error. */
+    /* The remaining batches are sent also when the load was stopped, but not after an error. */
     ok = ok && sl_deliver_rest(worker);
     if (!ok && worker->error.code)
         sl_load_fail(load, &worker->error);
-    sl_pace_over(load); /* for whatever reason this one ends: nobody has to wait any more */
+    sl_pace_over(load); /* the load ends, so inactive workers must not wait any more */
     sl_worker_ended(load);
     return NULL;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer: batches into the cluster, as unordered bulk inserts through the driver.
+/* The writer: sends batches to the cluster, as unordered bulk inserts through the driver.
  *
- * The driver's own validation is off, because the encoder has checked everything. A batch of which
- * the server's answer does not account for every document (reply.h) is sent again: its documents are
- * looked for first, and only those that are not stored are sent. A document that is found, or is
- * refused as a duplicate, is compared (duplicates.h); only the same bytes mean that it has arrived.
+ * The driver's own validation is off, because the encoder has checked everything. If the server's
+ * answer does not account for every document of a batch (reply.h), the batch is sent again: its
+ * documents are searched for first, and only those that are not stored are sent. A document that is
+ * found, or is refused as a duplicate, is compared (duplicates.h); it counts as stored only if all
+ * bytes are equal.
  *
- * A validator may explain so much that no answer for the whole batch can be built. Then it is sent in
- * pieces, each half as large as before, which are completed one after the other. */
+ * A validator's error messages may be so long that the server cannot build its answer for all
+ * documents of a batch. Then the batch is sent in pieces, each half as large as before, one after
+ * the other. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -17,6 +19,7 @@
 
 #include <mongoc/mongoc.h>
 
+#include <shardload/bson_writer.h>
 #include <shardload/clock.h>
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
@@ -29,26 +32,25 @@
 
 #define DUPLICATE_KEY 11000 /* the server's code */
 
-/* A way into the cluster: to one shard, or through a router. */
-typedef struct sl_lane {
+/* A connection to the primary of one shard, or to a router. */
+typedef struct sl_target_connection {
     mongoc_client_t *client;
     mongoc_collection_t *collection;
-} sl_lane;
+} sl_target_connection;
 
 struct sl_outlet {
     sl_load *load;
-    /* One per shard when batches go straight to the shards, and in any case a last one through the
-     * routers. */
-    sl_lane *lanes;
-    uint32_t lane_count;
-    const sl_lane *lane; /* of the batch in hand */
+    /* On the direct route one per shard; always a last one to the routers. */
+    sl_target_connection *connections;
+    uint32_t connection_count;
+    const sl_target_connection *connection; /* of the current batch */
     bson_t *views;         /* one per document of a batch, over the batch's own bytes */
     const bson_t **pointers;
     size_t room;
-    /* What of a batch is sent when part of it is there; NULL until that happens. */
+    /* The documents to send of a batch that is partly stored; NULL until that happens. */
     const bson_t **chosen;
-    uint32_t *places; /* of each of them in the batch */
-    bool look;        /* before the first attempt: an earlier run may have sent it */
+    uint32_t *places; /* the index of each of these in the piece */
+    bool search_first; /* search before the first attempt: an earlier run may have sent the batch */
     bson_t *options;
     unsigned seed; /* for the jitter */
 };
@@ -66,12 +68,12 @@ static bool writer_close(void *shared, sl_error *error) {
 
 static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
     mongoc_write_concern_t *concern = mongoc_write_concern_new();
-    const char *wanted = load->config->write_concern;
+    const char *requested = load->config->write_concern;
     bool alone = sl_connection_server(load->connection)->deployment == SL_STANDALONE;
-    if (strcmp(wanted, "majority") != 0) {
-        mongoc_write_concern_set_w(concern, (int32_t)strtol(wanted, NULL, 10));
+    if (strcmp(requested, "majority") != 0) {
+        mongoc_write_concern_set_w(concern, (int32_t)strtol(requested, NULL, 10));
     } else if (alone) {
-        /* There is no majority to wait for: durable means in the journal. */
+        /* Without a replica set, a document is durable once it is in the server's journal. */
         mongoc_write_concern_set_w(concern, 1);
         mongoc_write_concern_set_journal(concern, true);
     } else {
@@ -80,32 +82,34 @@ static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
     return concern;
 }
 
-static void open_lane(sl_outlet *outlet, uint32_t index, const mongoc_write_concern_t *concern) {
+static void open_connection(sl_outlet *outlet, uint32_t index,
+                            const mongoc_write_concern_t *concern) {
     const sl_load *load = outlet->load;
-    sl_lane *lane = &outlet->lanes[index];
-    lane->client = index + 1 < outlet->lane_count ? sl_direct_borrow(load->direct, index)
-                                                  : sl_connection_borrow_writer(load->connection);
-    lane->collection = mongoc_client_get_collection(lane->client, load->target.database,
-                                                    load->target.collection);
-    mongoc_collection_set_write_concern(lane->collection, concern);
+    sl_target_connection *connection = &outlet->connections[index];
+    connection->client = index + 1 < outlet->connection_count
+                             ? sl_direct_borrow(load->direct, index)
+                             : sl_connection_borrow_writer(load->connection);
+    connection->collection = mongoc_client_get_collection(connection->client, load->target.database,
+                                                          load->target.collection);
+    mongoc_collection_set_write_concern(connection->collection, concern);
 }
 
-static void close_lane(sl_outlet *outlet, uint32_t index) {
+static void close_connection(sl_outlet *outlet, uint32_t index) {
     const sl_load *load = outlet->load;
-    sl_lane *lane = &outlet->lanes[index];
-    mongoc_collection_destroy(lane->collection);
-    if (lane->client && index + 1 < outlet->lane_count)
-        sl_direct_return(load->direct, index, lane->client);
-    else if (lane->client)
-        sl_connection_return_writer(load->connection, lane->client);
+    sl_target_connection *connection = &outlet->connections[index];
+    mongoc_collection_destroy(connection->collection);
+    if (connection->client && index + 1 < outlet->connection_count)
+        sl_direct_return(load->direct, index, connection->client);
+    else if (connection->client)
+        sl_connection_return_writer(load->connection, connection->client);
 }
 
 static void writer_outlet_destroy(sl_outlet *outlet) {
     if (!outlet)
         return;
-    for (uint32_t i = 0; outlet->lanes && i < outlet->lane_count; i++)
-        close_lane(outlet, i);
-    free(outlet->lanes);
+    for (uint32_t i = 0; outlet->connections && i < outlet->connection_count; i++)
+        close_connection(outlet, i);
+    free(outlet->connections);
     bson_destroy(outlet->options);
     free(outlet->views);
     free(outlet->pointers);
@@ -121,22 +125,22 @@ static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result
     if (!made)
         return sl_error_memory(error, "starting writers");
     made->load = load;
-    made->look = load->resumed || load->config->again;
+    made->search_first = load->resumed || load->config->again;
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
     sl_target_append_uuid(&load->target, made->options);
-    made->lane_count = load->direct ? load->shards + 1 : 1;
-    made->lanes = calloc(made->lane_count, sizeof *made->lanes);
-    if (!made->lanes)
+    made->connection_count = load->direct ? load->shards + 1 : 1;
+    made->connections = calloc(made->connection_count, sizeof *made->connections);
+    if (!made->connections)
         return sl_error_memory(error, "starting writers");
     mongoc_write_concern_t *concern = write_concern_of(load);
-    for (uint32_t i = 0; i < made->lane_count; i++)
-        open_lane(made, i, concern);
+    for (uint32_t i = 0; i < made->connection_count; i++)
+        open_connection(made, i, concern);
     mongoc_write_concern_destroy(concern);
     return true;
 }
 
-/* Points a bson_t at each document of the batch; they lie one behind the other. */
+/* Sets outlet->views to the consecutive documents of the batch. */
 static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
     if (batch->documents > outlet->room) {
         free(outlet->views);
@@ -157,9 +161,7 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
     }
     size_t at = 0;
     for (uint32_t i = 0; i < batch->documents; i++) {
-        uint32_t length;
-        memcpy(&length, batch->bytes + at, sizeof length);
-        length = BSON_UINT32_FROM_LE(length);
+        uint32_t length = sl_bson_length(batch->bytes + at);
         if (!bson_init_static(&outlet->views[i], batch->bytes + at, length))
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "internal error: document %u of a batch is not BSON", i);
@@ -180,24 +182,24 @@ static sl_outcome outcome_of(sl_scan_result result) {
                                                                          : UNDELIVERABLE;
 }
 
-/* Documents of a batch that are sent together and completed together: all of them, unless the
- * server could not answer for so many at once. */
+/* Consecutive documents of a batch that are sent as a unit: all of them, unless the server could
+ * not build its answer for so many. */
 typedef struct sl_piece {
     const bson_t *const *documents;
     uint32_t first; /* index of the first one in the batch */
     uint32_t count;
-    bool look;        /* it may have been sent before, perhaps by an earlier run */
+    bool search_first; /* it may have been sent before, perhaps by an earlier run */
     bool sent_before; /* by an earlier attempt of this run */
 } sl_piece;
 
-/* What is sent of a piece: all of it, or those documents that are not stored yet. */
+/* The documents of one insert: all of a piece, or those that are not stored yet. */
 typedef struct sl_parcel {
     const bson_t *const *documents;
     uint32_t count;
-    const uint32_t *places; /* of each in the piece; NULL: it is the piece */
+    const uint32_t *places; /* the index of each in the piece; NULL: all documents of the piece */
 } sl_parcel;
 
-/* Whom to report the outcome of documents to. */
+/* The receiver of the outcome of documents. */
 typedef struct sl_listener {
     sl_batch_result *result;
     refusal_handler refused;
@@ -206,7 +208,7 @@ typedef struct sl_listener {
 
 static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
                    const char *reason) {
-    if (fate == FATE_ALREADY_THERE)
+    if (fate == FATE_ALREADY_STORED)
         listener->result->already_there++;
     else
         listener->result->rejected++;
@@ -217,7 +219,7 @@ static void report_duplicate(const sl_listener *listener, uint32_t index, const 
     char reason[500] = "";
     if (difference)
         snprintf(reason, sizeof reason, "another document has this _id: %s", difference);
-    report(listener, index, difference ? FATE_PLACE_TAKEN : FATE_ALREADY_THERE, DUPLICATE_KEY,
+    report(listener, index, difference ? FATE_ID_TAKEN : FATE_ALREADY_STORED, DUPLICATE_KEY,
            reason);
 }
 
@@ -235,17 +237,18 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
         return SL_SCAN_DONE;
     sl_duplicates duplicates;
     sl_write_error one;
-    sl_scan_result judged = SL_SCAN_FAILED;
+    sl_scan_result compared = SL_SCAN_FAILED;
     if (sl_duplicates_init(&duplicates, piece->documents, piece->count)) {
         for (bson_iter_t walk = items; sl_reply_next_error(&walk, &one);) {
             if (one.duplicate_id)
                 sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
         }
-        judged = sl_duplicates_judge(&duplicates, outlet->lane->client, &outlet->load->target, error);
+        compared = sl_duplicates_compare(&duplicates, outlet->connection->client,
+                                         &outlet->load->target, error);
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
-    while (judged == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
+    while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
         uint32_t place = place_in_piece(parcel, &one);
         if (one.duplicate_id)
             report_duplicate(listener, piece->first + place, duplicates.difference[place]);
@@ -253,10 +256,10 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
             report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
     }
     sl_duplicates_clear(&duplicates);
-    return judged;
+    return compared;
 }
 
-/* Was the collection dropped or replaced? Then that is so for all documents that follow, too. */
+/* Was the collection dropped or replaced? Then no document can be inserted any more. */
 static bool is_replaced(const bson_error_t *why, const bson_t *reply) {
     bson_iter_t items;
     sl_write_error one;
@@ -274,7 +277,7 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     uint32_t inserted = 0;
     sl_outcome outcome = UNDELIVERABLE;
     /* The driver does not change the documents; its prototype lacks a const. */
-    bool ok = mongoc_collection_insert_many(outlet->lane->collection,
+    bool ok = mongoc_collection_insert_many(outlet->connection->collection,
                                             (const bson_t **)parcel->documents, parcel->count,
                                             outlet->options, &body, &why);
     if (!ok && is_replaced(&why, &body)) {
@@ -293,7 +296,7 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
         outcome = parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
         break;
     case SL_REPLY_NONE:
-        /* A server that cannot build its answer may just close the connection. */
+        /* A server that cannot build its answer may close the connection instead. */
         outcome = piece->sent_before && parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
         break;
     case SL_REPLY_UNKNOWN:
@@ -309,8 +312,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     return outcome;
 }
 
-/* Makes a parcel of the documents that are not stored. If all are, the last one is sent nevertheless:
- * its refusal is acknowledged with the write concern, and with it what was written before. */
+/* Makes a parcel of the documents that are not stored. If all are stored, the last one is sent
+ * again: its refusal is acknowledged with the write concern, which covers all earlier writes. */
 static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
                    sl_parcel *parcel, sl_error *error) {
     if (!outlet->chosen) {
@@ -324,7 +327,7 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
         bool last_chance = i + 1 == piece->count && count == 0;
         if (!there->missing[i] && !last_chance)
             continue;
-        there->missing[i] = true; /* as far as we know before it is sent */
+        there->missing[i] = true; /* its outcome comes from the answer to this parcel */
         outlet->chosen[count] = piece->documents[i];
         outlet->places[count++] = i;
     }
@@ -332,18 +335,18 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
     return true;
 }
 
-/* One attempt. Where the piece may have been sent before, the documents that are stored already are
- * found first, and reported when the others have been acknowledged. */
+/* One attempt. If the piece may have been sent before, its stored documents are found first, and
+ * reported after the others have been acknowledged. */
 static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_listener *listener,
                             sl_error *error) {
     sl_parcel parcel = {piece->documents, piece->count, NULL};
-    if (!piece->look)
+    if (!piece->search_first)
         return send_parcel(outlet, piece, &parcel, listener, error);
     sl_duplicates there;
     sl_outcome outcome = UNDELIVERABLE;
     bool any = false;
     if (sl_duplicates_init(&there, piece->documents, piece->count))
-        outcome = outcome_of(sl_duplicates_look(&there, outlet->lane->client,
+        outcome = outcome_of(sl_duplicates_find(&there, outlet->connection->client,
                                                 &outlet->load->target, &any, error));
     else
         sl_error_memory(error, "looking for documents");
@@ -385,11 +388,13 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                         refusal_handler refused, void *context, sl_error *error) {
     if (!view_documents(outlet, batch, error))
         return false;
-    /* A batch of documents whose owner is not known is beyond the shards' lanes. */
-    outlet->lane = &outlet->lanes[batch->shard < outlet->lane_count ? batch->shard
-                                                                    : outlet->lane_count - 1];
+    /* A batch of documents whose owner is not known goes through the routers. */
+    outlet->connection =
+        &outlet
+             ->connections[batch->shard < outlet->connection_count ? batch->shard
+                                                                   : outlet->connection_count - 1];
     const sl_listener listener = {result, refused, context};
-    sl_piece piece = {.look = outlet->look};
+    sl_piece piece = {.search_first = outlet->search_first};
     uint32_t most = batch->documents; /* in one piece */
     int64_t since = 0;
     for (unsigned attempt = 0; piece.first < batch->documents;) {
@@ -408,8 +413,9 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
             continue;
         }
         result->retries++;
-        piece.look = true; /* also for the pieces behind it, which were part of this attempt */
-        if (attempt == 0) { /* the limit is for trying again, not for the first answer */
+        /* Also for the next pieces, which may be stored by this attempt. */
+        piece.search_first = true;
+        if (attempt == 0) { /* the time limit does not include the wait for the first answer */
             sl_log_warning(SL_LINES "; trying again", error->message);
             since = sl_clock_ns();
         }

@@ -63,6 +63,13 @@ void sl_record_tail(bson_t *record, sl_exit code) {
     BSON_APPEND_INT32(record, "exitCode", code);
 }
 
+void sl_record_begin_item(bson_t *array, size_t index, bson_t *item) {
+    char room[16];
+    const char *key;
+    bson_uint32_to_string((uint32_t)index, &key, room, sizeof room);
+    BSON_APPEND_DOCUMENT_BEGIN(array, key, item);
+}
+
 sl_run_record *sl_run_record_create(void) {
     sl_run_record *record = calloc(1, sizeof *record);
     if (!record)
@@ -104,6 +111,7 @@ void sl_run_record_log_phases(const sl_run_record *record) {
     char human[SL_HUMAN_ROOM];
     for (size_t i = 0; i < record->phase_count; i++)
         sum += record->phases[i].seconds;
+    sl_log_info("  %-12s %12s %7s", "phase", "time", "share");
     for (size_t i = 0; i < record->phase_count; i++)
         sl_log_info("  %-12s %12s %5.1f %%", record->phases[i].name,
                     sl_human_seconds(record->phases[i].seconds, human),

@@ -45,7 +45,7 @@ static void read_series(sl_drill_step *step) {
 
 static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_directory) {
     sl_load_config config = *drill->config->load;
-    config.account = &step->load_record;
+    config.run_record = &step->load_record;
     config.collection = step->collection;
     config.work_directory = work_directory;
     config.report = NULL; /* the drill writes these */

@@ -69,10 +69,10 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
         const sl_preview_source *source = &preview->sources[i];
         const char *name = strrchr(source->name, '/');
         stored += source->stored_bytes;
-        looked_at += source->looked_at;
+        looked_at += source->sampled;
         if (i < SOURCES_SHOWN)
-            add_row(table, name && name[1] && !source->made_up ? name + 1 : source->name,
-                    source->format, source->stored_bytes, source->made_up, source->leads_to_end,
+            add_row(table, name && name[1] && !source->generated ? name + 1 : source->name,
+                    source->format, source->stored_bytes, source->generated, source->exact,
                     &source->measure);
     }
     if (preview->source_count > SOURCES_SHOWN) {
@@ -82,7 +82,7 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
             sl_table_cell(table, "%s", "");
     }
     if (preview->source_count > 1)
-        add_row(table, "together", "", stored, preview->made_up, false, &preview->all);
+        add_row(table, "total", "", stored, preview->generated, false, &preview->all);
     sl_print_to(out, "%zu source%s; sampled %s of about %s blocks of 1 MiB",
                 preview->source_count, preview->source_count == 1 ? "" : "s",
                 sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));

@@ -67,12 +67,12 @@ static void record_sources(const sl_preview *preview, bson_t *record) {
         bson_t item;
         begin_item(&sources, &item);
         BSON_APPEND_UTF8(&item, "path", source->name);
-        if (!source->made_up)
+        if (!source->generated)
             INT64(&item, "storedBytes", source->stored_bytes);
         BSON_APPEND_UTF8(&item, "format", source->format);
         BSON_APPEND_UTF8(&item, "dialect", source->dialect);
         BSON_APPEND_INT32(&item, "number", (int32_t)source->number);
-        BSON_APPEND_BOOL(&item, "lookedAt", source->looked_at);
+        BSON_APPEND_BOOL(&item, "lookedAt", source->sampled);
         append_measure(&item, &source->measure);
         bson_append_document_end(&sources.list, &item);
     }

@@ -228,7 +228,7 @@ sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collect
     load.collection = collection;
     load.work_directory = work_directory;
     load.sample = share;
-    load.account = account;
+    load.run_record = account;
     load.part_of_trial = true;
     load.skip_other = true; /* a trial need not load every file */
     load.threads_most = 0;

@@ -119,7 +119,7 @@ class WhileItIsRead(FileCase):
                     outcome = self.change(self.file(name, content), change, sink)
                     self.assertRegex(outcome.err, f"{name}: {message.format(size=len(content))}")
                     if sink != "null":
-                        self.assertIn("what was written is not complete", outcome.err)
+                        self.assertIn("the BSON dump is incomplete", outcome.err)
 
     def test_a_file_that_changes_ends_an_inspection(self):
         """The loader opens the pipe after it has found all files."""

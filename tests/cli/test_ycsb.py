@@ -82,7 +82,7 @@ class Generated(support.Case):
         self.assertEqual(last["share"], 1)
         self.assertIn("bsonBytesPerSecond", last)
         self.assertNotIn("textBytesPerSecond", last)
-        self.assertIn("100,000 records made up", output)
+        self.assertIn("100,000 generated records", output)
         self.assertIn("of BSON", output)
         self.assertNotIn("of text", output)
 

@@ -144,7 +144,7 @@ class Direct(support.ClusterCase):
         self.client.admin.command("shardCollection", namespace, key={"k": 1})
         self.client.admin.command("split", namespace, middle={"k": {"an": "object"}})
         errors = self.refused(support.EXIT_USAGE, "--shard-key", '{"k": 1}')
-        self.assertIn("only the router can tell where documents", errors)
+        self.assertIn("only the router can find the shards of documents", errors)
         self.assertEqual(self.database.t.count_documents({}), 0)
 
 

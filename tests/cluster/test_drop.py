@@ -38,7 +38,7 @@ class DropCase:
                                                               key + struct.pack("<i", 1000))
         outcome, _ = self.load("--drop", "--batch-size", 2000, path, through=server,
                                code=support.EXIT_USAGE)
-        self.assertIn("--batch-size 2000 is more than the server takes (1000 documents)", outcome.err)
+        self.assertIn("--batch-size 2000 is more than the server accepts (1000 documents)", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
 
     # A collection that was dropped without its registry
@@ -72,8 +72,8 @@ class DropCase:
         self.load(self.source())
         self.database.t.drop()
         outcome, _ = self.load(self.source(200, 92))
-        self.assertRegex(outcome.err, "is gone, but its registry .* is left: of the 1 source that it "
-                                      "knows, no document is there but what this load brings; --drop")
+        self.assertRegex(outcome.err, "is gone, but its registry .* is left: the documents of the 1 "
+                                      "source that it lists are gone, too; .*; --drop")
         self.assertEqual(self.database.t.count_documents({}), 200)
 
     def test_no_warning_when_the_registry_is_dropped_as_well(self):

@@ -148,7 +148,7 @@ class Together(OnlyShardsCase):
         sources, documents = self.large_files()
         outcome, work = self.only(f"{self.second},{self.first}", *sources)
         self.assertEqual(self.figures(work)["inserted"], documents)
-        self.assertIn("all 2 shards are loaded: 110,000 documents together", outcome.err)
+        self.assertIn("all 2 shards are loaded: 110,000 documents in total", outcome.err)
         stored = self.counts_by_shard()
         self.assertGreater(min(stored.values()), 0)
         # The registry counts the documents of each shard separately.
@@ -200,7 +200,7 @@ class Agreement(OnlyShardsCase):
             "moveChunk", f"{self.database_name}.t",
             find={"_id": support.bson.int64.Int64(bounds["minimum"])}, to=self.second)
         outcome, work = self.only(self.first, "--again", self.source)
-        self.assertIn("lie on other shards", outcome.err)
+        self.assertIn("are on other shards", outcome.err)
         self.assertEqual(self.figures(work)["alreadyThere"], loaded)
         _, work = self.only(self.second, self.source)
         self.assertEqual(self.figures(work)["inserted"], 60000 - loaded)
@@ -214,7 +214,7 @@ class Agreement(OnlyShardsCase):
             self.database["t.sources"].update_one({"name": str(self.source)},
                                                   {"$set": {"layout": {**layout, **change}}})
             outcome, _ = self.only(self.second, self.source, code=support.EXIT_CLUSTER)
-            self.assertIn(f"others than the cluster has now ({self.first}, {self.second})",
+            self.assertIn(f"not the shards that the cluster has now ({self.first}, {self.second})",
                           outcome.err)
         self.assertEqual(self.database.t.count_documents({}), before)
         self.assertEqual(self.states(), {"started"})

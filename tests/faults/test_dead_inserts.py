@@ -74,7 +74,7 @@ class AnyServer:
         self.work = self.first_work
         again = self.begin("--resume").wait()
         self.assertEqual(again.code, support.EXIT_CLUSTER, again.text)
-        self.assertIn("dropped and made anew since", again.err)
+        self.assertIn("dropped and created again since", again.err)
         self.assert_content(self.other_expected)
 
     def test_a_dropped_collection_is_reported_without_verification(self):

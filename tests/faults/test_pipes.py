@@ -76,7 +76,7 @@ class Resumed(PipeCase):
         self.addCleanup(self.file.write_bytes, good)
         outcome = self.resume()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("another text at byte 0", outcome.err)
+        self.assertIn("the text at byte 0 differs from", outcome.err)
         self.assertEqual(sorted(self.stored()), before)
         self.file.write_bytes(good)
         self.assert_completed(self.resume())

@@ -181,7 +181,7 @@ class Refused(ResumeCase):
     def test_a_collection_that_was_dropped_meanwhile(self):
         self.database.drop_collection("t")
         self.before = []
-        self.assert_refuses(code=support.EXIT_CLUSTER, message="not there")
+        self.assert_refuses(code=support.EXIT_CLUSTER, message="does not exist any more")
         self.assertNotIn("t", self.database.list_collection_names())
 
     def test_a_collection_that_was_dropped_and_created_again(self):

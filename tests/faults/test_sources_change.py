@@ -234,7 +234,7 @@ class Plain(EachChange, Change):
         for more in ([], ["--no-verify"]):
             outcome = self.resume(*more)
             self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-            self.assertRegex(outcome.err, "year.txt: brings another text behind byte [0-9]+ than")
+            self.assertRegex(outcome.err, "year.txt: the text behind byte [0-9]+ differs from")
 
     def test_a_file_replaced_before_the_last_batch_ends_the_load(self):
         """The loader has read the complete file by then."""

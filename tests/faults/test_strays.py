@@ -66,7 +66,7 @@ class Strays:
                 self.empty_database(name)
                 outcome = self.load_with_strays(make_id())
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("holds 1 documents of no source that its registry knows, and held 0 "
+                self.assertIn("holds 1 documents of no registered source, and held 0 "
                               "when the load began; for example { \"_id\" : ", outcome.err)
                 self.assertIn("--allow-other-writers", outcome.err)
                 self.assertIs(self.verification()["ok"], False)
@@ -89,14 +89,14 @@ class Strays:
                 self.empty_database("".join(more).replace("/", " of "))
                 outcome = self.load_with_strays("stray", more=more, source=large, size=2000)
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("of no source", outcome.err)
+                self.assertIn("of no registered source", outcome.err)
 
     def test_the_last_part_finds_a_stray_among_the_ids(self):
         self.load("--part", "1/2", self.source, code=None)
         self.insert(SOURCE_1 + 0.5)
         outcome = self.begin("--part", "2/2").wait()
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        self.assertIn("its 2 parts have loaded 1193 documents, and 1194 are there", outcome.err)
+        self.assertIn("its 2 parts have loaded 1193 documents, and 1194 are stored", outcome.err)
         self.database.t.delete_one({"_id": SOURCE_1 + 0.5})
         self.assertEqual(self.begin("--part", "2/2", "--resume").wait().code, support.EXIT_REJECTS)
         self.assert_content()
@@ -104,7 +104,7 @@ class Strays:
     def test_with_other_writers_allowed_the_load_succeeds(self):
         outcome = self.load_with_strays("stray", bson.ObjectId(), more=["--allow-other-writers"])
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-        self.assertIn("holds 2 documents of no source", outcome.err)
+        self.assertIn("holds 2 documents of no registered source", outcome.err)
         self.assertIn("(--allow-other-writers)", outcome.err)
         verification = self.verification()
         self.assertIs(verification["ok"], True)
@@ -131,7 +131,7 @@ class Strays:
                 outcome = self.load_during(
                     lambda: self.database.t.delete_one({"_id": ids[name]}), "--shard-key", "none")
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("holds 12 documents of no source that its registry knows, and held 13",
+                self.assertIn("holds 12 documents of no registered source, and held 13",
                               outcome.err)
 
     def test_a_removed_and_an_inserted_document_of_another_type_are_noticed(self):

@@ -238,17 +238,17 @@ static uint64_t blocks_done(const loading *l) {
     return blocks;
 }
 
-static void check_carried(loading *l) {
-    const sl_carried *carried = &l->load.carried;
+static void check_recovered(loading *l) {
+    const sl_recovered *recovered = &l->load.recovered;
     uint64_t sources = 0;
     for (size_t i = 0; i < SOURCES; i++)
         sources += atomic_load(&l->sources[i].accepted);
-    require(blocks_done(l) == carried->blocks, "each block is counted once");
-    require(sources == carried->inserted + carried->already_there,
+    require(blocks_done(l) == recovered->blocks, "each block is counted once");
+    require(sources == recovered->inserted + recovered->already_there,
             "the sources' documents are inserted or already stored");
     sl_source_block block = {.source = 0, .sequence = 1, .offset = SL_BLOCK_BYTES};
     sl_error error = {0};
-    if (carried->blocks > 0 && !sl_resume_block_fits(&l->load, &block, &error))
+    if (recovered->blocks > 0 && !sl_resume_block_fits(&l->load, &block, &error))
         check_error(&error);
 }
 
@@ -259,11 +259,11 @@ static void resume(void) {
     set_up(&l);
     bool ok = sl_resume_open(&l.load, &finished, &error);
     if (ok && !finished && l.load.resumed)
-        ok = sl_resume_target(&l.load, &error) && sl_resume_carry(&l.load, &error);
+        ok = sl_resume_target(&l.load, &error) && sl_resume_recover(&l.load, &error);
     if (!ok)
         check_error(&error);
     else if (l.load.resumed && !finished)
-        check_carried(&l);
+        check_recovered(&l);
     take_down(&l);
 }
 

@@ -61,8 +61,8 @@ static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *resu
             segment++;
         of_segment++;
         assert_true(bson_iter_init_find(&iter, &view, "block"));
-        assert_int_equal(bson_iter_int64(&iter), segment->account->block.sequence * SOURCES +
-                                                     segment->account->block.source);
+        assert_int_equal(bson_iter_int64(&iter), segment->open_block->block.sequence * SOURCES +
+                                                        segment->open_block->block.source);
         if (id == now.refuse) {
             result->rejected++;
             refused(context, documents, FATE_REFUSED, 121, "not today");
@@ -180,12 +180,11 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
     char *text = calloc(1, (size_t)pad + 1);
     memset(text, 'x', (size_t)pad);
     assert_int_equal(scratch->used, 0);
-    sl_block_account *account =
-        sl_block_begin(&b->worker, &(sl_source_block){.source = source,
-                                                      .sequence = sequence,
-                                                      .offset = sequence << SL_BLOCK_BITS});
-    assert_non_null(account);
-    assert_true(sl_batch_begin_segment(scratch, account));
+    sl_open_block *open_block = sl_block_begin(
+        &b->worker, &(sl_source_block){.source = source, .sequence = sequence,
+                                       .offset = sequence << SL_BLOCK_BITS});
+    assert_non_null(open_block);
+    assert_true(sl_batch_begin_segment(scratch, open_block));
     for (int i = id; i < id + count; i++) {
         bson_t document = BSON_INITIALIZER;
         char owner[2] = {(char)('a' + i * 7 % 10 % 4), 0};
@@ -201,14 +200,14 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
         scratch->used += document.len;
         scratch->documents++;
         scratch->segments[0].documents++;
-        account->waiting++;
+        open_block->waiting++;
         bson_destroy(&document);
     }
     free(text);
     assert_true(sl_deliver(&b->worker, scratch));
     assert_int_equal(scratch->documents, 0);
-    account->parsed = true;
-    assert_true(sl_block_settle(&b->worker, account));
+    open_block->parsed = true;
+    assert_true(sl_block_complete(&b->worker, open_block));
 }
 
 static void assert_all_delivered(const bench *b, unsigned count) {

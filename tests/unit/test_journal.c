@@ -272,7 +272,7 @@ static void a_file_that_is_no_journal_is_not_changed(void **state) {
     write_file((const uint8_t *)text, sizeof text);
     sl_journal_handlers handlers = {on_document, on_entry, &all};
     assert_false(sl_journal_open(folder, &handlers, &journal, &empty, &error));
-    assert_non_null(strstr(error.message, "no journal"));
+    assert_non_null(strstr(error.message, "not a journal"));
     assert_int_equal(read_file(left, sizeof left), sizeof text);
     assert_memory_equal(left, text, sizeof text);
     remove_folder();

@@ -94,7 +94,7 @@ static void test_a_trial_writes_no_reports(void **state) {
     assert_false(trial.again || trial.resume || trial.adapt_batches);
     assert_int_equal(trial.threads_most, 0);
     assert_int_equal(trial.threads, 3);
-    assert_true(trial.part_of_trial && trial.sample < 0.26 && trial.account == &account);
+    assert_true(trial.part_of_trial && trial.sample < 0.26 && trial.run_record == &account);
     assert_string_equal(trial.collection, "t.tune.x");
     assert_string_equal(trial.work_directory, "w/trial-001");
     assert_string_equal(trial.database, "db");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents outside of all sources, counted before a load and after it.
+/* Documents of no registered source, counted before a load and after it.
  *
- * Other loaders may work on the same collection. They register a source before they insert its
- * first document, and numbers are never taken back. So what is counted in a gap is of another
- * loader only if the registry has grown when the count has ended: then it is counted again, in
- * smaller gaps.
+ * Other loaders may write to the same collection. They register a source before they insert its
+ * first document, and numbers are never released. So documents counted in a gap can be those of
+ * another loader only if the registry has grown when the count has ended: then they are counted
+ * again, without the ids of the new sources.
  *
- * The server counts by the index of _id, so an empty gap costs next to nothing, and one that is not
- * about a second for a million documents or more; no id is fetched. */
-#include "outside.h"
+ * The server counts by the index of _id and returns no ids: an empty gap takes almost no time,
+ * others about a second for each million documents. */
+#include "unregistered.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,9 +24,9 @@
 
 typedef struct sl_counting {
     sl_load *load;
-    sl_outside *sum;
-    char **example; /* NULL, or takes the last _id of the first gap that holds any; bson_free it */
-    bool numbers;   /* the kind of gap that the example is wanted of */
+    sl_unregistered *sum;
+    char **example; /* NULL, or receives the last _id of a gap with documents; bson_free it */
+    bool numbers;   /* the kind of gap in which to find the example, as in sl_gap */
 } sl_counting;
 
 static bool count_gap(void *context, const sl_gap *gap, sl_error *error) {
@@ -37,7 +37,7 @@ static bool count_gap(void *context, const sl_gap *gap, sl_error *error) {
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted while documents were counted");
     if (!sl_count_matching(load->connection, &load->target, gap->filter, &found, error))
         return false;
-    *(gap->numbers ? &counting->sum->numbers : &counting->sum->others) += found;
+    *(gap->numbers ? &counting->sum->numbers : &counting->sum->other_types) += found;
     return true;
 }
 
@@ -66,9 +66,8 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
     return ok;
 }
 
-/* Walks the gaps between the sources that the registry knows now, whose number goes to `*sources`.
- */
-static bool walk(sl_load *load, sl_gap_function *look, sl_counting *counting, size_t *sources,
+/* Visits the gaps between the sources registered now, whose number goes to `*sources`. */
+static bool walk(sl_load *load, sl_gap_function *visit, sl_counting *counting, size_t *sources,
                  sl_error *error) {
     uint32_t *numbers;
     bool ok = sl_registry_numbers(load->registry, &numbers, sources, error);
@@ -77,7 +76,7 @@ static bool walk(sl_load *load, sl_gap_function *look, sl_counting *counting, si
         ok = sl_error_memory(error, "counting documents");
     for (size_t i = 0; ok && i < *sources; i++)
         covered[i] = sl_interval_of_source(numbers[i]);
-    ok = ok && sl_gaps_walk(covered, *sources, look, counting, error);
+    ok = ok && sl_gaps_walk(covered, *sources, visit, counting, error);
     free(covered);
     free(numbers);
     return ok;
@@ -92,16 +91,18 @@ static bool registry_has_grown(sl_load *load, size_t sources, bool *grown, sl_er
     return ok;
 }
 
-static bool as_many(const sl_outside *a, const sl_outside *b) {
-    return a->numbers == b->numbers && a->others == b->others;
+static bool as_many(const sl_unregistered *a, const sl_unregistered *b) {
+    return a->numbers == b->numbers && a->other_types == b->other_types;
 }
 
-/* Counts; again where the result is not the one that is expected, and may be another loader's. */
-static bool count(sl_load *load, const sl_outside *expected, sl_outside *found, sl_error *error) {
+/* Counts the documents. Repeats that if the result is not the expected one and the registry has
+ * grown: the difference may be documents of another loader. */
+static bool count(sl_load *load, const sl_unregistered *expected, sl_unregistered *found,
+                  sl_error *error) {
     bool grown = true;
     for (unsigned attempt = 0; grown && attempt < ATTEMPTS; attempt++) {
         size_t sources;
-        *found = (sl_outside){.known = true};
+        *found = (sl_unregistered){.known = true};
         sl_counting counting = {.load = load, .sum = found};
         if (!walk(load, count_gap, &counting, &sources, error))
             return false;
@@ -113,34 +114,33 @@ static bool count(sl_load *load, const sl_outside *expected, sl_outside *found, 
     return true;
 }
 
-bool sl_outside_count(sl_load *load, bool created, sl_error *error) {
-    sl_outside *before = &load->outside;
+bool sl_unregistered_count(sl_load *load, bool created, sl_error *error) {
+    sl_unregistered *before = &load->unregistered;
     if (!load->config->verify || before->known)
         return true;
-    if (!count(load, &(sl_outside){.known = true}, before, error))
+    if (!count(load, &(sl_unregistered){.known = true}, before, error))
         return false;
-    if (created) /* what is there already has come since */
-        before->numbers = before->others = 0;
-    uint64_t documents = before->numbers + before->others;
+    if (created) /* any document was inserted after the collection was created */
+        before->numbers = before->other_types = 0;
+    uint64_t documents = before->numbers + before->other_types;
     if (documents > 0)
-        sl_log_info("%s.%s: %" PRIu64 " document%s of no source that its registry knows",
-                    load->target.database, load->target.collection, documents,
-                    documents == 1 ? "" : "s");
+        sl_log_info("%s.%s: %" PRIu64 " document%s of no registered source", load->target.database,
+                    load->target.collection, documents, documents == 1 ? "" : "s");
     return true;
 }
 
-static void append_counts(bson_t *document, const char *name, const sl_outside *counts) {
+static void append_counts(bson_t *document, const char *name, const sl_unregistered *counts) {
     bson_t section;
     bson_append_document_begin(document, name, -1, &section);
     BSON_APPEND_INT64(&section, "numbers", (int64_t)counts->numbers);
-    BSON_APPEND_INT64(&section, "otherTypes", (int64_t)counts->others);
+    BSON_APPEND_INT64(&section, "otherTypes", (int64_t)counts->other_types);
     BSON_APPEND_INT64(&section, "sources", (int64_t)counts->sources);
     bson_append_document_end(document, &section);
 }
 
-void sl_outside_append(const sl_load *load, bson_t *document) {
-    if (load->outside.known)
-        append_counts(document, "outside", &load->outside);
+void sl_unregistered_append(const sl_load *load, bson_t *document) {
+    if (load->unregistered.known)
+        append_counts(document, "outside", &load->unregistered);
 }
 
 static uint64_t number_at(const bson_t *document, const char *path) {
@@ -150,61 +150,63 @@ static uint64_t number_at(const bson_t *document, const char *path) {
                : 0;
 }
 
-bool sl_outside_recall(sl_load *load, const bson_t *document) {
+bool sl_unregistered_recall(sl_load *load, const bson_t *document) {
     if (!bson_has_field(document, "outside"))
         return false;
-    load->outside = (sl_outside){.known = true,
-                                 .numbers = number_at(document, "outside.numbers"),
-                                 .others = number_at(document, "outside.otherTypes"),
-                                 .sources = (size_t)number_at(document, "outside.sources")};
+    load->unregistered = (sl_unregistered){
+        .known = true,
+        .numbers = number_at(document, "outside.numbers"),
+        .other_types = number_at(document, "outside.otherTypes"),
+        .sources = (size_t)number_at(document, "outside.sources"),
+    };
     return true;
 }
 
-/* Some of those that were there before may lie among the ids of a source that is new: these are
- * counted by its own loader. */
-static bool is_as_before(const sl_outside *now, const sl_outside *before) {
+/* Fewer documents are no change if the registry has grown: those whose ids are in the range of a
+ * new source are counted by that source's loader. */
+static bool is_as_before(const sl_unregistered *now, const sl_unregistered *before) {
     return as_many(now, before) ||
            (now->sources > before->sources && now->numbers <= before->numbers &&
-            now->others == before->others);
+            now->other_types == before->other_types);
 }
 
-bool sl_outside_is_unchanged(const sl_load *load) {
-    return !load->outside.known || is_as_before(&load->outside_now, &load->outside);
+bool sl_unregistered_is_unchanged(const sl_load *load) {
+    return !load->unregistered.known || is_as_before(&load->unregistered_now, &load->unregistered);
 }
 
-bool sl_outside_count_again(sl_load *load, bson_t *section, sl_error *error) {
+bool sl_unregistered_count_again(sl_load *load, bson_t *section, sl_error *error) {
     bson_t outside;
-    if (!load->outside.known)
+    if (!load->unregistered.known)
         return true;
-    if (!count(load, &load->outside, &load->outside_now, error))
+    if (!count(load, &load->unregistered, &load->unregistered_now, error))
         return false;
     BSON_APPEND_DOCUMENT_BEGIN(section, "outside", &outside);
-    append_counts(&outside, "before", &load->outside);
-    append_counts(&outside, "after", &load->outside_now);
+    append_counts(&outside, "before", &load->unregistered);
+    append_counts(&outside, "after", &load->unregistered_now);
     BSON_APPEND_BOOL(&outside, "allowed", load->config->allow_other_writers);
     bson_append_document_end(section, &outside);
     return true;
 }
 
-bool sl_outside_judge(sl_load *load, sl_error *error) {
-    const sl_outside *before = &load->outside, *now = &load->outside_now;
+bool sl_unregistered_check(sl_load *load, sl_error *error) {
+    const sl_unregistered *before = &load->unregistered, *now = &load->unregistered_now;
     char *example = NULL;
     size_t sources;
-    if (sl_outside_is_unchanged(load))
+    if (sl_unregistered_is_unchanged(load))
         return true;
     sl_counting counting = {
         .load = load, .example = &example, .numbers = now->numbers > before->numbers};
-    if (counting.numbers || now->others > before->others)
+    if (counting.numbers || now->other_types > before->other_types)
         walk(load, find_example, &counting, &sources, &(sl_error){0});
     char what[900], shown[200] = "";
     if (example)
         sl_text_printable(sl_text_of(example), shown, sizeof shown);
     bson_free(example);
     snprintf(what, sizeof what,
-             "%.255s.%.255s holds %" PRIu64 " documents of no source that its registry knows, and "
+             "%.255s.%.255s holds %" PRIu64 " documents of no registered source, and "
              "held %" PRIu64 " when the load began%s%s",
-             load->target.database, load->target.collection, now->numbers + now->others,
-             before->numbers + before->others, shown[0] ? "; for example " : "", shown);
+             load->target.database, load->target.collection, now->numbers + now->other_types,
+             before->numbers + before->other_types, shown[0] ? "; for example " : "", shown);
     if (load->config->allow_other_writers) {
         sl_log_warning("%s (--allow-other-writers)", what);
         return true;

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that would be misread as records: line ends within quotes, lines that end in CR alone. It
- * ends a load, an inspection or a verification: before anything is sent where the head of a source
- * shows it, and else when it is met. */
+/* Text that cannot be split into records at its line ends: quoted line ends, lines that end in CR
+ * alone. Such text ends a load, an inspection or a verification with an error: before anything is
+ * sent if it is in the head of a source, otherwise when the parser reaches it. */
 #include "engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/head.h>
+#define COUNTED_BYTES_MAX ((uint64_t)1 << 30) /* text read again to count its lines */
 
-#define COUNTED_BYTES_MAX ((uint64_t)1 << 30) /* so far a line number is worth reading for */
-
-bool sl_misread_check_text(sl_text head, bool whole, sl_error *error) {
-    return sl_first_line_end_check(head, whole, error);
-}
-
-bool sl_misread_is_binary(sl_text head) {
+bool sl_line_ends_is_binary(sl_text head) {
     return head.length > 0 && memchr(head.bytes, '\0', head.length);
 }
 
-/* Line ends in the first `bytes` of a plain file; false when it cannot be read as far. */
+/* Counts the line ends in the first `bytes` of a plain file; false if these cannot be read. */
 static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
     char buffer[65536];
     FILE *file = fopen(path, "r");
@@ -39,8 +33,8 @@ static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
     return file && bytes == 0;
 }
 
-bool sl_misread_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,
-                      sl_error *error) {
+bool sl_line_ends_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,
+                        sl_error *error) {
     const sl_source *source = sl_source_set_at(load->set, block->source);
     char line[40] = "";
     uint64_t before = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cluster holds where the sources give nothing: behind their ends, between their blocks,
- * under numbers that the registry does not know, under ids of other types.
+/* Documents that the cluster holds outside of all sources and blocks: behind the end of a source,
+ * between its blocks, under unregistered source numbers, under ids of other types.
  *
- * All numbers are cut into what has been compared (or, where only counts are wanted, the ranges
- * that were counted), what belongs to other sources of the registry, and the gaps between. Each gap
- * is one find, mostly an empty one: about 256 for a large source, one for a small one. */
+ * All ids are divided into the intervals that have been compared (without --content: the sources
+ * that were counted), the ids of other registered sources, and the gaps between these. Each gap is
+ * one find, mostly an empty one: about 256 for a large source, one for a small one. */
 #include "verification.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include <shardload/interrupt.h>
 #include <shardload/log.h>
 
-sl_range_account *sl_verification_account(sl_verification *verification, int64_t id) {
+sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id) {
     const sl_load *load = verification->load;
     size_t range = sl_load_range_of(load, id);
     bool inside = id >= load->ranges[range].minimum && id < load->ranges[range].maximum;
@@ -39,54 +39,54 @@ bool sl_verification_cover(sl_verification *verification, sl_interval interval) 
     return ok;
 }
 
-/* Those of the registry's numbers that are not of this verification, and without `content` those
- * that are, too. */
+/* Marks registered sources that are not in this verification as covered; without `content`, all
+ * registered sources, since these have been counted. */
 static bool cover_sources(sl_verification *verification) {
     const sl_load *load = verification->load;
     size_t count = sl_source_set_count(load->set);
-    bool *ours = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *ours);
-    bool ok = ours != NULL;
+    bool *verified = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *verified);
+    bool ok = verified != NULL;
     for (size_t i = 0; ok && i < count; i++) {
         if (!load->sources[i].skipped)
-            ours[load->sources[i].number] = true;
+            verified[load->sources[i].number] = true;
     }
     for (size_t i = 0; ok && i < verification->registered_count; i++) {
         uint32_t number = verification->registered[i];
-        if (!ours[number] || !verification->content)
+        if (!verified[number] || !verification->content)
             ok = sl_verification_cover(verification, sl_interval_of_source(number));
     }
-    free(ours);
+    free(verified);
     return ok;
 }
 
-typedef struct sl_rest {
+typedef struct sl_extra_scan {
     sl_verification *verification;
     uint64_t found;
-} sl_rest;
+} sl_extra_scan;
 
 static const char *why_extra(const bson_iter_t *id, bool placed) {
     if (!BSON_ITER_HOLDS_INT64(id) || bson_iter_int64(id) < 0)
-        return "an _id that no source gives";
-    return placed ? "no record begins there" : "its source is not in the registry";
+        return "no source has such an _id";
+    return placed ? "no record begins at that byte" : "its source is not in the registry";
 }
 
 static void on_extra(void *context, const bson_t *found) {
-    sl_rest *rest = context;
-    sl_verification *verification = rest->verification;
+    sl_extra_scan *state = context;
+    sl_verification *verification = state->verification;
     const sl_load *load = verification->load;
-    sl_range_account *account = &verification->ranges[load->range_count];
+    sl_range_totals *totals = &verification->ranges[load->range_count];
     sl_problem problem = sl_problem_of(load, SL_EXTRA, 0, NULL, found);
     bson_iter_t iter;
-    rest->found++;
+    state->found++;
     if (bson_iter_init_find(&iter, found, "_id")) {
         if (BSON_ITER_HOLDS_INT64(&iter))
-            account = sl_verification_account(verification, bson_iter_int64(&iter));
+            totals = sl_verification_totals(verification, bson_iter_int64(&iter));
         problem.detail = bson_strdup(why_extra(&iter, problem.placed));
     }
-    atomic_fetch_add(&account->found, 1);
-    atomic_fetch_add(&account->extra, 1);
+    atomic_fetch_add(&totals->found, 1);
+    atomic_fetch_add(&totals->extra, 1);
     if (verification->content)
-        atomic_fetch_add(&account->found_hash, sl_hash(bson_get_data(found), found->len));
+        atomic_fetch_add(&totals->found_hash, sl_hash(bson_get_data(found), found->len));
     sl_problems_add(verification->problems, &problem);
     sl_problem_clear(&problem);
 }
@@ -96,67 +96,67 @@ static bool keep_on(void *context) {
     return !sl_interrupt_requested();
 }
 
-/* All that the filter lets through is extra. A read that has told of some is not begun again: they
- * would count twice. */
+/* All documents that match the filter are extra. A read that has reported some is not repeated,
+ * since these would be counted twice. */
 static bool scan(sl_verification *verification, mongoc_client_t *client, const bson_t *filter,
                  sl_error *error) {
-    sl_rest rest = {.verification = verification};
+    sl_extra_scan state = {.verification = verification};
     sl_scan_result result;
     unsigned attempt = 0;
     do {
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
         result = sl_scan(client, &verification->load->target, filter, !verification->content,
-                         on_extra, &rest, error);
-    } while (result == SL_SCAN_AGAIN && rest.found == 0 && sl_backoff(attempt++, keep_on, NULL));
+                         on_extra, &state, error);
+    } while (result == SL_SCAN_AGAIN && state.found == 0 && sl_backoff(attempt++, keep_on, NULL));
     return result == SL_SCAN_DONE;
 }
 
-typedef struct sl_looking {
+typedef struct sl_gap_search {
     sl_verification *verification;
     mongoc_client_t *client;
-    int64_t told; /* when progress was shown last, by sl_clock_ns */
-} sl_looking;
+    int64_t logged; /* when progress was logged last, by sl_clock_ns */
+} sl_gap_search;
 
-static bool look(void *context, const sl_gap *gap, sl_error *error) {
-    sl_looking *looking = context;
-    if (sl_seconds_since(looking->told) > 3) {
-        sl_log_info("looking between the blocks: %.0f %%", 100 * gap->share);
-        looking->told = sl_clock_ns();
+static bool search_gap(void *context, const sl_gap *gap, sl_error *error) {
+    sl_gap_search *search = context;
+    if (sl_seconds_since(search->logged) > 3) {
+        sl_log_info("searching the ids between the blocks: %.0f %%", 100 * gap->share);
+        search->logged = sl_clock_ns();
     }
-    return scan(looking->verification, looking->client, gap->filter, error);
+    return scan(search->verification, search->client, gap->filter, error);
 }
 
-bool sl_verify_rest(sl_verification *verification, sl_error *error) {
+bool sl_verify_gaps(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
     if (!cover_sources(verification))
-        return sl_error_memory(error, "looking between the sources");
-    sl_looking looking = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
-    bool ok =
-        sl_gaps_walk(verification->covered, verification->covered_count, look, &looking, error);
-    sl_connection_return(load->connection, looking.client);
+        return sl_error_memory(error, "searching between the sources");
+    sl_gap_search search = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
+    bool ok = sl_gaps_walk(verification->covered, verification->covered_count, search_gap, &search,
+                           error);
+    sl_connection_return(load->connection, search.client);
     return ok;
 }
 
 bool sl_verify_ranges(sl_verification *verification, sl_error *error) {
     sl_load *load = verification->load;
-    int64_t told = sl_clock_ns();
+    int64_t logged = sl_clock_ns();
     for (size_t i = 0; i < load->range_count; i++) {
         const sl_range *range = &load->ranges[i];
-        sl_range_account *account = &verification->ranges[i];
-        uint64_t expected = atomic_load(&account->expected), found;
+        sl_range_totals *totals = &verification->ranges[i];
+        uint64_t expected = atomic_load(&totals->expected), found;
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
         if (!sl_count_range(load->connection, &load->target, range->minimum, range->maximum, &found,
                             error))
             return false;
-        if (sl_seconds_since(told) > 3) {
+        if (sl_seconds_since(logged) > 3) {
             sl_log_info("counting: %zu of %zu ranges", i, load->range_count);
-            told = sl_clock_ns();
+            logged = sl_clock_ns();
         }
-        atomic_store(&account->found, found);
-        atomic_store(&account->missing, found < expected ? expected - found : 0);
-        atomic_store(&account->extra, found > expected ? found - expected : 0);
+        atomic_store(&totals->found, found);
+        atomic_store(&totals->missing, found < expected ? expected - found : 0);
+        atomic_store(&totals->extra, found > expected ? found - expected : 0);
     }
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of a load that is resumed: are they those of its journal, and do they still bring the
- * text of which some blocks are done? */
-#include "past.h"
+/* Checks of a load that is resumed: its sources must be those of the journal, and blocks that were
+ * completed must still have the same text. */
+#include "earlier_run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,22 +10,20 @@
 #include <shardload/log.h>
 #include <shardload/text.h>
 
-int sl_past_by_place(const void *a, const void *b) {
+int sl_earlier_entry_order(const void *a, const void *b) {
     const sl_journal_entry *x = a, *y = b;
     if (x->source != y->source)
         return x->source < y->source ? -1 : 1;
     return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
-void sl_past_append_sources(bson_t *document, const sl_load *load) {
+void sl_earlier_append_sources(bson_t *document, const sl_load *load) {
     bson_t sources, item;
     BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
     for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
         const sl_source *facts = sl_source_set_at(load->set, i);
-        char room[16], path[1024];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&sources, key, &item);
+        char path[1024];
+        sl_record_begin_item(&sources, i, &item);
         sl_text_printable(sl_text_of(facts->path), path, sizeof path);
         BSON_APPEND_UTF8(&item, "path", path);
         BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
@@ -38,7 +36,7 @@ void sl_past_append_sources(bson_t *document, const sl_load *load) {
     bson_append_array_end(document, &sources);
 }
 
-const char *sl_past_text(const bson_t *document, const char *path) {
+const char *sl_earlier_text(const bson_t *document, const char *path) {
     bson_iter_t iter, found;
     return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
                    BSON_ITER_HOLDS_UTF8(&found)
@@ -46,12 +44,12 @@ const char *sl_past_text(const bson_t *document, const char *path) {
                : "";
 }
 
-bool sl_past_differs(const sl_load *load, sl_exit code, const char *how, sl_error *error) {
+bool sl_earlier_differs(const sl_load *load, sl_exit code, const char *how, sl_error *error) {
     return sl_error_set(error, code, "--resume: this is not the load that %s holds: %s",
                         load->work_directory, how);
 }
 
-/* The identity that a source had; all zero where the journal holds none. */
+/* The identity that a source had in the earlier run; all zero if the journal has none. */
 static sl_source_identity identity_in(const bson_t *source) {
     bson_iter_t iter;
     const uint8_t *bytes;
@@ -64,9 +62,9 @@ static sl_source_identity identity_in(const bson_t *source) {
     return identity;
 }
 
-/* A fingerprint is about the ends of a file only. With the same time of modification as well it is
- * taken for the same: unchanged, or a copy, which is compared. Otherwise its middle may have been
- * changed, also where nothing has been loaded that could be compared. */
+/* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end
+ * of a file. With another time of modification its middle may have changed, also in blocks that
+ * were not loaded and so cannot be compared: that is an error. */
 static bool same_time(const sl_load *load, const sl_source *source, const sl_source_identity *was,
                       sl_error *error) {
     char how[800], before[SL_FILE_TIME_ROOM], now[SL_FILE_TIME_ROOM];
@@ -78,30 +76,31 @@ static bool same_time(const sl_load *load, const sl_source *source, const sl_sou
         "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
         "that its text is the same, give it its time back (touch -d %s) and it is compared",
         source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
-    return sl_past_differs(load, SL_EXIT_SOURCE, how, error);
+    return sl_earlier_differs(load, SL_EXIT_SOURCE, how, error);
 }
 
-/* Unless a file is the same, unchanged one, the blocks that are done are read again and compared. A
- * pipe has no fingerprint: it is taken for the one of the journal, and always compared. */
-bool sl_past_same_sources(sl_load *load, sl_error *error) {
+/* The completed blocks of a source are read again and compared, unless it is the same, unchanged
+ * file. A pipe has no fingerprint: it gets that of the journal, and its blocks are always
+ * compared. */
+bool sl_earlier_same_sources(sl_load *load, sl_error *error) {
     bson_iter_t iter, sources;
     size_t count = sl_source_set_count(load->set), index = 0, changed = 0;
     char how[900];
-    if (!bson_iter_init_find(&iter, load->past->begun, "sources") ||
+    if (!bson_iter_init_find(&iter, load->earlier->begun, "sources") ||
         !bson_iter_recurse(&iter, &sources))
-        return sl_past_differs(load, SL_EXIT_SOURCE, "it names no sources", error);
+        return sl_earlier_differs(load, SL_EXIT_SOURCE, "its journal lists no sources", error);
     for (; bson_iter_next(&sources); index++) {
         const uint8_t *bytes;
         uint32_t length;
         bson_t was;
         if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
-            return sl_past_differs(load, SL_EXIT_SOURCE, "it names no sources", error);
+            return sl_earlier_differs(load, SL_EXIT_SOURCE, "its journal lists no sources", error);
         bson_iter_document(&sources, &length, &bytes);
         if (!bson_init_static(&was, bytes, length) || index >= count)
             continue;
         const sl_source *facts = sl_source_set_at(load->set, index);
         sl_load_source *source = &load->sources[index];
-        const char *fingerprint = sl_past_text(&was, "fingerprint");
+        const char *fingerprint = sl_earlier_text(&was, "fingerprint");
         bson_iter_t field;
         bool left_out = bson_iter_init_find(&field, &was, "leftOut") && bson_iter_bool(&field);
         if (facts->kind == SL_SOURCE_PIPE &&
@@ -122,29 +121,29 @@ bool sl_past_same_sources(sl_load *load, sl_error *error) {
         snprintf(how, sizeof how,
                  "source %zu is %.300s with %llu bytes, and was %.300s with %lld bytes%s",
                  index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
-                 sl_past_text(&was, "path"), (long long)size,
+                 sl_earlier_text(&was, "path"), (long long)size,
                  (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
-        return sl_past_differs(load, SL_EXIT_SOURCE, how, error);
+        return sl_earlier_differs(load, SL_EXIT_SOURCE, how, error);
     }
     if (changed > 0)
         sl_log_warning(
             "%zu of the sources %s been copied or moved since the run that is resumed, or "
-            "%s permissions changed: what it has loaded is read again and compared",
+            "%s permissions changed: the text that it has loaded is read again and compared",
             changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
     if (index == count)
         return true;
     snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
-    return sl_past_differs(load, SL_EXIT_SOURCE, how, error);
+    return sl_earlier_differs(load, SL_EXIT_SOURCE, how, error);
 }
 
-/* ---- the same text again? ---- */
+/* ---- checks of blocks ---- */
 
 uint64_t sl_resume_check(const sl_source_block *block) {
     return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
 }
 
 bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
-    const sl_past *past = load->past;
+    const sl_earlier_run *earlier = load->earlier;
     const sl_load_source *source = &load->sources[block->source];
     const char *shown = sl_source_set_at(load->set, block->source)->shown;
     uint64_t end = block->offset + block->text.length;
@@ -156,28 +155,28 @@ bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_
             shown, (unsigned long long)end, (unsigned long long)source->done_end);
     if (!block->done)
         return true;
-    sl_journal_entry wanted = {.source = block->source, .sequence = block->sequence};
+    sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
     const sl_journal_entry *entry =
-        bsearch(&wanted, past->entries, past->count, sizeof wanted, sl_past_by_place);
+        bsearch(&key, earlier->entries, earlier->count, sizeof key, sl_earlier_entry_order);
     if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
         entry->check == sl_resume_check(block))
         return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: brings another text at byte %llu than in the run that is resumed; "
-                        "give it the same as then, or load it anew: with --drop, or without "
+                        "%s: the text at byte %llu differs from that of the run that is resumed; "
+                        "give it the same text again, or load it anew: with --drop, or without "
                         "--resume into another --work-dir",
                         shown, (unsigned long long)block->offset);
 }
 
-/* Blocks that were sent and not done when the earlier run ended are in no journal: of these the
- * stored documents show whether the text is the same. */
+/* Blocks that were sent but not completed when the earlier run ended are not in the journal. If
+ * their text has changed, other documents are stored under their _ids. */
 bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
     return !load->resumed || !load->sources[block->source].compare ||
            sl_error_set(
                error, SL_EXIT_SOURCE,
-               "%s: brings another text behind byte %llu than in the run that is resumed: "
+               "%s: the text behind byte %llu differs from that of the run that is resumed: "
                "other documents are stored under the ids of its documents; give it the same "
-               "as then, or load it anew with --drop",
+               "text again, or load it anew with --drop",
                sl_source_set_at(load->set, block->source)->shown,
                (unsigned long long)block->offset);
 }
