@@ -120,6 +120,10 @@ bool sl_suite_parse(const char *text, size_t length, const char *file, sl_suite 
 bool sl_suite_open(const char *name, sl_suite **suite, sl_error *error);
 void sl_suite_destroy(sl_suite *suite); /* NULL is fine */
 
+/* Removes the queries that change documents, and the mix, so that running the suite leaves the data
+ * as it was. Returns the number of removed queries; the suite may be empty then. */
+size_t sl_suite_remove_writes(sl_suite *suite);
+
 /* ---- answer.c: answers compared ---- */
 
 #define SL_DIFFERENCES_KEPT 5
@@ -147,6 +151,12 @@ char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]);
 /* The expected answer of a query: its entry in the object "answers" of a JSON file (`answers`, may be
  * NULL), or else that of the suite. False without either. The array borrows from its source. */
 bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *array);
+
+/* Checks the object "answers" of a JSON file: each entry must have the name of a query of the suites
+ * and be an array of documents, and there must be at least one. False with error set
+ * (SL_EXIT_SOURCE). */
+bool sl_answers_check(const bson_t *answers, sl_suite *const *suites, size_t count,
+                      sl_error *error);
 
 /* ---- sample.c: mean, median and deviation ---- */
 

@@ -27,8 +27,8 @@ static void open_suite(const sl_options *options, sl_suite **suite, sl_error *er
                                  "`shardquery list` shows the built-in suites");
     else if (!sl_suite_open(name, suite, &why))
         sl_option_problem(error, "--suite: " SL_LINES, why.message);
-    else if ((*suite)->count == 0)
-        sl_option_problem(error, "--suite: it contains no query");
+    else if (sl_suite_remove_writes(*suite), (*suite)->count == 0)
+        sl_option_problem(error, "--suite: it contains no query that only reads");
 }
 
 static void read_json(const sl_options *options, const char *option, bson_t **document,
@@ -39,46 +39,12 @@ static void read_json(const sl_options *options, const char *option, bson_t **do
         sl_option_problem(error, "--%s: " SL_LINES, option, why.message);
 }
 
-static bool has_query(const sl_suite *suite, const char *name) {
-    for (size_t i = 0; i < suite->count; i++) {
-        if (strcmp(suite->queries[i].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Refuses answers of unknown queries and a file without answers: without answers to compare, a
- * drill accepts any answer as correct. */
-static void check_answers(const bson_t *answers, const sl_suite *suite, sl_error *error) {
-    bson_iter_t found, one;
-    size_t known = 0, wrong = 0;
-    if (!answers)
-        return;
-    if (!bson_iter_init_find(&found, answers, "answers") || !BSON_ITER_HOLDS_DOCUMENT(&found) ||
-        !bson_iter_recurse(&found, &one)) {
-        sl_option_problem(error, "--answers: it contains no object \"answers\"");
-        return;
-    }
-    while (suite && bson_iter_next(&one)) {
-        const char *name = bson_iter_key(&one);
-        bool asked = has_query(suite, name), list = BSON_ITER_HOLDS_ARRAY(&one);
-        if (asked && list)
-            known++;
-        else if (wrong++ >= 5) /* the message has room for a few only */
-            continue;
-        else if (asked)
-            sl_option_problem(error, "--answers: the answer of %.90s is not an array of documents",
-                              name);
-        else
-            sl_option_problem(error,
-                              "--answers: the suite %.60s has no query %.90s; leave it out of the "
-                              "file, or name another suite",
-                              suite->name, name);
-    }
-    if (suite && suite->count > 0 && known == 0 && wrong == 0)
-        sl_option_problem(error,
-                          "--answers: it contains no answer; leave the option out to check the "
-                          "answers in the suite");
+/* Without answers to compare, a drill accepts any answer as correct: so none may be left over. */
+static void check_answers(const bson_t *answers, sl_suite *suite, sl_error *error) {
+    sl_error why = {0};
+    if (answers && !sl_answers_check(answers, &suite, suite ? 1 : 0, &why) &&
+        (suite || !bson_has_field(answers, "answers")))
+        sl_option_problem(error, "--answers: " SL_LINES, why.message);
 }
 
 int sl_command_reload(const sl_options *options) {

@@ -110,6 +110,29 @@ static bool open_suites(sl_query_session *s, sl_error *error) {
     return true;
 }
 
+/* Queries that change documents run only when --query or the mix of a load names them. */
+static bool leave_out_writes(sl_query_session *s, sl_error *error) {
+    if (sl_option_list_count(s->options, "query") > 0)
+        return true;
+    for (size_t i = 0; i < s->suite_count; i++) {
+        sl_suite *suite = s->suites[i];
+        if (suite->mix && sl_query_is_load(s->options))
+            continue;
+        size_t removed = sl_suite_remove_writes(suite);
+        if (suite->count == 0)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "all queries of the suite %s change documents; name those to run "
+                                "with --query",
+                                suite->name);
+        if (removed > 0)
+            sl_print_to(stderr,
+                        "shardquery: suite %s: queries that change documents are left out (%zu); "
+                        "--query NAME runs them\n",
+                        suite->name, removed);
+    }
+    return true;
+}
+
 /* Every --query must be in a suite. */
 static bool check_selection(const sl_query_session *s, sl_error *error) {
     for (size_t i = 0; i < sl_option_list_count(s->options, "query"); i++) {
@@ -169,11 +192,9 @@ static bool open_answers(sl_query_session *s, sl_error *error) {
         return true;
     if (!sl_json_read_file(path, &s->answers_file, error))
         return false;
-    bson_iter_t answers;
-    if (!bson_iter_init_find(&answers, s->answers_file, "answers") ||
-        !BSON_ITER_HOLDS_DOCUMENT(&answers))
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: there is no object \"answers\" in it",
-                            path);
+    sl_error why = {0};
+    if (!sl_answers_check(s->answers_file, s->suites, s->suite_count, &why))
+        return sl_error_set(error, why.code, "%s: " SL_LINES, path, why.message);
     for (size_t i = 0; i < s->suite_count; i++) {
         for (size_t q = 0; q < s->suites[i]->count; q++) {
             const sl_query *query = &s->suites[i]->queries[q];
@@ -228,7 +249,8 @@ bool sl_query_session_open(sl_query_session *s, sl_error *error) {
     s->queries = bson_new();
     s->started = sl_wall_clock_ms();
     return open_suites(s, error) && check_selection(s, error) && check_namespaces(s, error) &&
-           open_answers(s, error) && sl_connection_string(s->options, &s->uri, error);
+           leave_out_writes(s, error) && open_answers(s, error) &&
+           sl_connection_string(s->options, &s->uri, error);
 }
 
 bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *error) {

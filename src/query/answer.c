@@ -231,3 +231,38 @@ bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *ar
     return query->expected &&
            bson_init_static(array, bson_get_data(query->expected), query->expected->len);
 }
+
+static bool has_query(sl_suite *const *suites, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < suites[i]->count; k++) {
+            if (strcmp(suites[i]->queries[k].name, name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool sl_answers_check(const bson_t *answers, sl_suite *const *suites, size_t count,
+                      sl_error *error) {
+    bson_iter_t object, one;
+    size_t found = 0;
+    if (!bson_iter_init_find(&object, answers, "answers") || !BSON_ITER_HOLDS_DOCUMENT(&object) ||
+        !bson_iter_recurse(&object, &one))
+        return sl_error_set(error, SL_EXIT_SOURCE, "it contains no object \"answers\"");
+    while (bson_iter_next(&one)) {
+        char name[100];
+        sl_text_printable(sl_text_of(bson_iter_key(&one)), name, sizeof name);
+        if (!has_query(suites, count, bson_iter_key(&one)))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "the suite %.60s has no query %s; leave it out of the file, or "
+                                "name another suite",
+                                count > 0 ? suites[count - 1]->name : "", name);
+        if (!BSON_ITER_HOLDS_ARRAY(&one))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "the answer of %s is not an array of documents", name);
+        found++;
+    }
+    return found > 0 || sl_error_set(error, SL_EXIT_SOURCE,
+                                     "it contains no answer; leave the option out to check the "
+                                     "answers in the suite");
+}

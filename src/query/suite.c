@@ -209,6 +209,21 @@ bool sl_suite_open(const char *name, sl_suite **suite, sl_error *error) {
     return open_file(name, suite, error);
 }
 
+size_t sl_suite_remove_writes(sl_suite *suite) {
+    size_t kept = 0, count = suite->count;
+    for (size_t i = 0; i < count; i++) {
+        if (sl_operation_writes(suite->queries[i].operation))
+            sl_query_clear(&suite->queries[i]);
+        else
+            suite->queries[kept++] = suite->queries[i];
+    }
+    suite->count = kept;
+    free(suite->mix); /* its rows are indexes into the queries */
+    suite->mix = NULL;
+    suite->mix_count = 0;
+    return count - kept;
+}
+
 void sl_suite_destroy(sl_suite *suite) {
     if (!suite)
         return;

@@ -42,7 +42,9 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
     sl_suite *suite = NULL;
     sl_error error = {0};
     bool open = sl_suite_open(name, &suite, &error);
-    if (!open)
+    if (open)
+        sl_suite_remove_writes(suite);
+    else
         sl_log_warning(SL_LINES, error.message);
     for (size_t i = 0; open && i < suite->count && !sl_interrupt_requested(); i++) {
         const sl_query_options options = {

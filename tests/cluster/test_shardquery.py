@@ -84,6 +84,19 @@ def answers_for(documents):
     }
 
 
+WRITING_SUITE = """\
+name: writes
+queries:
+  - name: write
+    operation: update
+    filter: '{"_id": 1}'
+    update: '{"$set": {"written": true}}'
+  - name: read
+    operation: count
+mix: {write: 1, read: 1}
+"""
+
+
 class AnyServer:
     """Tests for each kind of deployment."""
 
@@ -197,6 +210,17 @@ class AnyServer:
         outcome = self.query("mot", collection="missing", code=support.EXIT_CLUSTER)
         self.assertEqual(outcome.err, "shardquery: there is no collection "
                          f"{self.database_name}.missing\n")
+
+    def test_queries_that_write_run_only_when_they_are_named(self):
+        path = self.file("writes.yaml", WRITING_SUITE)
+        outcome = self.query("--report", self.scratch / "report.json", path)
+        written = json.loads((self.scratch / "report.json").read_text("utf-8"))
+        self.assertEqual([entry["name"] for entry in written["queries"]], ["read"])
+        self.assertIn("left out (1)", outcome.err)
+        self.assertEqual(self.database.t.count_documents({"written": True}), 0)
+        outcome = self.query("--query", "write", "--repeat", 1, path)
+        self.assertNotIn("left out", outcome.err)
+        self.assertEqual(self.database.t.count_documents({"written": True}), 1)
 
     def test_two_reports_compared(self):
         for name in ("old.json", "new.json"):
@@ -320,6 +344,23 @@ class WithoutServer(support.Case):
         outcome = self.run_program("shardquery", "compare", "report.json", "report.json")
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
         self.assertIn("is not a report of shardquery run", outcome.err)
+
+    def test_answers_of_unknown_queries_are_refused(self):
+        """A mistyped name would leave its query unchecked."""
+        for answers, message in (({"makse": []}, "the suite mot has no query makse"),
+                                 ({"makes": 3}, "the answer of makes is not an array"),
+                                 ({}, "it contains no answer")):
+            with self.subTest(message):
+                self.file("answers.json", json.dumps({"answers": answers}))
+                errors = self.fails(support.EXIT_SOURCE, "-d", "d", "-c", "c", "--answers",
+                                    "answers.json", "mot")
+                self.assertIn(f"answers.json: {message}", errors)
+
+    def test_a_suite_that_only_writes_runs_nothing_by_default(self):
+        path = self.file("writes.yaml", WRITING_SUITE.partition("  - name: read")[0])
+        errors = self.fails(support.EXIT_USAGE, "-d", "d", "-c", "c", path)
+        self.assertIn("all queries of the suite writes change documents", errors)
+        self.assertIn("--query", errors)
 
     def test_an_absent_server_is_reported_in_one_line_without_the_password(self):
         uri = f"mongodb://joe:sesame@{support.HOST}:{support.free_port()}/" \
