@@ -152,7 +152,7 @@ class Users(SecureCase):
         empty = self.file("empty", "\nsecond line\n")
         for words, part in (
                 ([*uri, "-p", PASSWORD], "--password without --username"),
-                ([*uri, "--authenticationMechanism", "SCRAM-SHA-256"], "without --username"),
+                ([*uri, "--authenticationMechanism", "SCRAM-SHA-256"], "needs a user: add"),
                 ([*uri, "--authenticationMechanism", "MONGODB-X509", "-u", "a", "-p", PASSWORD],
                  "takes no password"),
                 ([*uri, "--authenticationMechanism", "MONGODB-X509"],

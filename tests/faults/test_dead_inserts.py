@@ -219,7 +219,7 @@ class Direct(AnyServer, OwnershipCase):
         outcome = self.first("--no-verify", uri=uri, source=large, size=2000).wait()
         self.assertEqual(replaced, [True])
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("it was dropped there, or created", outcome.err)
+        self.assertIn("the collection was dropped there, or created", outcome.err)
 
 
 if __name__ == "__main__":

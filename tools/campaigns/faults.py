@@ -18,6 +18,13 @@ def files_of(words):
     return [f"faults/{name}" for name in chosen]
 
 
+def show(files, counts, seconds):
+    for name in files:
+        passed = counts[name, "passed"]
+        runs = sum(count for (file, _), count in counts.items() if file == name)
+        print(f"{name:32} {passed:4} of {runs:4} passed, {seconds[name] / max(runs, 1):6.1f} s each")
+
+
 def run(options, folder):
     files = files_of(options.names)
     queue = [name for _ in range(options.runs) for name in files]
@@ -43,11 +50,15 @@ def run(options, folder):
                             log.write_text(ran.output, "utf-8")
                             failures.append((name, ran.state, log))
                             print(f"{ran.state.upper()} {name}: {log}", flush=True)
+                        done = sum(counts.values())
+                        if done % len(files) == 0:
+                            print(f"... {done} of {total} files", flush=True)
         except (Failure, OSError) as failure:
             with lock:
                 failures.append(("servers", str(failure), ""))
                 print(f"FAILED {failure}", flush=True)
 
+    total = len(queue)
     threads = [threading.Thread(target=work, args=[number], daemon=True)
                for number in range(options.at_once)]
     for thread in threads:
@@ -55,16 +66,12 @@ def run(options, folder):
     try:
         for thread in threads:
             thread.join()
-    except KeyboardInterrupt:
+    finally:                  # after an interruption the files that are running are completed
         with lock:
             queue.clear()
         for thread in threads:
             thread.join()
-        raise
-    for name in files:
-        passed = counts[name, "passed"]
-        runs = sum(count for (file, _), count in counts.items() if file == name)
-        print(f"{name:32} {passed:4} of {runs:4} passed, {seconds[name] / max(runs, 1):6.1f} s each")
-    print(f"{options.runs} runs, {options.at_once} at once, {len(failures)} failures, "
-          f"{time.monotonic() - begun:.0f} s")
+        show(files, counts, seconds)
+        print(f"{sum(counts.values()) / len(files):.1f} of {options.runs} runs, {options.at_once} "
+              f"at once, {len(failures)} failures, {time.monotonic() - begun:.0f} s")
     return not failures
