@@ -108,7 +108,7 @@ class Resources(unittest.TestCase):
         self.assertGreaterEqual(process.run(words).cpu, 0.3)
 
     def test_a_program_that_fails_raises_an_error(self):
-        with self.assertRaisesRegex(process.Failure, "ended with 3: because"):
+        with self.assertRaisesRegex(process.Failure, "exit status 3: because"):
             process.run([sys.executable, "-c",
                          "import sys; print('because', file=sys.stderr); sys.exit(3)"])
 

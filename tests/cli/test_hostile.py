@@ -230,7 +230,7 @@ class Bombs(HostileCase):
         tail[8:12] = (100).to_bytes(2, "little") * 2
         tail[12:16] = len(entries).to_bytes(4, "little")
         path = self.file("overlap.zip", whole[:table] + entries + tail)
-        self.refused(path, contains=["overlap.zip", "the table at byte", "100 entries"])
+        self.refused(path, contains=["overlap.zip", "the table of contents at byte", "100 entries"])
 
 
 class Packed(HostileCase):

@@ -117,7 +117,7 @@ class Archives(Case):
             for name, reason in NOT_LOADED.items():
                 self.assertRegex(outcome.out, rf"(?m)^  not loaded: {name}: .*{reason}")
             outcome = self.shardload("plan", path, code=support.EXIT_SOURCE)
-            self.assertIn("a load would refuse: 3 files or archive entries", outcome.err)
+            self.assertIn("a load would refuse to start: 3 files or archive entries", outcome.err)
             self.shardload("plan", "--skip-other", path)
 
     def test_of_1200_entries_20_are_shown_and_all_are_counted(self):

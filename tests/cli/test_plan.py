@@ -98,7 +98,7 @@ class Plan(support.Case):
         self.assertEqual(len(plan["sources"]), count)
         self.assertGreater(looked_at, 5)
         self.assertLess(looked_at, count)
-        self.assertIn(f"in {looked_at} of the sources", text)
+        self.assertIn(f"from {looked_at} of the sources", text)
         self.assert_within(plan["estimate"], self.loaded(folder), 1)
 
     def test_sources_that_are_read_completely_are_exact(self):

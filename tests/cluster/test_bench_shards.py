@@ -164,7 +164,7 @@ class Shards(support.Case):
         self.assertIn("do not quote", "".join(found["warnings"]), "a small run gives no figures")
         self.assertEqual(
             max(max(row["rounds"]["others"]) for row in found["rows"]) > machine.FOREIGN,
-            "went to other programs" in "".join(found["warnings"]))
+            "other programs used up to" in "".join(found["warnings"]))
         self.assertEqual(len([line for line in page.read_text("utf-8").splitlines()
                               if line.startswith(("| 1 |", "| 2 |"))]), 2 + 4)
 
