@@ -27,8 +27,6 @@ static void open_suite(const sl_options *options, sl_suite **suite, sl_error *er
                                  "`shardquery list` shows the built-in suites");
     else if (!sl_suite_open(name, suite, &why))
         sl_option_problem(error, "--suite: " SL_LINES, why.message);
-    else if (sl_suite_remove_writes(*suite), (*suite)->count == 0)
-        sl_option_problem(error, "--suite: it contains no query that only reads");
 }
 
 static void read_json(const sl_options *options, const char *option, bson_t **document,
@@ -57,6 +55,8 @@ int sl_command_reload(const sl_options *options) {
     open_suite(options, &suite, &error);
     read_json(options, "answers", &answers, &error);
     check_answers(answers, suite, &error);
+    if (suite && (sl_suite_remove_writes(suite), suite->count == 0))
+        sl_option_problem(&error, "--suite: all queries of %s change documents", suite->name);
     read_json(options, "compare", &last, &error);
     if (sl_option_given(options, "objective") && sl_option_seconds(options, "objective") <= 0)
         sl_option_problem(&error, "--objective must be more than 0; write it like 90s, 15m or 4h");

@@ -203,6 +203,8 @@ static const char **open_suites(sl_tune_config *config, const sl_options *option
         suites[i] = sl_option_list_item(options, "suite", i);
         if (!sl_suite_open(suites[i], &suite, &why))
             sl_option_problem(error, SL_LINES, why.message);
+        else if (sl_suite_remove_writes(suite), suite->count == 0)
+            sl_option_problem(error, "--suite: all queries of %s change documents", suite->name);
         sl_suite_destroy(suite);
     }
     config->suites = suites;

@@ -188,23 +188,26 @@ bool sl_query_expected(const sl_query_session *s, const sl_query *query, bson_t 
 
 static bool open_answers(sl_query_session *s, sl_error *error) {
     const char *path = sl_option_string(s->options, "answers");
+    sl_error why = {0};
     if (!path)
         return true;
     if (!sl_json_read_file(path, &s->answers_file, error))
         return false;
-    sl_error why = {0};
-    if (!sl_answers_check(s->answers_file, s->suites, s->suite_count, &why))
-        return sl_error_set(error, why.code, "%s: " SL_LINES, path, why.message);
-    for (size_t i = 0; i < s->suite_count; i++) {
+    return sl_answers_check(s->answers_file, s->suites, s->suite_count, &why) ||
+           sl_error_set(error, why.code, "%s: " SL_LINES, path, why.message);
+}
+
+/* Warns of queries that will run without an answer in the file. */
+static void warn_of_missing_answers(const sl_query_session *s) {
+    for (size_t i = 0; s->answers_file && i < s->suite_count; i++) {
         for (size_t q = 0; q < s->suites[i]->count; q++) {
             const sl_query *query = &s->suites[i]->queries[q];
             bson_t expected;
             if (sl_query_selected(s->options, query) && !sl_query_expected(s, query, &expected))
                 sl_print_to(stderr, "shardquery: %s has no answer for %s; it will not be checked\n",
-                            path, query->name);
+                            sl_option_string(s->options, "answers"), query->name);
         }
     }
-    return true;
 }
 
 /* ---- numbers ---- */
@@ -248,9 +251,12 @@ bool sl_query_is_load(const sl_options *options) {
 bool sl_query_session_open(sl_query_session *s, sl_error *error) {
     s->queries = bson_new();
     s->started = sl_wall_clock_ms();
-    return open_suites(s, error) && check_selection(s, error) && check_namespaces(s, error) &&
-           leave_out_writes(s, error) && open_answers(s, error) &&
-           sl_connection_string(s->options, &s->uri, error);
+    bool ok = open_suites(s, error) && check_selection(s, error) && check_namespaces(s, error) &&
+              open_answers(s, error) && leave_out_writes(s, error) &&
+              sl_connection_string(s->options, &s->uri, error);
+    if (ok)
+        warn_of_missing_answers(s);
+    return ok;
 }
 
 bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *error) {

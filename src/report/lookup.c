@@ -100,8 +100,9 @@ double sl_look_phase_seconds(const bson_t *record, const char *path, const char 
     double seconds = NAN;
     for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
         const char *phase = sl_look_text(&walk.item, "name");
-        if (!name || (phase && strcmp(phase, name) == 0))
-            seconds = (isnan(seconds) ? 0 : seconds) + sl_look_amount(&walk.item, "seconds", 0);
+        double own = sl_look_number(&walk.item, "seconds");
+        if (own >= 0 && (!name || (phase && strcmp(phase, name) == 0)))
+            seconds = (isnan(seconds) ? 0 : seconds) + own;
     }
     return seconds;
 }

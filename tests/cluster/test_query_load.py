@@ -33,6 +33,7 @@ queries:
     parameters: {id: {range: [0, 999]}}
 mix: {read: 3, write: 1}
 """
+BOTH = "--query", "read", "--query", "write"     # a query that writes must be named
 
 
 class QueryCase(support.ClusterCase):
@@ -286,7 +287,7 @@ class OnOneServer(AnyServer, QueryCase):
                                       if key not in users_own))
         suite = SUITE + "    expect: '[]'\n"
         suite = suite.replace("mix: {read: 3, write: 1}\n    expect", "    expect")
-        self.measure("--explain", suite=suite, code=support.EXIT_VERIFICATION)
+        self.measure("--explain", *BOTH, suite=suite, code=support.EXIT_VERIFICATION)
         found = names(self.read_json("report.json"))
         self.measure("--rate", 100, "--duration", "1s", "--warm-up-time", "0s", "--during", "sleep 2",
                      "--read-preference", "nearest")
@@ -318,7 +319,8 @@ class OnOneServer(AnyServer, QueryCase):
     def test_compare_ab_of_the_same_options_reports_no_difference(self):
         self.file("own.yaml", SUITE)
         outcome = self.query("compare", "--ab", "--runs", 6, "--report", "c.json",
-                             "--a", self.side("--repeat", "2"), "--b", self.side("--repeat", "2"),
+                             "--a", self.side("--repeat", "2", *BOTH),
+                             "--b", self.side("--repeat", "2", *BOTH),
                              "--threshold", "100%", "own.yaml")
         rows = self.read_json("c.json")["rows"]
         self.assertEqual([(row["oldRuns"], row["newRuns"]) for row in rows], [(6, 6)] * 2)
