@@ -345,6 +345,19 @@ class AnyServer(reload_case.ReloadCase):
                 self.assertFalse((self.scratch / "w").exists())
         self.assertEqual(self.collections(), [])
 
+    def test_a_suite_that_only_writes_is_refused(self):
+        """A drill must leave the data as they were loaded."""
+        path, _ = self.data(100, 88)
+        suite = self.file("writes.yaml", "name: writes\nqueries:\n  - name: set\n    operation: update\n"
+                          "    filter: '{}'\n    update: '{\"$set\": {\"k\": 1}}'\n")
+        for command in (["reload", "--suite", suite],
+                        ["tune", "--suite", suite, "--try-compressors", "none,zstd"]):
+            with self.subTest(command[0]):
+                outcome = self.shardload(*command, *self.target(), "--work-dir", "w", path,
+                                         code=support.EXIT_USAGE)
+                self.assertIn("all queries of writes change documents", outcome.err)
+        self.assertEqual(self.collections(), [])
+
     def test_wrong_options(self):
         path, _ = self.data(100, 78)
         answers = self.file("odd.json", "{}")
