@@ -243,7 +243,7 @@ typedef struct sl_owner_cache {
 /* Finds the shard (index into the topology) that owns a complete BSON document. Called per
  * document; any thread, without a lock. False when the owner cannot be computed and the document
  * must go through a router: the map has no route; in a map by id, its _id is not a 64-bit integer;
- * or its key contains a type whose order or hash is not implemented here (object, array, decimal,
+ * or its key contains a type that only the server compares or hashes (object, array, decimal,
  * regular expression, code, binary of the old subtype 2, deprecated types). */
 bool sl_shard_map_owner_of(const sl_shard_map *map, const uint8_t *document, sl_owner_cache *cache,
                            uint32_t *shard);

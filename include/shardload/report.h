@@ -21,7 +21,7 @@ typedef struct sl_report {
     const char *title; /* NULL: derived from the records */
 } sl_report;
 
-/* The format of text reports. */
+/* Width and character set of a text report. */
 typedef struct sl_report_terminal {
     unsigned columns; /* 40 to 200; 0: 80 */
     bool ascii;       /* only ASCII characters in the pictures */

@@ -27,16 +27,17 @@ void sl_setup_clear(sl_setup *setup);
 /* Each function below adds its problems to the error (SL_EXIT_USAGE, one line each) and
  * continues. */
 
-/* Sources, their format and schema. False only without memory. */
+/* Sets the sources, their format and schema. False only without memory. */
 bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error);
-/* Connection, database, collection. May ask the user for a password, if no problem was found
- * yet. */
+/* Sets the connection, database and collection. Asks the user for a password only if all options
+ * so far are correct. */
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error);
-/* Properties of the collection: shard key, indexes, compressor, clustered. */
+/* Sets the properties of the collection: shard key, indexes, compressor, clustered. */
 void sl_set_up_layout(sl_setup *setup, const sl_options *options);
-/* Threads, progress, work directory, report. */
+/* Sets the threads, progress display, work directory and report. */
 void sl_set_up_run(sl_setup *setup, const sl_options *options);
-/* Everything that a load needs: all of the above, delivery and limits. False with a problem. */
+/* Sets all options of a load: calls the functions above, and sets delivery and limits. False if an
+ * option is wrong. */
 bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* ---- preflight.c ---- */
 
-/* Sends a hello to the servers of the URI, with or without TLS as the URI says. False with the
+/* Sends a hello to the servers of the URI, with TLS if the URI sets it. False with the
  * error set when the client's certificate cannot be used, or when no server answers as expected and
  * at least one refuses the connection for a permanent reason. */
 bool sl_preflight(const mongoc_uri_t *uri, sl_error *error);

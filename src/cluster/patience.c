@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Patient streams wait for a reply as long as the server is alive.
  *
- * An index build or a query may take hours, so the reply can have no deadline. But a server that
+ * An index build or a query may take hours, so the reply has no deadline. But a server that
  * hangs keeps its connections open and never replies. So a stream that waits sends a hello on
  * another connection every few seconds. When the server has answered none of them for the time in
  * sl_patience, the stream fails with a timeout.

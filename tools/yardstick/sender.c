@@ -199,7 +199,7 @@ static bool run_threads(struct sending *sending, pthread_t *threads, double *sec
     while (started < count && pthread_create(&threads[started], NULL, run_connection, sending) == 0)
         started++;
     if (started < count) {
-        /* The started threads wait at the barrier for ever, so the process ends here. */
+        /* The started threads wait at the barrier and cannot be joined: end the process. */
         complain("starting threads", "the system's limit is reached");
         exit(EXIT_FAILURE);
     }
