@@ -6,6 +6,19 @@
 
 #include <shardload/cluster.h>
 
+/* ---- socket.c ---- */
+
+/* Connects to the host, at each of its addresses in turn for this time at most. Returns a blocking
+ * socket that the caller closes, or -1. */
+int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds);
+
+/* `option`: SO_RCVTIMEO or SO_SNDTIMEO. `milliseconds`: more than 0. */
+bool sl_socket_set_timeout(int file, int option, int64_t milliseconds);
+
+/* Sends small messages at once, and detects a lost connection (three and a half minutes after the
+ * last byte), as the driver does on its sockets. */
+void sl_socket_keep_alive(int file);
+
 /* ---- preflight.c ---- */
 
 /* Sends a hello to the servers of the URI, with TLS if the URI sets it. False with the

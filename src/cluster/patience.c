@@ -6,15 +6,17 @@
  * another connection every few seconds. When the server has answered none of them for the time in
  * sl_patience, the stream fails with a timeout.
  *
- * The stream initiator replaces the innermost of the driver's streams: this one uses the driver's
- * socket, but waits in slices. The TLS stream and the buffered stream around it are the driver's. A
- * connection that is lost while its server is alive (a router was restarted) is detected by the
- * keep-alive that the driver sets on its sockets. */
+ * The stream initiator replaces the innermost of the driver's streams; the TLS stream and the
+ * buffered stream around it are the driver's. The socket is blocking, with timeouts: a wait for a
+ * reply is one system call, where the driver's own stream needs three. A connection that is lost
+ * while its server is alive (a router was restarted) is detected by keep-alive. */
 #include <errno.h>
-#include <netdb.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -23,8 +25,9 @@
 #define BUFFER_BYTES 1024
 
 typedef struct patient_stream {
-    mongoc_stream_t vtable; /* first, so that a pointer to it is one to this */
-    mongoc_socket_t *socket;
+    mongoc_stream_t vtable;      /* first, so that a pointer to it is one to this */
+    int socket;                  /* -1: closed */
+    int64_t receive_ms, send_ms; /* timeouts of the socket; 0: none set yet */
     const sl_patience *patience;
     mongoc_host_list_t host;
     bool timed_out;
@@ -36,16 +39,32 @@ static int64_t expiry_of(int32_t timeout_ms) {
                              : bson_get_monotonic_time() + (int64_t)timeout_ms * 1000;
 }
 
-/* ---- the driver's operations ---- */
-
-static void on_destroy(mongoc_stream_t *stream) {
-    patient_stream *self = (patient_stream *)stream;
-    mongoc_socket_destroy(self->socket);
-    bson_free(self);
+/* The milliseconds from now until `expiry`, rounded up; at most `max_ms`, and 0 when it has
+ * passed. */
+static int64_t remaining_ms(int64_t expiry, int64_t max_ms) {
+    int64_t left = expiry - bson_get_monotonic_time();
+    return left <= 0 ? 0 : left >= max_ms * 1000 ? max_ms : (left + 999) / 1000;
 }
 
+/* Sets a timeout of the socket (SO_RCVTIMEO, SO_SNDTIMEO), unless `*current` is the same. */
+static void set_timeout(const patient_stream *self, int option, int64_t *current,
+                        int64_t milliseconds) {
+    if (*current != milliseconds && sl_socket_set_timeout(self->socket, option, milliseconds))
+        *current = milliseconds;
+}
+
+/* ---- the driver's operations ---- */
+
 static int on_close(mongoc_stream_t *stream) {
-    return mongoc_socket_close(((patient_stream *)stream)->socket);
+    patient_stream *self = (patient_stream *)stream;
+    int result = self->socket < 0 ? 0 : close(self->socket);
+    self->socket = -1;
+    return result;
+}
+
+static void on_destroy(mongoc_stream_t *stream) {
+    on_close(stream);
+    bson_free(stream);
 }
 
 static int on_flush(mongoc_stream_t *stream) {
@@ -59,12 +78,15 @@ static void on_failed(mongoc_stream_t *stream) {
 
 static int on_setsockopt(mongoc_stream_t *stream, int level, int option, void *value,
                          mongoc_socklen_t length) {
-    return mongoc_socket_setsockopt(((patient_stream *)stream)->socket, level, option, value,
-                                    length);
+    return setsockopt(((patient_stream *)stream)->socket, level, option, value, length);
 }
 
+/* Has the server closed the connection? */
 static bool on_check_closed(mongoc_stream_t *stream) {
-    return mongoc_socket_check_closed(((patient_stream *)stream)->socket);
+    char byte;
+    ssize_t got =
+        recv(((patient_stream *)stream)->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 static bool on_timed_out(mongoc_stream_t *stream) {
@@ -72,19 +94,34 @@ static bool on_timed_out(mongoc_stream_t *stream) {
 }
 
 static ssize_t on_poll(mongoc_stream_poll_t *streams, size_t count, int32_t timeout_ms) {
-    mongoc_socket_poll_t *sockets = calloc(count, sizeof *sockets);
-    if (!sockets) {
+    struct pollfd *files = calloc(count, sizeof *files);
+    if (!files) {
         errno = ENOMEM;
         return -1;
     }
     for (size_t i = 0; i < count; i++)
-        sockets[i] = (mongoc_socket_poll_t){.socket = ((patient_stream *)streams[i].stream)->socket,
-                                            .events = streams[i].events};
-    ssize_t ready = mongoc_socket_poll(sockets, count, timeout_ms);
+        files[i] = (struct pollfd){.fd = ((patient_stream *)streams[i].stream)->socket,
+                                   .events = (short)streams[i].events};
+    int ready = poll(files, count, timeout_ms);
     for (size_t i = 0; ready > 0 && i < count; i++)
-        streams[i].revents = sockets[i].revents;
-    free(sockets);
+        streams[i].revents = files[i].revents;
+    free(files);
     return ready;
+}
+
+static bool is_timeout(int code) {
+    return code == ETIMEDOUT || code == EAGAIN || code == EWOULDBLOCK;
+}
+
+/* Removes the first `sent` bytes of the parts. Returns the number of parts that are left. */
+static size_t skip_bytes(mongoc_iovec_t **parts, size_t count, size_t sent) {
+    for (; count > 0 && sent >= (*parts)->iov_len; count--, (*parts)++)
+        sent -= (*parts)->iov_len;
+    if (count > 0) {
+        (*parts)->iov_base = (char *)(*parts)->iov_base + sent;
+        (*parts)->iov_len -= sent;
+    }
+    return count;
 }
 
 /* Requests are small: a server that does not receive one within the patience hangs. */
@@ -92,29 +129,36 @@ static ssize_t on_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t 
                          int32_t timeout_ms) {
     patient_stream *self = (patient_stream *)stream;
     int64_t expiry = expiry_of(timeout_ms), own = expiry_of((int32_t)self->patience->milliseconds);
-    ssize_t sent = mongoc_socket_sendv(self->socket, parts, count, own < expiry ? own : expiry);
-    errno = mongoc_socket_errno(self->socket);
-    return sent;
-}
-
-static bool is_timeout(int code) {
-    return code == ETIMEDOUT || code == EAGAIN || code == EWOULDBLOCK;
+    ssize_t total = 0;
+    expiry = own < expiry ? own : expiry;
+    for (count = skip_bytes(&parts, count, 0); count > 0;) {
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = count < IOV_MAX ? count : IOV_MAX};
+        int64_t wait = remaining_ms(expiry, self->patience->milliseconds);
+        set_timeout(self, SO_SNDTIMEO, &self->send_ms, wait ? wait : 1);
+        ssize_t sent = sendmsg(self->socket, &message, MSG_NOSIGNAL);
+        if (sent < 0 && (errno != EINTR || wait == 0)) {
+            self->timed_out = is_timeout(errno);
+            return -1;
+        }
+        total += sent > 0 ? sent : 0;
+        count = skip_bytes(&parts, count, sent > 0 ? (size_t)sent : 0);
+    }
+    return total;
 }
 
 /* Waits for bytes until `expiry`, or until the server is not alive. */
 static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expiry) {
     int64_t alive = bson_get_monotonic_time(); /* when the server was last known to be alive */
     for (;;) {
-        int64_t now = bson_get_monotonic_time();
-        int64_t give_up = alive + (int64_t)self->patience->milliseconds * 1000;
-        int64_t check = now + (int64_t)CHECK_MS * 1000;
-        if (check > give_up)
-            check = give_up;
-        ssize_t got = mongoc_socket_recv(self->socket, into->iov_base, into->iov_len, 0,
-                                         check < expiry ? check : expiry);
-        int code = mongoc_socket_errno(self->socket);
-        now = bson_get_monotonic_time();
-        if (got >= 0 || !is_timeout(code) || now >= expiry) {
+        int64_t give_up = alive + self->patience->milliseconds * 1000;
+        int64_t wait = remaining_ms(give_up < expiry ? give_up : expiry, CHECK_MS);
+        if (wait)
+            set_timeout(self, SO_RCVTIMEO, &self->receive_ms, wait);
+        ssize_t got = recv(self->socket, into->iov_base, into->iov_len, wait ? 0 : MSG_DONTWAIT);
+        int code = errno;
+        if (got < 0 && code == EINTR && wait)
+            continue;
+        if (got >= 0 || !is_timeout(code) || bson_get_monotonic_time() >= expiry) {
             self->timed_out = got < 0 && is_timeout(code);
             errno = code;
             return got;
@@ -152,43 +196,6 @@ static ssize_t on_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t c
 
 /* ---- connecting ---- */
 
-static mongoc_socket_t *connect_to_file(const mongoc_host_list_t *host, int64_t expiry) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(host->host);
-    mongoc_socket_t *made =
-        length < sizeof address.sun_path ? mongoc_socket_new(AF_UNIX, SOCK_STREAM, 0) : NULL;
-    if (!made)
-        return NULL;
-    memcpy(address.sun_path, host->host, length);
-    if (mongoc_socket_connect(made, (struct sockaddr *)&address, sizeof address, expiry) == 0)
-        return made;
-    mongoc_socket_destroy(made);
-    return NULL;
-}
-
-static mongoc_socket_t *connect_to(const mongoc_host_list_t *host, int64_t expiry) {
-    char port[8];
-    struct addrinfo hints = {.ai_family = host->family, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    mongoc_socket_t *connected = NULL;
-    if (host->family == AF_UNIX)
-        return connect_to_file(host, expiry);
-    snprintf(port, sizeof port, "%u", host->port);
-    if (getaddrinfo(host->host, port, &hints, &found) != 0)
-        return NULL;
-    for (const struct addrinfo *one = found; one && !connected; one = one->ai_next) {
-        mongoc_socket_t *made =
-            mongoc_socket_new(one->ai_family, one->ai_socktype, one->ai_protocol);
-        if (made && mongoc_socket_connect(made, one->ai_addr, (mongoc_socklen_t)one->ai_addrlen,
-                                          expiry) == 0)
-            connected = made;
-        else
-            mongoc_socket_destroy(made);
-    }
-    freeaddrinfo(found);
-    return connected;
-}
-
 static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *uri,
                                     const char *host, int32_t timeout_ms, bson_error_t *error) {
     bool insecure = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSINSECURE, false);
@@ -218,12 +225,13 @@ static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *
 static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
                                     void *context, bson_error_t *error) {
     int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
-    mongoc_socket_t *socket = connect_to(host, expiry_of(timeout_ms));
-    if (!socket) {
+    int socket = sl_socket_connect(host, timeout_ms);
+    if (socket < 0) {
         bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
                        "Failed to connect to: %s", host->host_and_port);
         return NULL;
     }
+    sl_socket_keep_alive(socket);
     patient_stream *made = bson_malloc0(sizeof *made);
     *made = (patient_stream){.vtable = {.type = STREAM_TYPE,
                                         .destroy = on_destroy,

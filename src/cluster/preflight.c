@@ -11,9 +11,6 @@
  * The hello contains no user and no secret. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -27,7 +24,7 @@
 #include "tls.h"
 
 #define CONNECT_MS 1000
-#define ANSWER_SECONDS 3
+#define ANSWER_MS 3000
 #define HEADER_BYTES 16 /* of a wire message */
 
 typedef enum answer {
@@ -36,37 +33,15 @@ typedef enum answer {
     SILENT,  /* no listener, or no reply in time: the cause is not known */
 } answer;
 
-/* Connects within CONNECT_MS, and sets ANSWER_SECONDS as the timeout of reads and writes. -1 when
- * it cannot connect. */
+/* Connects within CONNECT_MS, and sets ANSWER_MS as the timeout of reads and writes. -1 when it
+ * cannot connect, and for a Unix socket, which has no TLS. */
 static int connect_to(const mongoc_host_list_t *host) {
-    char port[8];
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    int connected = -1;
-    snprintf(port, sizeof port, "%u", host->port);
-    if (strchr(host->host, '/') || getaddrinfo(host->host, port, &hints, &found) != 0)
-        return -1; /* a Unix socket has no TLS */
-    for (const struct addrinfo *one = found; one && connected < 0; one = one->ai_next) {
-        int error = 0;
-        socklen_t length = sizeof error;
-        int file = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        struct pollfd ready = {.fd = file, .events = POLLOUT};
-        if (file < 0)
-            continue;
-        bool ok = connect(file, one->ai_addr, one->ai_addrlen) == 0 ||
-                  (errno == EINPROGRESS && poll(&ready, 1, CONNECT_MS) == 1 &&
-                   getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0);
-        const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
-        ok = ok && fcntl(file, F_SETFL, 0) == 0 && /* blocking, from here on */
-             setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
-             setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0;
-        if (ok)
-            connected = file;
-        else
-            close(file);
-    }
-    freeaddrinfo(found);
-    return connected;
+    int file = strchr(host->host, '/') ? -1 : sl_socket_connect(host, CONNECT_MS);
+    if (file < 0 || (sl_socket_set_timeout(file, SO_RCVTIMEO, ANSWER_MS) &&
+                     sl_socket_set_timeout(file, SO_SNDTIMEO, ANSWER_MS)))
+        return file;
+    close(file);
+    return -1;
 }
 
 /* An OP_MSG with {hello: 1, $db: "admin"}. Returns its length. */

@@ -8,6 +8,12 @@
 
 #include <string.h>
 
+#include <shardload/clock.h>
+
+/* A server is selected again after this time. The driver copies the server's description for each
+ * selection, which takes longer than the rest of its work for a small read. */
+#define SELECTION_NS 100000000
+
 /* ---- the command ---- */
 
 /* The name in the command of a field of the query's body. */
@@ -138,6 +144,7 @@ bool sl_runner_init(sl_runner *runner, mongoc_client_t *client, const sl_query *
     *runner = (sl_runner){.query = query, .target = target, .client = client};
     bson_init(&runner->values);
     bson_init(&runner->filled);
+    bson_init(&runner->options);
     if (!sl_value_generator_init(&runner->generator, query, target->seed, number, clients,
                                  target->limit))
         return sl_error_set(error, SL_EXIT_CLUSTER,
@@ -165,6 +172,7 @@ void sl_runner_clear(sl_runner *runner) {
     bson_destroy(runner->command);
     bson_destroy(&runner->values);
     bson_destroy(&runner->filled);
+    bson_destroy(&runner->options);
 }
 
 bool sl_runner_prepare(sl_runner *runner) {
@@ -233,19 +241,21 @@ static void read_number(const answer_reader *reader, int64_t number) {
     bson_destroy(&document);
 }
 
-static bool driver_failed(const sl_runner *runner, const bson_error_t *wrong, sl_result *result,
+/* Another server may be selected for the next operation. */
+static bool driver_failed(sl_runner *runner, const bson_error_t *wrong, sl_result *result,
                           sl_error *error) {
+    runner->selected_at = 0;
     result->code = wrong->code ? (int32_t)wrong->code : -1;
     return sl_error_from_driver(error, runner->query->name, wrong);
 }
 
 /* Reads a cursor that has more than its first batch. Takes ownership of the reply. */
-static bool read_cursor(const sl_runner *runner, const answer_reader *reader, bson_t *reply,
-                        const bson_t *options, sl_error *error) {
+static bool read_cursor(sl_runner *runner, const answer_reader *reader, bson_t *reply,
+                        sl_error *error) {
     bson_error_t wrong;
     const bson_t *document;
     mongoc_cursor_t *cursor =
-        mongoc_cursor_new_from_command_reply_with_opts(runner->client, reply, options);
+        mongoc_cursor_new_from_command_reply_with_opts(runner->client, reply, &runner->options);
     while (mongoc_cursor_next(cursor, &document))
         read_document(reader, document);
     bool ok = !mongoc_cursor_error(cursor, &wrong) ||
@@ -275,8 +285,8 @@ static bool write_failed(const sl_runner *runner, const bson_t *reply, sl_result
 }
 
 /* Takes ownership of the reply. */
-static bool read_reply(const sl_runner *runner, const answer_reader *reader, bson_t *reply,
-                       const bson_t *options, sl_error *error) {
+static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *reply,
+                       sl_error *error) {
     bson_iter_t iter, id;
     switch (runner->query->operation) {
     case SL_AGGREGATE:
@@ -284,7 +294,7 @@ static bool read_reply(const sl_runner *runner, const answer_reader *reader, bso
     case SL_FIND_ONE:
         if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.id", &id) &&
             bson_iter_as_int64(&id) != 0)
-            return read_cursor(runner, reader, reply, options, error);
+            return read_cursor(runner, reader, reply, error);
         read_array(reader, reply, "cursor.firstBatch");
         break;
     case SL_COUNT:
@@ -307,36 +317,44 @@ static bool read_reply(const sl_runner *runner, const answer_reader *reader, bso
     return true;
 }
 
+/* Selects a server by the read preference, unless the selection is recent. */
+static bool select_server(sl_runner *runner, bool writes, bson_error_t *wrong) {
+    int64_t now = sl_clock_ns();
+    if (runner->selected_at && now - runner->selected_at < SELECTION_NS)
+        return true;
+    mongoc_server_description_t *server =
+        mongoc_client_select_server(runner->client, writes, runner->preference, wrong);
+    if (!server)
+        return false;
+    bson_reinit(&runner->options);
+    BSON_APPEND_INT32(&runner->options, "serverId", (int32_t)mongoc_server_description_id(server));
+    mongoc_server_description_destroy(server);
+    runner->selected_at = now;
+    return !runner->session ||
+           mongoc_client_session_append(runner->session, &runner->options, wrong);
+}
+
 bool sl_runner_run(sl_runner *runner, sl_document_function *each, void *context, sl_result *result,
                    sl_error *error) {
     *result = (sl_result){0};
     bool writes = sl_operation_writes(runner->query->operation);
     bson_error_t wrong = {0};
-    bson_t reply, options = BSON_INITIALIZER;
-    mongoc_server_description_t *server =
-        mongoc_client_select_server(runner->client, writes, runner->preference, &wrong);
-    if (!server)
+    bson_t reply;
+    if (!select_server(runner, writes, &wrong))
         return driver_failed(runner, &wrong, result, error);
-    BSON_APPEND_INT32(&options, "serverId", (int32_t)mongoc_server_description_id(server));
-    mongoc_server_description_destroy(server);
-    if (runner->session)
-        mongoc_client_session_append(runner->session, &options, &wrong);
     const bson_t *command = sl_runner_command(runner);
     bool ok = writes
                   ? mongoc_client_write_command_with_opts(runner->client, runner->target->database,
-                                                          command, &options, &reply, &wrong)
+                                                          command, &runner->options, &reply, &wrong)
                   : mongoc_client_read_command_with_opts(runner->client, runner->target->database,
-                                                         command, runner->preference, &options,
-                                                         &reply, &wrong);
+                                                         command, runner->preference,
+                                                         &runner->options, &reply, &wrong);
     const answer_reader reader = {each, context, result};
-    if (ok) {
-        ok = read_reply(runner, &reader, &reply, &options, error);
-    } else {
-        driver_failed(runner, &wrong, result, error);
-        bson_destroy(&reply);
-    }
-    bson_destroy(&options);
-    return ok;
+    if (ok)
+        return read_reply(runner, &reader, &reply, error);
+    driver_failed(runner, &wrong, result, error);
+    bson_destroy(&reply);
+    return false;
 }
 
 /* ---- sampled parameters ---- */

@@ -29,6 +29,8 @@ typedef struct sl_runner {
     bool has_parameters;
     sl_value_generator generator;
     bson_t values, filled; /* of the next operation: the drawn values, the command with them */
+    bson_t options;        /* names the selected server and the session */
+    int64_t selected_at;   /* when that server was selected (sl_clock_ns); 0: none is selected */
 } sl_runner;
 
 /* Runner `number` (from 0) of `clients` runners of the same query; its sequences give each
