@@ -2,8 +2,8 @@
 /* The BSON writer: writes documents directly into a buffer, without an object model.
  *
  * Every function takes the address to write to and returns the address after the written bytes. No
- * function checks for room: the caller ensures beforehand that the document's upper bound fits,
- * plus SL_BSON_SLACK bytes, which may be overwritten because short texts are copied as full
+ * function checks for room: the caller ensures beforehand that the document's upper bound plus
+ * SL_BSON_SLACK bytes fits. The slack may be overwritten, because short texts are copied as full
  * vectors. Layout: bsonspec.org, version 1.1. */
 #ifndef SHARDLOAD_BSON_WRITER_H
 #define SHARDLOAD_BSON_WRITER_H
@@ -31,9 +31,9 @@ typedef enum sl_bson_type {
 
 /* The server's limit for a document, in bytes. */
 #define SL_BSON_DOCUMENT_MAX ((size_t)16 << 20)
-/* Number of bytes after a written or read text that may be overwritten or read. */
+/* Up to this many bytes after a text may be read or overwritten. */
 #define SL_BSON_SLACK 32
-/* A document's length and its `_id`. */
+/* Bytes of a document's length field and its int64 `_id`. */
 #define SL_BSON_HEAD_BYTES 17
 
 /* The length in bytes of the BSON document at `document`. */
@@ -50,7 +50,7 @@ static inline uint8_t *sl_bson_put_int32(uint8_t *to, int32_t value) {
     return to + sizeof value;
 }
 
-static inline uint8_t *sl_bson_put_int64(uint8_t *to, int64_t value) { /* also dates */
+static inline uint8_t *sl_bson_put_int64(uint8_t *to, int64_t value) { /* or a date in ms */
     memcpy(to, &value, sizeof value);
     return to + sizeof value;
 }
@@ -77,17 +77,17 @@ static inline uint8_t *sl_bson_put_text(uint8_t *to, const char *text, size_t le
     return to + 1;
 }
 
-/* ---- element prefixes: type, key, NUL, prepared once and copied often ---- */
+/* ---- element prefixes (type, key, NUL), prepared once and copied for each element ---- */
 
 #define SL_BSON_PREFIX_STEP 16u
 
-/* The memory a prefix for `key` needs: a multiple of SL_BSON_PREFIX_STEP. */
+/* The bytes needed for the prefix of `key`: a multiple of SL_BSON_PREFIX_STEP. */
 size_t sl_bson_prefix_room(const char *key);
 
 /* Writes the prefix into `room`; returns its length. */
 uint32_t sl_bson_prefix_make(uint8_t *room, sl_bson_type type, const char *key);
 
-/* Writes a prepared prefix and up to SL_BSON_PREFIX_STEP - 1 more bytes. */
+/* Copies a prepared prefix; may overwrite up to SL_BSON_PREFIX_STEP - 1 bytes after it. */
 static inline uint8_t *sl_bson_put_prefix(uint8_t *to, const uint8_t *prefix, uint32_t length) {
     memcpy(to, prefix, SL_BSON_PREFIX_STEP);
     for (uint32_t done = SL_BSON_PREFIX_STEP; done < length; done += SL_BSON_PREFIX_STEP)
@@ -95,13 +95,13 @@ static inline uint8_t *sl_bson_put_prefix(uint8_t *to, const uint8_t *prefix, ui
     return to + length;
 }
 
-/* Writes the prefix of a key; writes no more bytes. */
+/* Writes the prefix of a key, and no byte after it. */
 uint8_t *sl_bson_put_key(uint8_t *to, sl_bson_type type, const char *key);
 
 /* ---- documents ---- */
 
-/* Begins a document, or after its key an embedded document or array. Close it by sl_bson_end(start,
- * ...), where `start` is the `to` passed here. */
+/* Begins a document, or, after its key has been written, an embedded document or array. End it with
+ * sl_bson_end(start, ...), where `start` is the `to` passed here. */
 static inline uint8_t *sl_bson_begin(uint8_t *to) {
     return to + 4;
 }

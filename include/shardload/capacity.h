@@ -59,14 +59,14 @@ typedef enum sl_capacity_input {
 
 typedef enum sl_capacity_effect {
     SL_EFFECT_NONE,
-    SL_EFFECT_SLOWER, /* more of it never makes a load faster */
-    SL_EFFECT_FASTER, /* more of it never makes a load slower */
+    SL_EFFECT_SLOWER, /* a larger value never makes a load faster */
+    SL_EFFECT_FASTER, /* a larger value never makes a load slower */
 } sl_capacity_effect;
 
 typedef struct sl_capacity_input_row {
     const char *name; /* in model files and --set: "shard-rate" */
     const char *unit; /* "documents/s" */
-    double fallback;  /* default value; NAN: none, and resources that need the input are left out */
+    double fallback;  /* default; NAN: none, so resources that need the input are left out */
     double minimum, maximum;
     sl_capacity_effect effect;
     const char *help;
@@ -77,12 +77,12 @@ extern const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS];
 /* The origin of a value. */
 typedef enum sl_capacity_origin {
     SL_ORIGIN_DEFAULT,
-    SL_ORIGIN_PUBLISHED, /* in the publication that the model describes */
+    SL_ORIGIN_PUBLISHED, /* stated in the publication that the model describes */
     SL_ORIGIN_MEASURED,  /* in docs/performance.md, or measured on the sources */
-    SL_ORIGIN_FITTED,    /* chosen to match the published time, so the time is no prediction */
+    SL_ORIGIN_FITTED,    /* chosen to reproduce the published time, which is then no prediction */
     SL_ORIGIN_ASSUMED,
     SL_ORIGIN_GIVEN,    /* on the command line */
-    SL_ORIGIN_COMPUTED, /* from other inputs: hosts from shards-per-host */
+    SL_ORIGIN_COMPUTED, /* from other inputs (hosts from shards-per-host) */
     SL_ORIGINS,
 } sl_capacity_origin;
 
@@ -102,7 +102,7 @@ typedef struct sl_capacity_model {
     /* The published total time in hours, with its range; NAN when none was published. */
     double published_hours, published_low, published_high;
     char published_note[400];
-    bool other_data; /* the documents are the user's, so the published time is not compared */
+    bool other_data; /* the user replaced the documents: the published time does not apply */
     sl_capacity_value values[SL_CAPACITY_INPUTS];
 } sl_capacity_model;
 
@@ -127,25 +127,25 @@ typedef struct sl_capacity_row {
     double demand;   /* of the entire load */
     double capacity; /* per second, of all machines that have work */
     sl_estimate hours;
-    double utilisation; /* at the speed of the bottleneck, 0..1 */
+    double utilisation; /* used share of `capacity` at the bottleneck's speed, 0..1 */
 } sl_capacity_row;
 
 typedef struct sl_capacity_result {
     sl_capacity_row rows[SL_CAPACITY_RESOURCES];
     sl_capacity_resource bottleneck; /* of the load; see sl_capacity_waits_for */
     sl_capacity_value hosts;         /* as given, or computed from shards-per-host */
-    double busy_hosts;               /* hosts with at least one member of a shard */
+    double busy_hosts;               /* hosts that run at least one replica of a shard */
     sl_estimate load_hours;
     sl_estimate index_hours; /* 0 without indexes; NAN when their rate is not given */
-    sl_estimate hours;       /* load_hours + index_hours, as far as known */
+    sl_estimate hours;       /* load_hours, plus index_hours if known */
     double rate;             /* documents/s while loading */
     double stored_bytes;     /* on all hosts: documents and indexes, all copies */
-    double host_share;       /* of a busy host's storage that is used; NAN when not given */
+    double host_share;       /* used share of a busy host's storage; NAN without its size */
     sl_estimate cost;        /* of `hours`; NAN when no price is given */
     double cost_per_hour;
 } sl_capacity_result;
 
-/* All inputs at their defaults, no name. */
+/* Sets all inputs to their defaults, and an empty name. */
 void sl_capacity_init(sl_capacity_model *model);
 
 /* Reads a model from YAML. Inputs that it does not name have their defaults. `name` is the file
@@ -162,7 +162,8 @@ bool sl_capacity_open(const char *name, sl_capacity_model *model, sl_error *erro
 bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error *error);
 
 /* Sets an input from the command line. `hosts` and `shards-per-host` both determine the number of
- * machines: setting one of them resets the other, unless that is from the command line too. */
+ * machines: setting one of them resets the other, unless the other one was given on the command
+ * line too. */
 void sl_capacity_give(sl_capacity_model *model, sl_capacity_input input,
                       const sl_capacity_value *value);
 
@@ -186,7 +187,7 @@ const char *sl_capacity_waits_for(const sl_capacity_result *result);
 size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_result *result,
                            const char *names[SL_CAPACITY_MISSING_MAX]);
 
-/* Several values of one input, all other inputs as in the model. */
+/* Several values of one input; the other inputs are those of the model. */
 typedef struct sl_capacity_sweep {
     sl_capacity_input input;
     const double *values;

@@ -18,7 +18,7 @@ static inline double sl_seconds_since(int64_t start_ns) {
     return (double)(sl_clock_ns() - start_ns) / 1e9;
 }
 
-/* Initialises a condition whose timed waits use the steady clock. */
+/* Initialises a condition whose timed waits use the monotonic clock. */
 static inline void sl_clock_init_condition(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

@@ -19,9 +19,10 @@
 #include <shardload/connection.h>
 #include <shardload/error.h>
 
-/* Waits after failed attempt 0, 1, 2, ...: a quarter of a second, doubling up to four seconds.
- * False, without waiting, after attempt 10 (about 28 s in total): the caller should give up. Also
- * false when `keep_on` (may be NULL; called before every quarter of a second) returns false. */
+/* Waits after failed attempt number `attempt` (from 0): first 0.25 s, then twice as long with each
+ * attempt, at most 4 s. Returns false without waiting from attempt 10 on (after 28 s in total): the
+ * caller should give up. Also false when `keep_on` (may be NULL; called before every quarter of a
+ * second) returns false. */
 bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context);
 
 /* ---- topology.c: the shards ---- */
@@ -32,7 +33,7 @@ typedef struct sl_shard {
 } sl_shard;
 
 typedef struct sl_topology {
-    size_t count; /* 1 without sharding: a shard named after the replica set, or "standalone" */
+    size_t count; /* without sharding 1 shard, named after the replica set or "standalone" */
     sl_shard *shards; /* sorted by name */
 } sl_topology;
 
@@ -51,7 +52,7 @@ typedef struct sl_target {
     const char *compressor; /* none, snappy, zlib, zstd; NULL for the server's default */
     bool clustered;         /* clustered index on _id (5.3 and later) */
     const bson_t *shard_key; /* on a sharded cluster; NULL leaves it unsharded */
-    /* Set by identity.c for a load. Commands then fail if the name stands for another
+    /* Set by identity.c for a load. Commands with the UUID fail if the name belongs to another
      * collection. */
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server accepts `collectionUUID` in commands */
@@ -59,15 +60,15 @@ typedef struct sl_target {
     bool shard_existing;     /* shard the collection even if it already exists, unsharded */
 } sl_target;
 
-/* What sl_prepare_target does to the sharding of the collection. */
+/* The change that sl_prepare_target makes to the sharding of the collection. */
 typedef enum sl_sharding_change {
-    SL_SHARDING_NONE,     /* nothing: it is already sharded by the key, or there is no key */
+    SL_SHARDING_NONE,     /* no change: already sharded by the key, or `shard_key` is NULL */
     SL_SHARDING_NEW,      /* the collection is created, and sharded by the key */
-    SL_SHARDING_EXISTING, /* it exists unsharded, and is sharded (shard_existing) */
-    SL_SHARDING_LEFT,     /* it exists unsharded, and stays unsharded: no key was given */
+    SL_SHARDING_EXISTING, /* an existing unsharded collection is sharded (shard_existing) */
+    SL_SHARDING_LEFT,     /* an existing unsharded collection stays unsharded: no key given */
 } sl_sharding_change;
 
-/* Decides what sl_prepare_target will do to the sharding; only reads. SL_EXIT_USAGE when the
+/* Determines the change that sl_prepare_target will make; only reads. SL_EXIT_USAGE when the
  * collection exists unsharded and a key was given without shard_existing. A collection that another
  * loader has created and not sharded yet counts as new. */
 bool sl_decide_sharding(sl_connection *connection, const sl_target *target,
@@ -80,12 +81,13 @@ bool sl_key_is_id(const bson_t *key);
  * sl_decide_sharding decides. It is an error if an existing collection has another shard key or
  * compressor than requested, or is not clustered although that was requested; the message shows the
  * actual and the requested value. Properties that were not requested are not checked. The
- * compressor is that of the files on each shard. `*created`: the call created the collection.
+ * compressor is read from the collection's files on each shard. `*created`: the call created the
+ * collection.
  *
- * Sharding is enabled for the database before anything is dropped: it takes the same privilege as
- * sharding the collection, so a user who lacks it loses no data. Dropping also drops the registry,
- * but not the balancer's state. Pause the balancer before: a running balancer may move empty chunks
- * back. */
+ * Sharding is enabled for the database before anything is dropped: enabling needs the same
+ * privilege as sharding the collection, so a user without the privilege loses no data. Dropping
+ * also drops the registry, but not the balancer's state. Pause the balancer first: a running
+ * balancer may move empty chunks back. */
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error);
 
@@ -102,9 +104,10 @@ typedef struct sl_range {
 /* Splits and moves chunks so that each range is on its shard, for a collection sharded by {_id: 1};
  * does nothing for other collections. The ranges are sorted and do not overlap. A range that holds
  * documents is not moved. A range that is on its shard already costs no command, even if its chunk
- * is larger than the range. Calls `progress` (may be NULL) before and after each step; `all` may
- * grow when another client changes chunks at the same time. When `progress` returns false, the work
- * stops with SL_EXIT_INTERRUPTED; a later call continues it. */
+ * is larger than the range. Calls `progress` (may be NULL) before and after each step with the
+ * numbers of completed and of all steps; `all` may grow when another client changes chunks at the
+ * same time. When `progress` returns false, the work stops with SL_EXIT_INTERRUPTED; a later call
+ * continues it. */
 bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, const sl_range *ranges, size_t count,
                        bool (*progress)(void *context, size_t done, size_t all), void *context,
@@ -135,7 +138,8 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
 
 /* ---- identity.c: the collection by its UUID ---- */
 
-/* The server's code for a command whose `collectionUUID` is not that of the collection's name. */
+/* The server's error code when `collectionUUID` is not the UUID of the collection named in the
+ * command. */
 #define SL_CODE_COLLECTION_UUID_MISMATCH 361
 
 /* Tests whether the server accepts `collectionUUID` in commands, and sets `by_uuid`. The collection
@@ -148,9 +152,9 @@ bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *
 void sl_target_append_uuid(const sl_target *target, bson_t *command);
 /* Sets the error for a command that failed with SL_CODE_COLLECTION_UUID_MISMATCH: the collection
  * was dropped, replaced or renamed after `uuid` was read, or a shard has another collection of its
- * name. Lists the collections through `client` to find out which. Returns false. */
+ * name. Lists the collections through `client` to find the cause. Returns false. */
 bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error);
-/* The same through a client of the connection. */
+/* sl_target_replaced with a client borrowed from the connection. */
 bool sl_target_mismatch(sl_connection *connection, const sl_target *target, sl_error *error);
 /* Does the collection of that name still have `uuid`? If not, sets sl_target_replaced's error. */
 bool sl_target_check(sl_connection *connection, const sl_target *target, sl_error *error);
@@ -162,15 +166,15 @@ bool sl_target_check(sl_connection *connection, const sl_target *target, sl_erro
  * operations, it logs a warning and returns true. */
 bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_error *error);
 
-/* Documents that match a filter of _id, without orphans. */
+/* Counts the documents that match a filter on _id, without orphans. */
 bool sl_count_matching(sl_connection *connection, const sl_target *target, const bson_t *filter,
                        uint64_t *count, sl_error *error);
 
-/* Documents with minimum <= _id < maximum, without orphans. */
+/* Counts the documents with minimum <= _id < maximum, without orphans. */
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error);
 
-/* ---- scan.c: documents as they are stored ---- */
+/* ---- scan.c: reading stored documents ---- */
 
 typedef enum sl_scan_result {
     SL_SCAN_DONE,
@@ -186,7 +190,7 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
                        bool ids_only, void (*each)(void *context, const bson_t *document),
                        void *context, sl_error *error);
 
-/* The same for minimum <= _id < maximum, complete documents. */
+/* sl_scan of the complete documents with minimum <= _id < maximum. */
 sl_scan_result sl_scan_range(mongoc_client_t *client, const sl_target *target, int64_t minimum,
                              int64_t maximum, void (*each)(void *context, const bson_t *document),
                              void *context, sl_error *error);
@@ -198,12 +202,12 @@ typedef struct sl_shard_map sl_shard_map;
 /* How the loader computes the owner of a document before it is sent. */
 typedef enum sl_route {
     SL_ROUTE_NONE,   /* it cannot, or the collection is not sharded */
-    SL_ROUTE_BY_ID,  /* sharded by {_id: 1}: from its 64-bit _id */
+    SL_ROUTE_BY_ID,  /* from its 64-bit _id; for collections sharded by {_id: 1} */
     SL_ROUTE_BY_KEY, /* from the values of its shard key, ranged or hashed */
 } sl_route;
 
-/* Reads the current chunk map of a collection. It goes out of date when chunks are split or moved;
- * routers still send each document to its owner. */
+/* Reads the current chunk map of a collection. The map goes out of date when chunks are split or
+ * moved; routers still send each document to its owner. */
 bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, sl_shard_map **map, sl_error *error);
 /* The map that a new collection will have once it is sharded by {_id: 1}: one chunk, on `home`. */
@@ -212,11 +216,11 @@ void sl_shard_map_destroy(sl_shard_map *map);
 sl_route sl_shard_map_route(const sl_shard_map *map);
 /* Is the route SL_ROUTE_BY_ID? */
 bool sl_shard_map_by_id(const sl_shard_map *map);
-/* The index (into the topology) of the shard that owns `id`; 0 unless the map is by id. Any thread;
- * nothing is locked. */
+/* The index (into the topology) of the shard that owns `id`; 0 unless the map is by id. Any thread,
+ * without a lock. */
 uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id);
 
-/* Is every id of the range on its shard? For a map by id. */
+/* Are all ids of the range on range->shard? Only for a map by id. */
 bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range);
 
 typedef struct sl_step_counts {
@@ -225,16 +229,16 @@ typedef struct sl_step_counts {
 } sl_step_counts;
 
 /* Counts the steps that sl_prepare_ranges would take with the chunk map `map`; changes nothing.
- * Without a connection (NULL) all ranges count as empty. `stays[i]` is set to whether range i is
- * occupied and therefore not moved. */
+ * Without a connection (NULL) all ranges count as empty. `stays[i]`: range i holds documents, so it
+ * is not moved. */
 bool sl_count_steps(sl_connection *connection, const sl_target *target,
                     const sl_shard_map *map, const sl_range *ranges, size_t count,
                     bool *stays, sl_step_counts *counts, sl_error *error);
 
-/* The result of the last lookup, so that consecutive documents with the same key, or with keys of
- * the same range, need no hash and no search. Initialise with zeros; one per thread and map. */
+/* Caches the last lookup: the next document needs no hash if it has the same key, and no search if
+ * its key is in the same range. Initialise with zeros; one per thread and map. */
 typedef struct sl_owner_cache {
-    size_t range;        /* of the last key */
+    size_t range;        /* index of the last key's range */
     uint32_t length;     /* of `hashed`; 0: no hash is cached */
     uint8_t hashed[100]; /* input of the last hash; longer inputs are not cached */
     int64_t hash;
@@ -242,16 +246,17 @@ typedef struct sl_owner_cache {
 
 /* Finds the shard (index into the topology) that owns a complete BSON document. Called per
  * document; any thread, without a lock. False when the owner cannot be computed and the document
- * must go through a router: the map has no route; in a map by id, its _id is not a 64-bit integer;
- * or its key contains a type that only the server compares or hashes (object, array, decimal,
- * regular expression, code, binary of the old subtype 2, deprecated types). */
+ * must go through a router: the map has no route; in a map by id, the document's _id is not a
+ * 64-bit integer; or the document's key contains a type that only the server compares or hashes
+ * (object, array, decimal, regular expression, code, binary of the old subtype 2, deprecated
+ * types). */
 bool sl_shard_map_owner_of(const sl_shard_map *map, const uint8_t *document, sl_owner_cache *cache,
                            uint32_t *shard);
 
-/* ---- direct.c: straight to the shards, past the routers ---- */
+/* ---- direct.c: connections to the shards, bypassing the routers ---- */
 
 /* Connections to the primary of each shard, with the user, TLS options and compressors of the
- * connection. */
+ * connection to the routers. */
 typedef struct sl_direct sl_direct;
 
 /* Opens up to `pool_size` connections to every shard of the topology, which must outlive the
@@ -263,19 +268,20 @@ bool sl_direct_open(sl_connection *connection, const sl_topology *topology, cons
                     sl_error *error);
 void sl_direct_close(sl_direct *direct); /* NULL is fine */
 
-/* A client of a shard (index into the topology), for one thread at a time; waits while all are
- * borrowed. Any thread. */
+/* A client of a shard (index into the topology), for one thread at a time; waits while all clients
+ * of the shard are borrowed. Any thread. */
 mongoc_client_t *sl_direct_borrow(sl_direct *direct, uint32_t shard);
 void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client);
 
-/* Checks that the shard, named `name`, has no other collection of the target's name than the one
- * with its `uuid`; with `required`, that it has that collection. Without `required`, nothing is
- * read when the server accepts the UUID in commands: it then refuses inserts into another
- * collection by itself. (identity.c) */
+/* Checks that a collection of the target's name on the shard (`name` in messages) has the target's
+ * UUID; with `required`, also that it exists. Without `required`, nothing is read when the server
+ * accepts the UUID in commands, since it then refuses inserts into another collection.
+ * (identity.c) */
 bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
                            const sl_target *target, bool required, sl_error *error);
 
-/* Reads the chunk map while no chunk is being moved; sl_direct_check compares with this state. */
+/* Reads the chunk map while no chunk is being moved. sl_direct_check detects later changes of the
+ * map. */
 bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map **map,
                         sl_error *error);
 
@@ -307,9 +313,9 @@ bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balance
 bool sl_balancer_restore(sl_balancer *balancer, sl_error *error);
 
 typedef struct sl_balancer_view {
-    char mode[8];     /* now: "full" or "off"; "" on a deployment without shards */
-    char before[8];   /* before loads stopped it; "" when no load has */
-    uint32_t holders; /* loads that keep it stopped */
+    char mode[8];     /* current: "full" or "off"; "" on a deployment without shards */
+    char before[8];   /* before loads stopped the balancer; "" when none has */
+    uint32_t holders; /* loads that keep the balancer stopped */
     uint32_t dead;    /* holders whose process has ended: the next load restores the balancer */
     char names[1000]; /* of the holders, for messages */
 } sl_balancer_view;
@@ -327,8 +333,8 @@ typedef enum sl_source_state {
     SL_SOURCE_LOADED,  /* completely loaded before */
 } sl_source_state;
 
-/* How the ids of a source are distributed over shards: in `pieces` pieces, which differ in size by
- * one stripe at most; piece i goes to shard (leading + i) % shards. */
+/* The distribution of a source's ids over shards: `pieces` pieces, whose sizes differ by at most
+ * one stripe; piece i goes to shard (leading + i) % shards. */
 typedef struct sl_layout {
     uint32_t shards; /* 0: the layout is not known */
     uint32_t pieces;
@@ -356,15 +362,16 @@ typedef struct sl_registry_entry {
 
 typedef struct sl_registry sl_registry;
 
-/* The registry of a target is the collection "<collection>.sources" beside it, unsharded. */
+/* The registry of a target is the unsharded collection "<collection>.sources" in its database. */
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
 
-/* The functions below then start and finish part `part` (from 1) of each source instead of the
- * source. `division` names the division into parts, such as "4" for four parts; parts of another
- * division are unrelated. `documents` of a finished entry is then the sum over its finished parts.
- * `afresh`: starting a source that is already loaded removes its record of finished parts. */
+/* Makes the functions below start and finish part `part` (from 1) of each source, instead of the
+ * entire source. `division` names the division into parts, such as "4" for four parts; parts of
+ * another division are unrelated. `documents` of a finished entry is then the sum over its finished
+ * parts. `afresh`: starting a source that is already loaded removes its record of finished
+ * parts. */
 #define SL_DIVISION_ROOM 16
 void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh);
 
@@ -382,8 +389,8 @@ void sl_registry_set_options(sl_registry *registry, const bson_t *options);
 bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error);
 
-/* Calls `found` for each new entry whose name also belongs to another source in the registry, of
- * `size` bytes: perhaps an older version of the same data. */
+/* Calls `found` for each new entry whose name also belongs to another source in the registry,
+ * perhaps an older version of the same data. `size` is the size of that source in bytes. */
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            void (*found)(const sl_registry_entry *entry, uint64_t size),
                            sl_error *error);
@@ -419,11 +426,12 @@ bool sl_registry_agree_layout(sl_registry *registry, sl_registry_entry *entries,
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error);
 
-/* Marks sources whose parts have all been loaded as loaded. May be repeated. */
+/* Marks as loaded the sources whose parts have all been loaded. May be repeated. */
 bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_error *error);
 
-/* The sum of `documents` over all sources. `*complete`: there is a source, and all are loaded. */
+/* The sum of `documents` over all sources. `*complete`: the registry has at least one source, and
+ * all its sources are loaded. */
 bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete,
                        sl_error *error);
 
@@ -452,9 +460,9 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
                         sl_shard_statistics **rows, size_t *count, sl_error *error);
 
 /* Replaces `documents` of each row by a count, since the servers' figures are wrong after a crash.
- * Possible for a collection on one shard, or one sharded by {_id: 1}, of which only documents with
- * a 64-bit _id are counted; for others `*counted` is false and nothing changes. `map` is the
- * current chunk map. */
+ * Possible for a collection on one shard, and for a collection sharded by {_id: 1}, where only
+ * documents with a 64-bit _id are counted. For other collections `*counted` is false and nothing
+ * changes. `map` is the current chunk map. */
 bool sl_statistics_count(sl_connection *connection, const sl_target *target,
                          const sl_topology *topology, const sl_shard_map *map,
                          sl_shard_statistics *rows, size_t count, bool *counted, sl_error *error);
@@ -464,8 +472,8 @@ typedef struct sl_storage_engine {
     uint64_t cache_bytes; /* 0 if unknown */
 } sl_storage_engine;
 
-/* The storage engine of the server that answers. Both fields stay unknown on a router, or without
- * the privilege for serverStatus. Never fails. */
+/* The storage engine of the server that receives the command. Both fields stay unknown on a router,
+ * or without the privilege for serverStatus. Never fails. */
 void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine);
 
 #endif

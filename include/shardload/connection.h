@@ -25,7 +25,7 @@ typedef struct sl_server {
     int32_t max_batch_documents;  /* in one insert command */
     int32_t max_message_bytes;    /* of one wire message */
     int32_t max_document_bytes;
-    unsigned routers;             /* hosts named in the URI, when sharded */
+    unsigned routers;             /* hosts in the URI; 0 unless sharded */
 } sl_server;
 
 typedef struct sl_connection sl_connection;
@@ -66,8 +66,9 @@ mongoc_client_t *sl_connection_borrow_writer(sl_connection *connection);
 void sl_connection_return_writer(sl_connection *connection, mongoc_client_t *client);
 
 /* Runs a command on `database` on the primary. `reply` (may be NULL) is always initialised: destroy
- * it. A write command contains its writeConcern. On failure the error names the command, the host
- * and the server's reason. `*server_code` (may be NULL) is the server's error code, or 0. */
+ * it. The caller adds a writeConcern to a write command. On failure the error names the command,
+ * the host and the server's reason. `*server_code` (may be NULL) is the server's error code, or
+ * 0. */
 bool sl_connection_command(sl_connection *connection, const char *database, const bson_t *command,
                            bson_t *reply, int32_t *server_code, sl_error *error);
 
@@ -81,7 +82,8 @@ void sl_connection_set_retry_check(sl_connection *connection, bool (*keep_on)(vo
  * another client.) `code` is the `server_code` of sl_connection_command. */
 bool sl_code_is_transient(int32_t code);
 
-/* Sets `error` to "<doing>: <message>", with driver internals removed from the driver's message. */
+/* Sets `error` to "<doing>: <message>", with driver internals removed from the driver's message.
+ * Always returns false. */
 bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error);
 
 /* Reads all documents of a find into an array document {"0": {...}, ...}, which is always

@@ -3,8 +3,8 @@
  *
  * The fast converters are inline and nearly free of branches. They return only whether they
  * succeed; the explain functions, which are never on the fast path, write the reason afterwards.
- * All read up to 16 bytes from the field's start, whatever its length (within SL_SLACK). Calendar:
- * proleptic Gregorian, years 1 to 9999, UTC. */
+ * All read up to 16 bytes from the field's start, whatever its length; SL_SLACK allows for it.
+ * Calendar: proleptic Gregorian, years 1 to 9999, UTC. */
 #ifndef SHARDLOAD_CONVERT_H
 #define SHARDLOAD_CONVERT_H
 
@@ -17,12 +17,12 @@
 
 #define SL_DAY_MS INT64_C(86400000)
 
-/* For each year from 0: 4 * (day number of the day before January 1) + its row in
+/* Entry of a year: 4 * (day number of the day before January 1) + the year's row in
  * sl_month_starts. */
 extern const int32_t sl_years[10000];
 
-/* The number of days before each month. Rows: common years, leap years, the year 0, which does not
- * exist. Months that do not exist have no days. */
+/* The number of days of the year before each month. Rows: common years, leap years, the invalid
+ * year 0. Invalid months have no days. */
 extern const uint16_t sl_month_starts[3][101];
 
 static inline uint64_t sl_load_8(const char *bytes) {
@@ -31,12 +31,12 @@ static inline uint64_t sl_load_8(const char *bytes) {
     return word;
 }
 
-/* Are all eight bytes (a field's, with '0' taken off by exclusive or) at most 9? */
+/* Are all eight bytes at most 9? The bytes are those of a field, each XOR '0'. */
 static inline bool sl_swar_digits(uint64_t digits) {
     return (((digits + 0x7676767676767676u) | digits) & 0x8080808080808080u) == 0;
 }
 
-/* The number of eight digits, of which the first is in the lowest byte. */
+/* The number with these eight digits; the first digit is in the lowest byte. */
 static inline uint64_t sl_swar_number(uint64_t digits) {
     digits = (digits * (1 + (10 << 8))) >> 8 & 0x00FF00FF00FF00FFu;
     digits = (digits * (1 + (100 << 16))) >> 16 & 0x0000FFFF0000FFFFu;
@@ -95,8 +95,8 @@ static inline bool sl_convert_date(const char *field, size_t length, int64_t *mi
     return true;
 }
 
-/* Converts YYYY-MM-DD, optionally followed by a blank or T, hh:mm[:ss[.f]], and optionally Z, to
- * milliseconds since 1970. f has up to nine digits, of which the first three count. */
+/* Converts YYYY-MM-DD[Thh:mm[:ss[.f]][Z]] to milliseconds since 1970. A blank may replace the T; f
+ * has up to nine digits, of which the first three are used. */
 bool sl_convert_datetime(const char *field, size_t length, int64_t *milliseconds);
 
 /* Converts an integer with an optional minus sign, up to 19 digits. */
@@ -109,7 +109,8 @@ bool sl_convert_double(const char *field, size_t length, double *value);
 bool sl_text_is_plain(const char *text, size_t length);
 
 /* Converts windows-1252 to UTF-8: at most 3 bytes for each byte above 0x7F. The five bytes that
- * windows-1252 does not define become the code points of the same number. Returns the end. */
+ * windows-1252 does not define become the code points of the same number. Returns the end of the
+ * written bytes. */
 uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length);
 
 /* Write the reason for refusing a field into `out`, on one line. */

@@ -10,8 +10,8 @@
  * field that begins with " ends with the next " that is not escaped by a backslash or doubled.
  * Within it, \" and "" mean ", \\ means \, and any other backslash means itself. Fields cannot
  * contain line ends: a quote that is still open at the end of its line ends the load, since the
- * next line would be misread as a record; if the publisher's data has stray quotes, the line is
- * rejected instead. A quote within an unquoted field is an ordinary byte. */
+ * next line would be misread as a record; with stray_quotes, only the line is rejected. A quote
+ * within an unquoted field is an ordinary byte. */
 #ifndef SHARDLOAD_DELIMITED_H
 #define SHARDLOAD_DELIMITED_H
 
@@ -76,13 +76,13 @@ struct sl_dialect {
     char letter[8]; /* name of the publisher's dialect; "": none */
     char *header;   /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
-    size_t watched_length; /* not 0: all columns are text, so lines of this length must be compared
-                              with the header. The header's length without line end */
+    size_t watched_length; /* the header's length without line end if all columns are text: lines of
+                              this length are compared with the header; else 0 */
     uint64_t body_offset;  /* of the first record in the source */
     size_t column_count;
     size_t extra_columns;     /* number of columns not in the schema; loaded as text */
     size_t spill;             /* the column that takes extra delimiters, or SIZE_MAX */
-    size_t fixed_bytes;       /* plus the record's length: upper bound of a document's bytes */
+    size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_column *columns;
     char *names; /* owns the header's names */

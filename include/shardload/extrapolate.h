@@ -50,8 +50,9 @@ typedef struct sl_size {
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size);
 
-/* The sum of consecutive phases. Their errors are independent, except for those that come from e:
- * these have a common cause (effects that only large loads show) and add up. */
+/* The sum of consecutive phases. The errors of the phases are independent, except the errors that
+ * come from e: they have a common cause (effects that appear only in large loads), so they are
+ * added. */
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count);
 
 /* A point of a load's series: documents acknowledged since its start. */
@@ -60,10 +61,10 @@ typedef struct sl_series_point {
     double documents;
 } sl_series_point;
 
-/* The relative standard deviation of a load's mean rate as an estimate for a longer load: from the
- * scatter of the rate between points, and its change from the first half to the second. Leaves out
- * the start up to the first point, and intervals shorter than half of the average. 0 (unknown) with
- * fewer than four intervals. */
+/* The relative standard deviation of a load's mean rate as an estimate for a longer load. It is
+ * computed from the scatter of the rate between points, and from the change of the rate from the
+ * first half to the second. The time before the first point, and intervals shorter than half of the
+ * average, are left out. 0 (unknown) with fewer than four intervals. */
 double sl_rate_deviation(const sl_series_point *points, size_t count);
 
 typedef enum sl_objective {

@@ -27,15 +27,15 @@ typedef struct sl_ycsb_options {
     uint64_t records;
     uint64_t seed;
     uint32_t field_count;   /* fields of random bytes, up to SL_YCSB_FIELDS_MAX */
-    uint32_t field_length;  /* bytes of each */
+    uint32_t field_length;  /* bytes of each of these fields */
     uint32_t integer_count; /* up to SL_YCSB_FIELDS_MAX */
-    double skew;            /* of the integers, 0 to 10; up to 7 digits */
+    double skew;            /* exponent of the integers' distribution, 0 to 10; up to 7 digits */
 } sl_ycsb_options;
 
 #define SL_YCSB_FIELDS_MAX 999u
 
 typedef struct sl_format_options {
-    bool long_names;         /* test_mileage instead of m */
+    bool long_names;         /* long keys in documents: test_mileage instead of m */
     bool latin1;             /* text that is not UTF-8 is read as windows-1252; else rejected */
     bool trim;               /* remove blanks at both ends of every field, in every dialect */
     bool keep_missing;       /* ISD: load the numbers and codes that mean "no value" */
@@ -73,8 +73,8 @@ struct sl_sink {
     uint8_t *limit; /* the SL_SLACK bytes after it may be overwritten */
     uint32_t documents;
     uint32_t documents_limit;
-    /* Removes the documents and makes room for at least `need` bytes and one document. False: the
-     * load is ending, stop parsing this block. */
+    /* Takes the documents out of the buffer, and makes room for at least `need` bytes and one
+     * document. False: the load is ending, stop parsing this block. */
     bool (*full)(sl_sink *sink, size_t need);
     void (*reject)(sl_sink *sink, const sl_reject *reject);
     void *context;
@@ -88,7 +88,7 @@ typedef struct sl_parse_counts {
     uint64_t rejects;
     uint64_t headers;     /* repeated headers, dropped (without the first line of a source) */
     uint64_t blank_lines; /* dropped */
-    uint64_t repaired;    /* records whose extra pipes were kept in their model */
+    uint64_t repaired;    /* records whose extra delimiters were kept in the spill column */
     uint64_t transcoded;  /* records with text that was read as windows-1252, or (ISD) Latin-1 */
     uint64_t length_mismatches; /* ISD records whose length differs from the declared one */
     uint64_t malformed_fields;  /* ISD number fields that are not numbers, left out */
@@ -118,9 +118,9 @@ typedef struct sl_format {
      * the source) when the source has another format. */
     bool (*sniff)(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error);
-    /* Checks the same bytes, once recognised, for lines that would be misread as records: line ends
-     * in quotes, lines that end in CR only. False with error (SL_EXIT_SOURCE; with line and byte,
-     * without the source's name). May be NULL. */
+    /* Called after `sniff`, with the same bytes: checks for lines that would be misread as records:
+     * line ends in quotes, lines that end in CR only. False with error (SL_EXIT_SOURCE; with line
+     * and byte, without the source's name). May be NULL. */
     bool (*check_head)(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
     void (*dialect_destroy)(sl_dialect *dialect); /* NULL is fine */
 

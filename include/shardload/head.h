@@ -16,11 +16,12 @@ typedef struct sl_first_line {
     size_t header_bytes; /* of the line with its line end */
     size_t text_start;   /* offset after the byte order mark */
     size_t end;          /* offset after the line's line end */
-    char delimiter;      /* the candidate that gives the most fields; 0: the line has none */
+    char delimiter;      /* the candidate that gives the most fields; 0: the line has no
+                            candidate */
     size_t fields;       /* number of fields with this delimiter */
 } sl_first_line;
 
-/* Reads the first line. False with error set when all lines are blank, or the head is that of a
+/* Reads the first line. False with error set when all lines are blank, or the bytes are those of a
  * binary file. `delimiters`: the candidates, in order of preference. */
 bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *first,
                         sl_error *error);
@@ -39,12 +40,13 @@ typedef enum sl_quotes {
 } sl_quotes;
 sl_quotes sl_line_quotes(sl_text line, char delimiter, bool escapes, size_t *open);
 
-/* Does a quoted field of the line continue in the next line? True if its last quoted field is open,
- * with or without escapes, and the line is complete in neither case. `*open` is then the position
- * of the opening quote. */
+/* Does a quoted field of the line continue in the next line? The quotes are checked with and
+ * without escapes: true if neither check returns SL_QUOTES_CLOSED, and at least one SL_QUOTES_OPEN.
+ * `*open` is then the position of the opening quote. */
 bool sl_line_continues(sl_text line, char delimiter, size_t *open);
 
-/* The message for such a line; its argument is the line's text from the quote on, by sl_quoted. */
+/* The message for a line that continues; its argument is the line's text from the quote on, by
+ * sl_quoted. */
 #define SL_LINE_CONTINUES                                                                          \
     "a quoted field is still open at the end of its line: %s; line ends within quotes cannot be "  \
     "read: replace them in the file first"

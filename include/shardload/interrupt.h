@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts: Ctrl-C, SIGTERM and SIGHUP once ask the load to finish what is in flight; twice stop
- * it at once, but not before the balancer has been put back. */
+/* Interrupts. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP ends a load after its current blocks and
+ * batches. The second ends it at once, after the balancer has been restored. */
 #ifndef SHARDLOAD_INTERRUPT_H
 #define SHARDLOAD_INTERRUPT_H
 
@@ -8,33 +8,32 @@
 
 #include <shardload/error.h>
 
-/* Starts to listen. Call before any other thread is made, so that no other thread gets the signals.
- * `first` runs on the first signal, `second` on the second, both in a thread of their own; after
- * `second` the process ends with SL_EXIT_INTERRUPTED.
+/* Starts handling the signals. Call it before any other thread is created, so that no other thread
+ * receives them. `first` is called on the first signal, `second` on the second, both in a separate
+ * thread; after `second` the process ends with SL_EXIT_INTERRUPTED.
  *
- * Who listens already may run what listens too (a trial its loads, SL_LISTENERS_MAX deep): all of
- * them are told, the innermost first; and the request for an end holds until the outermost stops
- * listening. */
+ * Calls can be nested, up to SL_LISTENERS_MAX deep: a trial listens, and so do its loads. A signal
+ * then calls the handlers of all listeners, the innermost first. */
 #define SL_LISTENERS_MAX 4
 bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
                       sl_error *error);
-/* The innermost stops listening, waiting for a handler that is running. */
+/* Ends the innermost listener; waits for a handler that is running. */
 void sl_interrupt_stop_listening(void);
 
-/* Has there been a signal since the outermost began to listen? Any thread. */
+/* Has a signal arrived since the outermost listener started? Any thread. */
 bool sl_interrupt_requested(void);
 
-/* ---- what must not come behind the second signal ---- */
+/* ---- changes to the cluster, none of which may begin after the second signal ---- */
 
-/* What changes the cluster for a load, a batch or a step of the preparation, stands between these
- * two. From the second signal on the first one does not return any more: the process is about to
- * end, and what a handler removes must stay removed. So call it without a lock that a handler may
- * want. Any thread, also while nobody listens; one such change never within another. */
+/* Enclose each change of the cluster: a batch, or a step of the preparation. After the second
+ * signal sl_interrupt_begin_change never returns: the process is about to end, and a collection
+ * that a handler drops must stay dropped. Do not hold a lock that a handler may take. Any thread,
+ * also without a listener. Changes must not be nested. */
 void sl_interrupt_begin_change(void);
 void sl_interrupt_end_change(void);
 
-/* For `second`: waits until all changes that had begun have ended, `seconds` at most. False when
- * some have not. */
+/* For `second`: waits until all changes that have begun have ended, for at most `seconds`. False
+ * when a change has not ended by then. */
 bool sl_interrupt_await_changes(double seconds);
 
 #endif

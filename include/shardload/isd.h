@@ -30,8 +30,8 @@ typedef struct sl_isd_field {
 
 typedef struct sl_isd_group {
     char first[4]; /* id: two letters and a digit */
-    char last[4];  /* different from `first`: the groups form an array; any last digit from that of
-                      `first` to 9 is accepted */
+    char last[4];  /* if different from `first`, the groups form an array, and any last digit from
+                      that of `first` to 9 is accepted */
     const char *key;
     const sl_isd_field *fields;
     uint8_t field_count;

@@ -13,9 +13,9 @@
 #include <shardload/error.h>
 
 /* The document as relaxed Extended JSON, indented by 2, ending with a newline. A value that fits
- * into 100 columns stays on one line; doubles have the fewest digits that give the same double
- * back. Free the result with free(). NULL, with error set, for text that is not UTF-8, nesting
- * deeper than 100, or without memory. */
+ * into 100 columns stays on one line; doubles have the fewest digits that identify them. Free the
+ * result with free(). NULL, with error set, for text that is not UTF-8, nesting deeper than 100, or
+ * without memory. */
 char *sl_json_text(const bson_t *document, sl_error *error);
 
 /* Formats a document on one line, by libbson. Free the result with free(). NULL on failure. */

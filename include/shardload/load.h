@@ -54,12 +54,12 @@ typedef struct sl_load_config {
     const bson_t *const *indexes;
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */
-    unsigned part, parts;      /* load this part of the blocks, 1 to `parts`; 0: all blocks */
+    unsigned part, parts;      /* load part 1 to `parts` of the blocks; 0: all blocks */
     const char *only_shards;   /* load the blocks of these shards, "a,b"; NULL: of all */
     bool direct;               /* batches go straight to the primaries of their shards */
 
     unsigned timeout_seconds; /* limit for the answer to a batch */
-    unsigned retry_seconds;   /* limit for sending a batch again */
+    unsigned retry_seconds;   /* limit for repeating a batch after failures */
 
     unsigned threads;         /* workers; with threads_most, at the start */
     uint32_t batch_documents; /* per insert; with adapt_batches, at the start */
@@ -76,7 +76,7 @@ typedef struct sl_load_config {
     uint64_t rejects_max;        /* UINT64_MAX: no limit */
     double rejects_max_share;    /* of all records, 0..1; 1: no limit */
     bool verify;
-    bool allow_other_writers; /* other programs may insert and remove documents of no source */
+    bool allow_other_writers; /* other programs may insert and remove unregistered documents */
     sl_progress_kind progress;
 
     /* The share of the sources' blocks that is loaded, above 0; 1 loads all. The blocks are spread
@@ -85,23 +85,23 @@ typedef struct sl_load_config {
     /* Another command runs this load: only warnings and errors are logged, and Ctrl-C ends the
      * load, not the process. */
     bool part_of_trial;
-    /* Shown in the hint how to complete a load that ended early: the command to use; NULL: the same
+    /* The command that completes a load that ended early, for the message; NULL: the same
      * command. */
     const char *completed_by;
-    bson_t *run_record; /* NULL, or initialised by the caller: receives a copy of the run record,
-                        whatever the exit code */
+    bson_t *run_record; /* receives a copy of the run record, whatever the exit code; initialised by
+                           the caller, or NULL */
 } sl_load_config;
 
-/* The bytes of one batch: the batches of `shards` shards share a worker's batch_bytes. A document
- * that is larger enlarges its batch. */
+/* The size of one batch in bytes: a worker's batch_bytes are shared by the batches of `shards`
+ * shards. A larger document enlarges its batch. */
 size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
 
 /* Runs the load and logs its progress, summary and errors. Returns the exit code. */
 sl_exit sl_load_run(const sl_load_config *config);
 
-/* Compares the sources with the collection, changing nothing: with `content` document by document,
- * otherwise by counts. Logs the first `problems_shown` problems. Uses the config's sources, target,
- * threads and output; the work directory only if it is named. */
+/* Compares the sources with the collection, with `content` document by document, otherwise by
+ * counts. Changes nothing. Logs the first `problems_shown` problems. Uses the config's sources,
+ * target, threads and output; the work directory only if the config names one. */
 sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t problems_shown);
 
 /* Prints format, dialect, the first `documents` documents, rejects and estimates of each source.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log: lines on standard error and, with a timestamp, in the work directory's log file. Any
- * thread may call these. Texts that a format inserts are escaped (print.h); insert the message of
- * an error with SL_LINES. Callers redact URIs first: log lines never contain credentials. */
+ * thread may call these functions. Texts that a format inserts are escaped (print.h); insert the
+ * message of an error with SL_LINES. Callers redact URIs first: log lines never contain
+ * credentials. */
 #ifndef SHARDLOAD_LOG_H
 #define SHARDLOAD_LOG_H
 

@@ -30,8 +30,8 @@ typedef struct sl_walk {
 } sl_walk;
 sl_walk sl_walk_start(const bson_t *document, const char *path);
 bool sl_walk_next(sl_walk *walk); /* skips elements that are not documents */
-uint32_t sl_walk_count(const bson_t *document, const char *path); /* documents of the array */
-uint32_t sl_look_count(const bson_t *document, const char *path); /* elements of any type */
+uint32_t sl_walk_count(const bson_t *document, const char *path); /* counts its documents */
+uint32_t sl_look_count(const bson_t *document, const char *path); /* counts its elements */
 
 /* The sum of the seconds of the phases in the array at `path`: all, or those named `name` unless
  * it is NULL. NAN if there is no such phase. */

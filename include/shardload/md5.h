@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD5 (RFC 1321), which hashed shard keys are computed with. Not used for security. */
+/* MD5 (RFC 1321), for the hashes of hashed shard keys. Not used for security. */
 #ifndef SHARDLOAD_MD5_H
 #define SHARDLOAD_MD5_H
 
@@ -11,7 +11,7 @@
 typedef struct sl_md5 {
     uint32_t state[4];
     uint64_t length;   /* bytes added so far */
-    uint8_t block[64]; /* the last `length` modulo 64 of them */
+    uint8_t block[64]; /* the last (length modulo 64) bytes, not yet hashed */
 } sl_md5;
 
 void sl_md5_begin(sl_md5 *md5);

@@ -46,8 +46,8 @@ typedef struct sl_option_row {
     const char *group;    /* heading in --help */
     const char *help;     /* one or two sentences */
     sl_option_secrecy secret;
-    /* An additional check of a value, or NULL. False with the problem in words, to be printed
-     * behind the option's name. */
+    /* An additional check of a value, or NULL. On false `problem` is a message, which is printed
+     * after the option's name. */
     bool (*check)(const char *text, char *problem, size_t room);
 } sl_option_row;
 
@@ -57,7 +57,7 @@ typedef struct sl_command {
     const char *synopsis; /* "[options] SOURCE..." */
     const char *summary;  /* one line */
     const char *details;  /* paragraphs and examples for `--help` */
-    bool takes_arguments; /* besides options */
+    bool takes_arguments; /* accepts words that are not options */
     /* Runs the command; returns the exit code. */
     int (*run)(const sl_options *options);
 } sl_command;
@@ -120,7 +120,7 @@ void sl_options_each(const sl_options *options,
                                    const char *origin),
                      void *context);
 
-/* Replaces the secrets among the values by their redacted form, once they have been used. */
+/* Replaces the secrets among the values by their redacted form. Call it after their last use. */
 void sl_options_forget_secrets(const sl_options *options);
 
 /* The `main` of both programs: parses the words, runs the command, prints errors. */

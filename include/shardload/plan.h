@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload plan`: what a load would do, and how long it would take at the rates of an earlier
- * load. */
+/* `shardload plan`: predicts the steps of a load, and its time at the rates of an earlier load. */
 #ifndef SHARDLOAD_PLAN_H
 #define SHARDLOAD_PLAN_H
 
@@ -78,8 +77,8 @@ typedef struct sl_plan_times {
     bool complete;       /* the times of all phases are known */
 } sl_plan_times;
 
-/* Predicts the times of a load of `measure` at these rates. The load places ranges in `steps` steps
- * (0 without sharding), builds `indexes` indexes, and verifies if `verify`. */
+/* Predicts the times of a load of the documents in `measure` at these rates. The load places ranges
+ * in `steps` steps (0 without sharding), builds `indexes` indexes, and verifies if `verify`. */
 void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
                 bool verify, sl_plan_times *prediction);
 

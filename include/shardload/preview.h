@@ -15,8 +15,8 @@
 #include <shardload/load.h>
 
 /* Estimates for one or several sources. The ranges are 99 % confidence intervals of the sampling.
- * For a sequential source, of which only the beginning is read, they are wider by a guess
- * (measure.c). The text of generated records is 0. */
+ * For a sequential source, of which only the beginning is read, they are widened by an assumed
+ * error (measure.c). Generated records have no text: text_bytes is 0. */
 typedef struct sl_measure {
     sl_estimate records, documents, text_bytes, bson_bytes;
     double rejects_share; /* rejected share of the records read, 0..1 */
@@ -31,7 +31,7 @@ typedef struct sl_preview_source {
     uint64_t stored_bytes;
     uint32_t number; /* the source number in its ids */
     bool exact;      /* all of it was read: the measure is exact */
-    bool sampled;    /* blocks of it were read; otherwise estimated from the sources that were */
+    bool sampled;    /* blocks of it were read; if not, it is estimated from sampled sources */
     bool generated;
     sl_measure measure;
 } sl_preview_source;
@@ -48,13 +48,13 @@ typedef enum sl_preview_layout {
     SL_LAYOUT_UNSHARDED,
     SL_LAYOUT_RANGES, /* by {_id: 1}, in ranges split and placed beforehand */
     SL_LAYOUT_HASHED, /* by a hashed key, which the server spreads over all shards */
-    SL_LAYOUT_KEY,    /* by another key, along the existing chunks */
+    SL_LAYOUT_KEY,    /* by another key, as the existing chunks determine */
     SL_LAYOUT_ONE,    /* by another key with one chunk: all to one shard */
 } sl_preview_layout;
 
 typedef struct sl_preview {
     size_t source_count;
-    sl_preview_source *sources; /* in order, without those that are left out */
+    sl_preview_source *sources; /* in load order, without skipped sources */
     sl_measure all;
     bool generated;
 

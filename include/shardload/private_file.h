@@ -32,7 +32,7 @@ bool sl_private_folder_make(const char *path, sl_error *error);
  * Failures are ignored, since not all file systems can sync folders. */
 void sl_private_folder_sync(const char *path);
 
-/* The same for the folder that contains the file or folder `path`. */
+/* Syncs the folder that contains the file or folder `path`. */
 void sl_private_parent_sync(const char *path);
 
 #endif

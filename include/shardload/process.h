@@ -10,9 +10,9 @@
  * later one with the same pid. */
 int64_t sl_process_start(int64_t pid);
 
-/* Identifies the set of processes among which a pid is unique: the beginning of the host name, for
- * readers, and a hash of the full host name, the kernel's boot id (`boot`) and the inode of the pid
- * namespace (`space`), since containers may share name and boot id. Letters, digits, dashes
+/* Writes an identity of the set of processes among which a pid is unique: the beginning of the host
+ * name, for readers, and a hash of the full host name, the kernel's boot id (`boot`) and the inode
+ * of the pid namespace. Containers may share host name and boot id. Letters, digits, dashes
  * only. */
 #define SL_HOST_ROOM 33
 void sl_host_identity(char out[SL_HOST_ROOM]);

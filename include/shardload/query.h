@@ -86,7 +86,7 @@ typedef struct sl_query {
     size_t parameter_count;
     sl_client_statistic statistic;
     char *statistic_field; /* dotted name; NULL without a statistic */
-    unsigned threads;      /* that compute the statistic, each over a part of the documents */
+    unsigned threads;      /* number of threads that compute the statistic, each over a part */
 } sl_query;
 
 /* A row of a mix: a query, and how often it is run relative to the other rows. */
@@ -99,7 +99,7 @@ typedef struct sl_suite {
     char *name;
     char *description;
     char *database;   /* NULL when the suite names none */
-    char *collection; /* the same */
+    char *collection; /* NULL when the suite names none */
     unsigned repeat;  /* 1..SL_REPEAT_MAX */
     unsigned warm_up; /* 0..SL_REPEAT_MAX */
     bool agree;       /* for each limit, all queries must return the same answer */
@@ -148,12 +148,13 @@ bool sl_answers_agree(const bson_t *first, const bson_t *second, sl_differences 
 #define SL_ANSWER_HASH_ROOM 33
 char *sl_answer_hash(const bson_t *documents, char out[SL_ANSWER_HASH_ROOM]);
 
-/* The expected answer of a query: its entry in the object "answers" of a JSON file (`answers`, may be
- * NULL), or else that of the suite. False without either. The array borrows from its source. */
+/* The expected answer of a query: its entry in the object "answers" of a JSON file (`answers`, may
+ * be NULL), or else the suite's. False without either. `array` borrows from `answers` or
+ * `query`. */
 bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *array);
 
-/* Checks the object "answers" of a JSON file: each entry must have the name of a query of the suites
- * and be an array of documents, and there must be at least one. False with error set
+/* Checks the object "answers" of a JSON file: each entry must have the name of a query of the
+ * suites and be an array of documents, and at least one entry is required. False with error set
  * (SL_EXIT_SOURCE). */
 bool sl_answers_check(const bson_t *answers, sl_suite *const *suites, size_t count,
                       sl_error *error);
@@ -190,9 +191,9 @@ typedef struct sl_query_target {
 bool sl_query_sample(sl_connection *connection, sl_query *query, const sl_query_target *target,
                      sl_error *error);
 
-/* The number of documents that any plan of the query must examine: all `documents` of the
- * collection, or `limit` of them when the query uses SL_LIMIT_PARAMETER. False when it depends on
- * the plan. */
+/* The number of documents that every plan of the query must examine: all `documents` of the
+ * collection, or `limit` of them when the query uses SL_LIMIT_PARAMETER. False when the number
+ * depends on the plan. */
 bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t documents,
                                uint64_t *examined);
 
@@ -295,9 +296,9 @@ typedef struct sl_comparison_options {
 /* Compares the new reports with the old ones; each report is one run. Prints a table with a row for
  * each figure of each query that both sides have, then the conditions that differ: pipelines,
  * numbers of documents, queries of one side only. `*slower`: a figure got worse by more than the
- * threshold, significantly at 5 % for the table. The rows are also appended to `record` (may be
- * NULL). False with error set, SL_EXIT_SOURCE when a document is not a report of `shardquery
- * run`. */
+ * threshold, significantly at a level of 5 % for all rows together. The rows are also appended to
+ * `record` (may be NULL). False with error set, SL_EXIT_SOURCE when a document is not a report of
+ * `shardquery run`. */
 bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const bson_t *const *new_reports, size_t new_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
@@ -305,8 +306,8 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
 
 /* ---- show.c: tables on standard output ---- */
 
-/* Prints a query: its plan with `show_plan` if it was explained, and at most `rows` documents of
- * its answer. */
+/* Prints at most `rows` documents of a query's answer, and, with `show_plan`, its plan if it was
+ * explained. */
 void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool show_plan);
 
 /* Prints the timings of a suite's queries. False without memory. */
@@ -325,8 +326,8 @@ void sl_table_destroy(sl_table *table); /* NULL is fine */
 
 /* Adds a column; `right`: its cells are aligned to the right. False without memory. */
 bool sl_table_column(sl_table *table, const char *title, bool right);
-/* Adds a cell: from left to right, row by row. Its text is made safe to print (text.h) and cut to
- * 79 bytes. False without memory; sl_table_print then returns false as well. */
+/* Adds the next cell, from left to right and row by row. Its text is made safe to print (text.h)
+ * and cut to 79 bytes. False without memory; sl_table_print then returns false as well. */
 bool sl_table_cell(sl_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds a cell with sl_table_figure of the value, or "-" when it is not `known`. */
 bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals);
@@ -338,7 +339,7 @@ bool sl_table_print(const sl_table *table, FILE *out, unsigned indent);
  * except in _id. False without memory. */
 bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent);
 
-/* "1,234,567.89" with `decimals` digits after the point; into and returns out. */
+/* Writes "1,234,567.89" with `decimals` digits after the point; returns out. */
 #define SL_FIGURE_ROOM 64
 char *sl_table_figure(double value, int decimals, char out[SL_FIGURE_ROOM]);
 

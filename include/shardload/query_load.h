@@ -84,8 +84,8 @@ void sl_load_outcome_clear(sl_load_outcome *outcome);
 
 /* ---- monitor.c ---- */
 
-/* Reads server figures while a load runs: the replication lag of each secondary, and the latencies
- * that the server measured. It runs in its own thread with its own client. */
+/* The monitor reads server figures while a load runs: the replication lag of each secondary, and
+ * the latencies that the server measured. It runs in its own thread with its own client. */
 #define SL_MEMBERS_MAX 50 /* of a replica set */
 
 typedef struct sl_member_lag {

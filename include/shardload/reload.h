@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The disaster-recovery drill: loads into an empty target until the first correct query, and times
- * each phase; or does so with a sample of the data, and predicts the times for all data. */
+/* The disaster-recovery drill: loads the data into an empty target, runs queries until the first
+ * correct answer, and times each phase. A sampled drill loads a sample, and predicts the times for
+ * all data. */
 #ifndef SHARDLOAD_RELOAD_H
 #define SHARDLOAD_RELOAD_H
 
@@ -8,11 +9,11 @@
 #include <shardload/query.h>
 
 typedef struct sl_reload_config {
-    const sl_load_config *load; /* of the load; its `sample` is the share of a sampled drill */
+    const sl_load_config *load; /* its `sample` is the share that a sampled drill loads */
     bool sampled;               /* a sampled drill, which does not touch the target */
     const sl_suite *suite;
     const bson_t *answers;    /* {"answers": {query: [...]}}, overrides the suite's; or NULL */
-    unsigned repeat;          /* runs of each query; the first run is the one that counts */
+    unsigned repeat;          /* runs of each query; the first determines the drill's time */
     double objective_seconds; /* 0: none */
     const bson_t *last;       /* the record of an earlier drill to compare with; or NULL */
 } sl_reload_config;

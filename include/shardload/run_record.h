@@ -17,7 +17,7 @@ void sl_record_head(bson_t *record, const char *command, const char *version, in
                     const bson_t *options);
 void sl_record_tail(bson_t *record, sl_exit code);
 
-/* Begins `item`, the document at `index` of an array; ends with bson_append_document_end. */
+/* Begins `item`, the document at `index` of an array; end it with bson_append_document_end. */
 void sl_record_begin_item(bson_t *array, size_t index, bson_t *item);
 
 typedef struct sl_run_record sl_run_record;
@@ -55,7 +55,7 @@ void sl_run_record_name_stages(sl_run_record *record, const char *const names[SL
 /* Appends the complete record, with phases and series, to `copy`, which has been initialised. */
 void sl_run_record_copy(sl_run_record *record, bson_t *copy);
 
-/* Appends phases and series and writes to `path`. May be called for several paths. */
+/* Writes the complete record to `path`. May be called for several paths. */
 bool sl_run_record_write(sl_run_record *record, const char *path, sl_error *error);
 
 #endif

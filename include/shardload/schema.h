@@ -8,8 +8,8 @@
  *   delimiter: ","             # one byte, or comma, pipe, tab, semicolon; default: sniffed
  *   quotes: true               # are fields quoted? Default: unless the delimiter is | or tab
  *   header: true               # is the first line a header? Default: when it names the columns
- *   exact: false               # do not match headers that have other columns too
- *   trim: false                # remove blanks at both ends of every field
+ *   exact: false               # true: match no header that has further columns
+ *   trim: false                # true: remove blanks at both ends of every field
  *   field_counts: [3, 4]       # match texts without header that have this many fields
  *   columns:                   # required, in the order of a text without header
  *     - name: weight_in_grams  # required; the header's name, and the long key of the document
@@ -22,7 +22,7 @@
  *       maximum: 99999
  *       yes: Y                 # for flag: the word for true,
  *       no: N                  #   and for false; other words are refused
- *       spill: false           # keeps the extra delimiters of a line with too many fields
+ *       spill: false           # true: keeps the extra delimiters of a line with too many fields
  *
  * A `code` is an int when all its bytes are digits, otherwise text. */
 #ifndef SHARDLOAD_SCHEMA_H
@@ -80,10 +80,10 @@ typedef struct sl_schema {
     void *document; /* the YAML that owns the strings */
 } sl_schema;
 
-/* Keeps tables on the stack small. */
+/* The maximum number of columns, so that tables on the stack stay small. */
 #define SL_COLUMNS_MAX 1024
 
-/* Reads a schema from YAML. `source` names it in messages. On false `error` (SL_EXIT_USAGE)
+/* Reads a schema from YAML. `source` is its name in messages. On false `error` (SL_EXIT_USAGE)
  * contains the position (source:line:column) and what was expected. The text is not needed
  * afterwards. */
 bool sl_schema_read(sl_text yaml, const char *source, sl_schema **schema, sl_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search for the fastest setting by noisy trials, independent of what the settings mean.
+/* Search for the fastest setting by noisy trials, for settings of any meaning.
  *
  * Settings are the cells of a grid, one axis per dimension. A trial measures a rate (higher is
  * better); all trials cost the same. The search assumes that neighbouring cells have similar rates,
@@ -22,7 +22,7 @@ typedef struct sl_search_dimension {
     const char *name;
     size_t count;    /* of its values, at least 1 */
     bool ordered;    /* the values are steps of one quantity, the cheapest first */
-    size_t standard; /* of an unordered dimension: the preferred value when others are not faster */
+    size_t standard; /* unordered: index of the value to prefer unless another one is faster */
 } sl_search_dimension;
 
 typedef enum sl_search_kind {
@@ -60,14 +60,14 @@ typedef struct sl_search_cell {
 } sl_search_cell;
 
 typedef struct sl_search {
-    sl_search_cell *cells; /* all of the grid, the last dimension running fastest */
+    sl_search_cell *cells; /* of the full grid; the index of the last dimension changes fastest */
     size_t count;
     size_t best;         /* the fastest cell; undefined while `trials` is 0 */
     size_t recommended;  /* the cheapest cell that is expected to be at most 2 % slower */
     size_t trials;       /* sum over all cells; 0 when no cell works */
     size_t grid_trials;  /* number of trials of the full grid */
     double noise;        /* relative standard deviation of a single trial */
-    bool noise_measured; /* from repeated trials; false: too few, the most likely of a table */
+    bool noise_measured; /* from repeated trials; if too few, `noise` is taken from a table */
     bool ended_early;    /* by SL_TRIAL_STOP */
 } sl_search;
 
@@ -75,9 +75,9 @@ typedef struct sl_search {
  * `error` set (SL_EXIT_USAGE) for a grid with no usable cell or too many cells, and without memory.
  * Clear `search` in any case.
  *
- * The cheapest cell is the one with the fewest unordered dimensions off their standard, since these
- * change more than the speed; among those, the one with the lowest values in the ordered
- * dimensions, the first dimension first. */
+ * The cheapest cell has the fewest unordered dimensions off their standard, since these dimensions
+ * change more than the speed. Among such cells it has the lowest values in the ordered dimensions,
+ * compared in the order of the dimensions. */
 bool sl_search_run(const sl_search_plan *plan, sl_search *search, sl_error *error);
 void sl_search_clear(sl_search *search); /* all zero is fine */
 

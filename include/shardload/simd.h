@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instruction sets: selects the version of the parsers' inner loops.
  *
- * The best one that the processor supports, or the one named by the environment variable
- * SHARDLOAD_SIMD: portable, sse2, avx2, avx512 (64-bit x86), neon (64-bit ARM). All produce the
- * same documents; the variable is for tests and benchmarks. */
+ * It is the best version that the processor supports, or the version named by the environment
+ * variable SHARDLOAD_SIMD: portable, sse2, avx2, avx512 (64-bit x86), neon (64-bit ARM). All
+ * versions produce the same documents; the variable is for tests and benchmarks. */
 #ifndef SHARDLOAD_SIMD_H
 #define SHARDLOAD_SIMD_H
 

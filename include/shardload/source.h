@@ -21,7 +21,7 @@
 
 typedef enum sl_source_kind {
     SL_SOURCE_PLAIN,      /* a regular file: all threads read it, at any offset */
-    SL_SOURCE_GZIP,       /* one or more gzip streams: sequential, like the next three kinds */
+    SL_SOURCE_GZIP,       /* one or more gzip streams; sequential, as the next three kinds are */
     SL_SOURCE_COMPRESSED, /* xz, zstd, bzip2, lz4, lzip, compress */
     SL_SOURCE_ARCHIVE,    /* zip or tar; the archive and its entries may be compressed */
     SL_SOURCE_PIPE,       /* standard input or a FIFO: readable once; content of any kind above */
@@ -74,7 +74,8 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
 void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
 
 /* Adds a source of `records` generated records, 1 to SL_GENERATED_RECORDS_MAX. `name` identifies
- * it. Its blocks hold no bytes, only lengths; its head is empty. Before the first block only. */
+ * it. Its blocks have lengths but no bytes; its head is empty. Call it before the first block is
+ * read. */
 bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t records,
                                  sl_error *error);
 
@@ -84,33 +85,35 @@ uint64_t sl_source_set_stored_bytes(const sl_source_set *set); /* of all sources
 /* Stored bytes read so far. Any thread. */
 uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 
-/* Readers return no blocks of this source. Before the first block only. */
+/* Skips a source: readers return none of its blocks. Call it before the first block is read. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
-/* Marks blocks of a source as already loaded: bit `sequence` of `words` 64-bit words, borrowed as
- * long as there are readers. The marked blocks of a splittable source are not read, unless
- * `compare`; those of a sequential source must be read. Marked blocks that are read are returned
- * with `done` set. Before the first block only. */
+/* Marks blocks of a source as already loaded: bit i of `done` (`words` words of 64 bits, borrowed
+ * while readers exist) is the block with sequence i. Marked blocks of a splittable source are read
+ * only with `compare`; marked blocks of a sequential source are always read. Readers return them
+ * with `done` set. Call it before the first block is read. */
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done, size_t words,
                                bool compare);
 
 /* Selects a sample of all sources' blocks: the share `share`, above 0 and below 1. The selection
  * depends only on the source's index (or spread) and the block's sequence; it is evenly spread,
  * also among the blocks whose sequences have the same low bits. Blocks outside the sample are
- * returned with `unselected` set, and without text if the source is splittable. Before the first
- * block only. */
+ * returned with `unselected` set, and without text if the source is splittable. Call it before the
+ * first block is read. */
 void sl_source_set_sample(sl_source_set *set, double share);
 
 /* Selects part `part` (1 to `parts`) of all sources' blocks. The parts are disjoint and together
- * hold all blocks; they are spread, and unselected blocks returned, as for a sample. With both set,
- * the sample is a share of the part. Before the first block only. */
+ * hold all blocks. Blocks are spread, and unselected blocks returned, as for a sample. With both
+ * set, the sample is a share of the part. Call it before the first block is read. */
 void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts);
-/* Sets the start of the spreading of a source's blocks, in place of its index: all loaders that
- * share a load must use the same value. Before the first block only. */
+/* Sets the number, by default the source's index, that determines which blocks of the source belong
+ * to a sample or part: all loaders that share a load must set the same number. Call it before the
+ * first block is read. */
 void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread);
-/* Selects, among the blocks of part and sample, those for which `filter` returns true. `index` is
- * the source's; `offset` lies in the MiB in which the block's lines begin. Called by any thread at
- * any time. Set before the first block only. */
+/* Of the blocks selected by part and sample, selects the blocks for which `filter` returns true.
+ * `index` is the source's index; `offset` lies in the MiB in which the block's lines begin. Any
+ * thread may call `filter` at any time. Call sl_source_set_filter before the first block is
+ * read. */
 typedef bool sl_block_filter(const void *context, size_t index, uint64_t offset);
 void sl_source_set_filter(sl_source_set *set, sl_block_filter *filter, const void *context);
 /* Is a block selected? `offset` is any in the MiB in which its lines begin. Any thread. */
@@ -119,31 +122,32 @@ bool sl_source_set_selects(const sl_source_set *set, size_t index, uint64_t sequ
 
 /* Reading fails with SL_EXIT_SOURCE as soon as a source has been replaced, grown, shrunk, rewritten
  * or removed since the set was created. All text that a reader has returned was read from the
- * unchanged file. At the end of a load: checks that each source not skipped is unchanged; and
- * returns whether any check so far has failed. */
+ * unchanged file. sl_source_set_unchanged, called at the end of a load, checks each source that is
+ * not skipped; sl_source_set_has_changed returns true if any check so far has failed. */
 bool sl_source_set_unchanged(sl_source_set *set, sl_error *error);
 bool sl_source_set_has_changed(const sl_source_set *set);
 
-/* Readers that wait for a pipe stop, with an error of class SL_EXIT_INTERRUPTED. Any thread. */
+/* Makes readers that wait for a pipe fail with an error of class SL_EXIT_INTERRUPTED. Any
+ * thread. */
 void sl_source_set_stop(sl_source_set *set);
 
 /* Reads the first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of
  * its first readable entry. `*whole`: the head is the complete text. `*name` (may be NULL) is the
  * entry's name, or the path where there is no archive; it lives as long as the set. The bytes read
- * from a pipe are kept for its readers. Before the first block only. */
+ * from a pipe are kept for its readers. Call it before the first block is read. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error);
 
-/* Writes the source's fingerprint: a hash of its file name without folders, its size, and its first
- * and last 64 KiB; then its size. A pipe's is random; that of generated records hashes only name
- * and size. */
+/* Writes the source's fingerprint: a hash, then the size. The hash is of the file name without
+ * folders, the size, and the first and last 64 KiB; of generated records, only of name and size.
+ * The fingerprint of a pipe is random. */
 #define SL_FINGERPRINT_ROOM 48
 #define SL_PIPE_FINGERPRINT "pipe-" /* a pipe's fingerprint begins with this */
 bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL_FINGERPRINT_ROOM],
                            sl_error *error);
 
 /* Compares the stored bytes of two regular files completely. `*where` is the offset of the first
- * difference. Always `*same` for generated records. */
+ * difference. `*same` is always true for generated records. */
 bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
                          sl_error *error);
 
@@ -156,7 +160,7 @@ typedef void sl_skipped_entry_report(void *context, size_t source, const char *e
 void sl_source_set_report_skipped(sl_source_set *set, sl_skipped_entry_report *report,
                                   void *context);
 
-/* `text` and `entry` belong to the reader, and are valid until its next call. */
+/* A block. `text` and `entry` belong to the reader, and are valid until its next call. */
 typedef struct sl_source_block {
     size_t source;     /* index into the set */
     uint64_t sequence; /* 0, 1, 2 ... within the source */
@@ -168,7 +172,7 @@ typedef struct sl_source_block {
     uint64_t entry_number; /* from 1, counting the entries that are read; 0 outside of archives */
     bool entry_start;      /* the first block of an archive's entry, or of any other source */
     bool entry_last;       /* the last block of an archive's entry */
-    bool last;       /* the last block of its source; no block has it if that one is skipped */
+    bool last;       /* last block of its source; set on no block if that block is not returned */
     bool done;       /* see sl_source_set_skip_blocks */
     bool unselected; /* see sl_source_set_sample, _part, _filter */
 } sl_source_block;
@@ -197,9 +201,9 @@ sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_erro
 bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl_error *error);
 
 /* Reads a block of one source, for inspection. Of a splittable source: block `sequence`, which must
- * exist. Of a sequential source: the block after the one that this function returned last, or the
- * first block when that one was of another source; SL_READ_END after the last. Do not mix with
- * sl_reader_next and sl_reader_first. */
+ * exist. Of a sequential source: the block after the block that this function returned last, or the
+ * first block if the last call was for another source; SL_READ_END after the last block. Do not mix
+ * with sl_reader_next and sl_reader_first. */
 sl_read_result sl_reader_next_of(sl_reader *reader, size_t index, uint64_t sequence,
                                  sl_source_block *block, sl_error *error);
 

@@ -7,7 +7,7 @@
 #include <shardload/load.h>
 #include <shardload/search.h>
 
-/* The options that are varied. */
+/* The options that tuning varies. */
 typedef enum sl_tune_dimension {
     SL_TUNE_THREADS,
     SL_TUNE_BATCH_SIZE,

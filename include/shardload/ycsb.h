@@ -3,10 +3,10 @@
  *
  *   {_id: int64, f0 ... f7: random bytes, n0 ... n7: int32, by Zipf's law}
  *
- * A document depends only on the options and on its record's number: all bytes that are not fixed
- * come from one sequence of 64-bit words, of the generator SplitMix64 started with the seed. Each
- * record uses the same number of consecutive words. docs/ycsb.md specifies the records exactly, so
- * that other programs can generate them. */
+ * A document depends only on the options and on its record's number: its variable bytes come from
+ * one sequence of 64-bit words, which the generator SplitMix64 produces from the seed. Each record
+ * uses the same number of consecutive words. docs/ycsb.md specifies the records exactly, so that
+ * other programs can generate them. */
 #ifndef SHARDLOAD_YCSB_H
 #define SHARDLOAD_YCSB_H
 

@@ -25,7 +25,7 @@ bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts);
  * text. */
 double sl_option_share(const char *text);
 
-/* For sl_option_row.check. */
+/* Checks for sl_option_row.check. */
 bool sl_check_key(const char *text, char *problem, size_t room);
 bool sl_check_shard_key(const char *text, char *problem, size_t room);
 bool sl_check_sink(const char *text, char *problem, size_t room);

@@ -45,7 +45,8 @@ static inline bool sl_options_applies(const sl_options *options, size_t index) {
 /* ---- options_store.c ---- */
 
 /* Checks one value against row `index` and stores it; it replaces the value of a weaker origin.
- * `where` names the option as its source does, for messages. A wrong value adds a problem. */
+ * `where` is the option's name in messages, such as the name of an environment variable. A wrong
+ * value adds a problem to options->error. */
 void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
                       const char *where);
 
@@ -54,8 +55,8 @@ void sl_options_store(sl_options *options, size_t index, const char *text, sl_op
 void sl_options_wipe(char *text, sl_option_secrecy secrecy);
 
 #define SL_NAME_ROOM 100
-/* An option's or a command's name for a message: cut to 80 bytes, and without the credentials of a
- * connection string that was given in its place. Returns out. */
+/* An option's or a command's name for a message: cut to 80 bytes, and without credentials, if a
+ * connection string was given by mistake. Returns out. */
 const char *sl_options_shown_name(const char *name, size_t length, char out[SL_NAME_ROOM]);
 
 /* The option with a name similar to a mistyped one, or NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardquery run`: suites, connection and report, for repeated runs and for measuring under
- * load. */
+/* A session of `shardquery run`: suites, connection and report, for repeated runs and for
+ * measurements under load. */
 #ifndef SHARDLOAD_CLI_QUERY_SESSION_H
 #define SHARDLOAD_CLI_QUERY_SESSION_H
 
@@ -33,7 +33,7 @@ void sl_query_listen(void);
 /* Prints the error and returns its exit code. */
 int sl_query_fail(sl_error *error);
 
-/* Opens the suites and the answers, and checks all that needs no server. */
+/* Opens the suites and the answers, and checks everything that needs no server. */
 bool sl_query_session_open(sl_query_session *session, sl_error *error);
 /* Connects with room for `clients` clients. */
 bool sl_query_session_connect(sl_query_session *session, unsigned clients, sl_error *error);
@@ -44,8 +44,8 @@ bool sl_query_selected(const sl_options *options, const sl_query *query);
 /* --db and --collection, or else the suite's. */
 const char *sl_query_database(const sl_query_session *session, const sl_suite *suite);
 const char *sl_query_collection(const sl_query_session *session, const sl_suite *suite);
-/* The answer that a query must give, from the file first, then from the suite. The array lives as
- * long as they do. */
+/* The expected answer of a query, from the answers file, or else from the suite. False without
+ * either. The array lives as long as the session. */
 bool sl_query_expected(const sl_query_session *session, const sl_query *query, bson_t *array);
 /* The number of documents in the collection; 0 when it cannot be counted, as for a view. False when
  * the collection does not exist. */
@@ -64,8 +64,8 @@ size_t sl_query_numbers(const sl_options *options, const char *option,
 /* For sl_option_row.check. */
 bool sl_query_check_numbers(const char *text, char *problem, size_t room);
 
-/* Writes --report with the results so far; when complete, also --html and --csv. Before that it
- * only checks that the files of --html and --csv can be written. */
+/* Writes --report with the results so far. With `complete`, also writes --html and --csv; otherwise
+ * only checks that these files can be written. */
 bool sl_query_write_report(const sl_query_session *session, bool complete, sl_error *error);
 
 /* Measure one suite: as repeated runs, or under load. False with an error that ends the program. */

@@ -24,7 +24,7 @@ struct sl_balancer {
 };
 
 typedef enum sl_holder_state {
-    SL_HOLDER_ALIVE,  /* its process runs on this host; or an old version without heartbeat */
+    SL_HOLDER_ALIVE,  /* its process runs on this host; or its version sends no heartbeats */
     SL_HOLDER_UNSURE, /* on another host: alive if it sends another heartbeat */
     SL_HOLDER_DEAD,
 } sl_holder_state;

@@ -21,9 +21,9 @@ void sl_socket_keep_alive(int file);
 
 /* ---- preflight.c ---- */
 
-/* Sends a hello to the servers of the URI, with TLS if the URI sets it. False with the
- * error set when the client's certificate cannot be used, or when no server answers as expected and
- * at least one refuses the connection for a permanent reason. */
+/* Sends a hello to the servers of the URI, with TLS if the URI sets it. False with the error set
+ * when the client's certificate cannot be used, or when no server answers as expected and at least
+ * one refuses the connection for a permanent reason. */
 bool sl_preflight(const mongoc_uri_t *uri, sl_error *error);
 
 /* Does the server react to a hello on a new connection within 3 s? Also true if it closes that
@@ -86,7 +86,7 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room);
 /* A namespace has at most 255 bytes; the server refuses longer ones. */
 #define SL_NAMESPACE_ROOM 512
 
-/* Server error codes with a meaning to the loader. */
+/* Server error codes that the loader handles. */
 enum {
     SL_CODE_UNAUTHORIZED = 13,
     SL_CODE_AUTHENTICATION_FAILED = 18,
@@ -102,8 +102,8 @@ char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 /* "<collection>.sources", the collection of the registry, into `out`; returns out. */
 char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 
-/* sl_backoff, which ends early as sl_connection_set_retry_check says; the error (may be NULL),
- * which is that of the last attempt, then becomes one of class SL_EXIT_INTERRUPTED. */
+/* sl_backoff with the check of sl_connection_set_retry_check. If that check ends the waiting,
+ * `error` (the error of the last attempt; may be NULL) becomes one of class SL_EXIT_INTERRUPTED. */
 bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error *error);
 
 /* sl_connection_command, repeated while the failure is transient, with up to about 30 s of waiting.
@@ -227,7 +227,7 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
 bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
                             sl_shard_map **map, sl_error *error);
 
-/* Calls the one of these two functions that fits the shard key of the sharded collection. */
+/* Calls sl_shard_map_from_chunks or sl_shard_map_from_keys, depending on the shard key. */
 bool sl_shard_map_of(const sl_sharding *sharding, const bson_t *chunks,
                      const sl_topology *topology, sl_shard_map **map, sl_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS checks beside the driver's: reads certificates and keys, and tests a server.
+/* TLS checks in addition to the driver's: reads certificates and keys, and tests a server.
  *
  * The driver encrypts all connections. When a handshake fails, it retries for ten seconds and does
  * not report the cause; these checks find the cause once, before the driver connects. */

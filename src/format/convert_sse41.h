@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The delimited loop's converters with SSE4.1: sixteen bytes at once, each pair of neighbours added
- * with weights, then pairs of pairs. */
+/* The delimited loop's converters with SSE4.1: sixteen bytes at once; a weighted sum of each pair
+ * of neighbours, then of each pair of sums. */
 #ifndef SHARDLOAD_CONVERT_SSE41_H
 #define SHARDLOAD_CONVERT_SSE41_H
 
@@ -14,7 +14,8 @@
 
 /* As sl_convert_digits. */
 static inline bool convert_digits(const char *field, size_t length, uint64_t *value) {
-    /* From byte `length` on: the shuffle that moves the digits to the end and pads with zeros. */
+    /* The sixteen bytes from index `length` on are the shuffle that moves the digits to the end and
+     * pads with zeros. */
     CONSTANT uint8_t shifts[32] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
                                    0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
                                    6,    7,    8,    9,    10,   11,   12,   13,   14,   15};

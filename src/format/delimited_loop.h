@@ -55,10 +55,10 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
 
 /* ---- documents ---- */
 
-/* How fields are read. Constants on the fast path. */
+/* How fields are read. The members are compile-time constants on the fast path. */
 typedef struct read_mode {
     bool careful; /* texts may contain NULs, escapes, or bytes above 0x7F that are not UTF-8 */
-    bool quotes;  /* fields may be quoted: a field need not begin right after the last one */
+    bool quotes;  /* fields may be quoted, so a field may begin after its quote */
     bool trims;
 } read_mode;
 
@@ -206,8 +206,8 @@ static inline bool repeats_header(const sl_dialect *d, const char *text, const s
 }
 
 /* Splits a line that may have quotes but no escapes into fields; its first mark is marks[next].
- * False for other lines. line_end may lie after the text's last byte, where there is no line feed:
- * that byte is never read. */
+ * False for other lines. If the last line has no line feed, line_end is the text's length: the byte
+ * at line_end is never read. */
 static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const char *text,
                                   uint32_t next, const sl_record *record, uint32_t line_end) {
     const uint32_t *mark = m->marks + next;
@@ -239,14 +239,14 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
     return false;
 }
 
-/* Parses all lines of a stretch that starts at *start, and moves *start behind them. */
+/* Parses all lines of a stretch of text that starts at *start, and moves *start behind them. */
 static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t *start,
                                        read_mode mode) {
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
     const uint32_t columns = (uint32_t)d->column_count;
     const uint32_t lines_before = (uint32_t)parser->counts.lines;
-    uint32_t next = 1; /* the line's first mark; marks[next - 1] is set to the line end before */
+    uint32_t next = 1; /* the line's first mark; marks[next - 1] becomes the previous line end */
     uint32_t i = 0;
     bool go_on = true;
     while (i < m->line_count && go_on) {

@@ -54,9 +54,9 @@ typedef struct sl_isd_step {
     uint8_t prefix_length;                     /* of a CLOSE: that of its OPEN */
     uint8_t offset;                            /* of the field */
     uint8_t width;
-    uint8_t shift; /* in bits: removes all but the field, or its digits, from eight loaded bytes */
+    uint8_t shift; /* in bits, of eight loaded bytes, so that only the field or its digits remain */
     bool nullable;
-    bool follows; /* "9" is left out if the field before was left out */
+    bool follows; /* "9" is left out if the previous field was left out */
     uint8_t factor;
     uint16_t divisor;
     int32_t missing; /* the number that means "no value" */
@@ -78,7 +78,7 @@ typedef struct sl_isd_group_plan {
 
 #define SL_ISD_IDS (26u * 26u * 10u)
 #define SL_ISD_GROUPS_MAX 255u
-#define SL_ISD_FAMILY_WORDS 4u /* of 64 bits: a set of families */
+#define SL_ISD_FAMILY_WORDS 4u /* 64-bit words in a set of families */
 
 /* Keys outside of the groups; isd_groups.c has their names. */
 typedef enum sl_isd_key {
@@ -200,8 +200,8 @@ void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const
  * load must end. Returns false. */
 bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t length, size_t open);
 
-/* Are at least half of the first lines records? *record is then the first one that is; else the
- * error shows the first line, and `expected`. */
+/* Are at least half of the first lines records? *record is then the first such line; otherwise the
+ * error quotes the first line and `expected`. */
 bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_text line),
                         const char *expected, sl_text *record, sl_error *error);
 

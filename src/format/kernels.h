@@ -22,8 +22,8 @@ struct sl_simd {
     bool (*utf8_valid)(const char *text, size_t length);
 
     /* Each parses all lines of a stretch that starts at *start, and moves *start behind them.
-     * False: stop, as for sl_format.parse. `plain`: UTF-8 without NULs, quotes and escapes; no
-     * trimming. */
+     * False: stop, as for sl_format.parse. take_plain is for UTF-8 text without NULs, quotes and
+     * escapes that is not trimmed. */
     bool (*take_plain)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_trimmed)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_quoted)(sl_parser *parser, sl_marks *marks, uint32_t *start);  /* also trims */

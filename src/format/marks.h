@@ -11,7 +11,7 @@
 typedef struct sl_marks {
     uint32_t mark_count;
     uint32_t line_count;
-    bool high; /* these as in sl_scan, for the stretch and up to 63 bytes after it */
+    bool high; /* these three as in sl_scan, for the stretch and up to 63 bytes after it */
     bool odd;
     bool quoted;
     /* Positions of delimiters, line feeds and, in dialects with quotes, quotes:

@@ -7,8 +7,9 @@
 #include <shardload/bson_writer.h>
 #include <shardload/delimited.h>
 
-/* Field f lies between the bytes before[f] and after[f] of the block: delimiters, line ends or its
- * quotes. before[0] of a block's first record is UINT32_MAX, so that adding 1 gives 0. */
+/* Field f lies between the bytes before[f] and after[f] of the block, which are delimiters, line
+ * ends or the field's quotes. before[0] of a block's first record is UINT32_MAX, so that adding 1
+ * gives 0. */
 typedef struct sl_record {
     uint32_t start; /* of the line in the block's text */
     uint32_t end;   /* without its line end */
@@ -47,7 +48,7 @@ typedef enum sl_line { SL_LINE_RECORD, SL_LINE_BLANK, SL_LINE_HEADER, SL_LINE_BA
  * reason and column. */
 sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject);
 
-/* Is a line that is not a record a repetition of the header? */
+/* Does a line that is not a record repeat the header? */
 bool sl_record_is_header(const sl_parser *parser, const sl_record *record);
 
 /* Writes the element of a field that a fast converter refused, or nothing if the value is missing
@@ -62,7 +63,7 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
 /* Writes the reason for refusing the field of record->failed. */
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject);
 
-/* Rejects a record with a refused field, or counts it if it is a repeated header. */
+/* Rejects a record with a refused field; if it is a repeated header, counts it as such. */
 void sl_record_refuse(sl_parser *parser, const sl_record *record);
 
 /* Rejects a record whose document could exceed the server's limit. */

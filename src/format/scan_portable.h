@@ -31,7 +31,7 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
         scan.lines |= lines << i;
         scan.marks |= marks << i;
         high |= word;
-        odd |= (word - ones) & ~word & highs; /* not 0 exactly when a byte is */
+        odd |= (word - ones) & ~word & highs; /* not 0 if and only if one of the bytes is 0 */
     }
     scan.high = (high & highs) != 0;
     scan.odd = odd != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts the bits of a scan to positions, one bit after the other; for all instruction sets but
- * AVX-512.
+/* Converts the bits of a scan to positions, one bit after the other. For all instruction sets
+ * except AVX-512.
  *
  * Each round stores a fixed number of positions, even if fewer bits are left, because a
  * mispredicted branch costs more than a few unneeded stores. */

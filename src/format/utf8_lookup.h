@@ -7,9 +7,9 @@
  * of two neighbouring bytes: a lead byte without a continuation, a continuation without a lead
  * byte, overlong forms, surrogates, numbers above U+10FFFF. The remaining check is for the third
  * byte of three-byte and the third and fourth of four-byte characters. They are continuations that
- * follow continuations, for which the tables give TWO_CONTINUATIONS: this is correct exactly if the
- * lead byte of a three- or four-byte character is two bytes before, or that of a four-byte one
- * three.
+ * follow continuations, for which the tables give TWO_CONTINUATIONS: this is correct if and only if
+ * a lead byte of a three- or four-byte character is two positions before, or a lead byte of a
+ * four-byte character three positions before.
  *
  * Includers define: utf8_vec, UTF8_VEC (bytes), utf8_load, utf8_set, utf8_zero, utf8_or, utf8_and,
  * utf8_xor, utf8_less (saturating minus), utf8_upper (nibble of each byte), utf8_lookup (in 16
@@ -87,7 +87,7 @@ static const uint8_t utf8_second_upper[16] = {TOO_SHORT,
 #undef ANY_LOW
 #undef TOO_LARGE_1000
 
-/* The faults of the bytes of `now`, which follow those of `last`; zero: none. */
+/* The faults of the bytes of `now`, which follows `last` in the text; zero: none. */
 static inline utf8_vec utf8_faults(utf8_vec now, utf8_vec last) {
     utf8_vec before = utf8_before(now, last, 1);
     utf8_vec first = utf8_and(utf8_lookup(utf8_first_upper, utf8_upper(before)),

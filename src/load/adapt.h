@@ -19,7 +19,7 @@ typedef struct sl_adapt_settings {
 /* The settings that may be changed, and their limits. */
 typedef struct sl_adapt_limits {
     sl_adapt_settings start;
-    bool threads, batches; /* may they be changed? */
+    bool threads, batches; /* may the number of threads, the batch size be changed? */
     unsigned threads_most;
     uint32_t batch_most;
 } sl_adapt_limits;
@@ -27,7 +27,7 @@ typedef struct sl_adapt_limits {
 /* The figures of a load at one time. */
 typedef struct sl_adapt_figures {
     double seconds;     /* since the loading began */
-    double answered;    /* when the last batch was acknowledged, by the same clock */
+    double answered;    /* time of the last acknowledgement, in seconds since the loading began */
     uint64_t documents; /* acknowledged */
     uint64_t batches;   /* acknowledged */
     uint64_t retries;   /* batches sent again */
@@ -51,9 +51,9 @@ typedef enum sl_adapt_stage {
 
 /* The time between two acknowledgements, over which a rate is measured. */
 typedef struct sl_adapt_window {
-    double requested; /* when it was requested; it opens once earlier batches are answered */
-    uint64_t requested_batches; /* acknowledged by then */
-    uint64_t retries;           /* by then */
+    double requested; /* when it was requested; it opens after earlier batches are answered */
+    uint64_t requested_batches; /* acknowledged at that time */
+    uint64_t retries;           /* at that time */
     bool open;
     double start, end, longest_gap;
     uint64_t start_documents, end_documents, start_batches, end_batches;
@@ -66,12 +66,12 @@ typedef struct sl_adapt {
     sl_adapt_settings base, trial, now;
     sl_adapt_window window;
     bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and are no gain */
-    bool only_fewer_left; /* all moves that still lack time are to fewer threads or documents */
+    bool only_fewer_left; /* only moves to fewer threads or documents are left, for lack of time */
     unsigned move;        /* the move being tried */
     unsigned pairs;       /* comparisons of this move so far */
     double gains;         /* sum of their gains */
     double before, tried;         /* the last rates of base and of trial; 0: none */
-    double settled_rate, settled_at; /* on `base`; at < 0: not yet */
+    double settled_rate, settled_at; /* rate, and since when (s); settled_at < 0: not settled */
     double search_rate;           /* of `base` when the search from it began; 0: not yet measured */
     bool repeated;                /* the search was repeated because the rate changed meanwhile */
     double not_before;            /* no trial before this second */
@@ -95,12 +95,12 @@ sl_adapt_settings sl_adapt_now(const sl_adapt *adapt);
 /* The fastest settings found so far. */
 sl_adapt_settings sl_adapt_best(const sl_adapt *adapt);
 
-/* For a load that has not settled: has it been measured that neither more threads nor larger
- * batches are faster? */
+/* For a load that has not settled: have trials shown that neither more threads nor larger batches
+ * are faster? */
 bool sl_adapt_only_fewer_left(const sl_adapt *adapt);
 
-/* When the search ended, no neighbouring settings being faster: in seconds since the loading began;
- * below 0 while it goes on. */
+/* When the search ended because no neighbouring settings were faster, in seconds since the loading
+ * began. Below 0 while the search continues. */
 double sl_adapt_settled_at(const sl_adapt *adapt);
 
 #endif

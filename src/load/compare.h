@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparison: expected documents against those found in the same interval of _ids, byte by byte.
- * One thread. */
+/* Comparison of expected documents with the documents found in the same interval of _ids, byte by
+ * byte. One thread. */
 #ifndef SHARDLOAD_COMPARE_H
 #define SHARDLOAD_COMPARE_H
 
@@ -24,16 +24,17 @@ typedef struct sl_comparison {
     const uint8_t *expected;
     const uint8_t *end;
     /* Called for each difference. `expected` is NULL for an extra document, `found` for a missing
-     * one; both are valid during the call only. Calls with `expected` are in its order. */
+     * one; both are valid during the call only. Calls with an expected document are in the order of
+     * the expected documents. */
     void (*report)(void *context, sl_finding finding, const uint8_t *expected, const bson_t *found);
     void *context;
 
     bool matched; /* the next expected document has been found */
-    bson_t *held; /* copy of a different document under its _id */
+    bson_t *held; /* copy of a different document found under its _id */
 } sl_comparison;
 
-/* The next document that was found, by ascending _id. An _id of another numeric type with the same
- * value is the same _id, as it is for the server. */
+/* Processes the next document that was found, by ascending _id. An _id of another numeric type with
+ * the same value is the same _id, as it is for the server. */
 void sl_compare_found(sl_comparison *comparison, const bson_t *found);
 
 /* Ends the comparison: expected documents that were not found are missing. */
@@ -42,7 +43,7 @@ void sl_compare_end(sl_comparison *comparison);
 /* Frees the memory of a comparison that was not ended. */
 void sl_compare_clear(sl_comparison *comparison);
 
-/* The _id of a document as in `expected`. */
+/* The _id of an expected document. */
 int64_t sl_expected_id(const uint8_t *document);
 
 /* ---- difference.c ---- */

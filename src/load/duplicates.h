@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Duplicates: documents of a batch that cannot be inserted because a document with their _id is
- * stored. Is that the same document, from an earlier attempt, or another one? One thread. */
+/* Duplicates: documents of a batch that cannot be inserted because a document with the same _id is
+ * stored. Determines whether the stored document is equal, from an earlier attempt, or another one.
+ * One thread. */
 #ifndef SHARDLOAD_DUPLICATES_H
 #define SHARDLOAD_DUPLICATES_H
 
@@ -11,7 +12,8 @@ typedef struct sl_duplicates {
     uint32_t count;
     bool *marked;      /* one per document */
     char **difference; /* one per document: how the stored document differs; NULL where equal */
-    bool *missing;     /* one per document: none is stored under its _id. NULL: that is an error */
+    bool *missing;     /* one per document: its _id is not stored. NULL: such a document is an
+                          error */
     uint32_t at;       /* index of the document being compared */
     int64_t lost;      /* with `is_lost`: an _id under which no document was found */
     bool is_lost;

@@ -26,7 +26,8 @@ bool sl_earlier_differs(const sl_load *load, sl_exit code, const char *how, sl_e
 void sl_earlier_append_sources(bson_t *document, const sl_load *load);
 
 /* Compares the journal's sources with those of the load; a difference is an error (SL_EXIT_SOURCE).
- * Pipes get their fingerprints from the journal; sources whose text may differ get `compare`. */
+ * Pipes get their fingerprints from the journal; `compare` is set for sources whose text may
+ * differ. */
 bool sl_earlier_same_sources(sl_load *load, sl_error *error);
 
 #endif

@@ -38,7 +38,7 @@ extern const char *const sl_stage_names[STAGES];
 typedef struct sl_load_source {
     const sl_format *format;
     sl_dialect *dialect;              /* of an archive, that of its first entry */
-    struct sl_archive_entry *entries; /* of an archive: being read; archive_entries.c */
+    struct sl_archive_entry *entries; /* of an archive: entries being read; archive_entries.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also as standard input; 0 otherwise */
     uint32_t number;
@@ -46,10 +46,11 @@ typedef struct sl_load_source {
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; resume.c */
     size_t done_words;
     uint64_t done_end; /* the offset at which the text of these blocks ends */
-    bool compare; /* a resume reads these blocks again: a pipe, or a file that may be changed */
+    bool compare; /* these blocks are read again: the source is a pipe, or a possibly changed
+                     file */
     _Atomic uint64_t accepted; /* documents inserted or already stored */
     _Atomic uint64_t taken;    /* documents refused because another document has their _id */
-    uint32_t pieces, leading;  /* which shards its ids go to; see sl_load_shard_of */
+    uint32_t pieces, leading;  /* layout of its ids over shards; see sl_load_shard_of */
     uint32_t parts_loaded;     /* of a shared load: parts loaded so far, this loader's included */
     uint64_t parts_accepted;   /* sum of `accepted` and `taken` over these parts */
 } sl_load_source;
@@ -75,7 +76,7 @@ typedef struct sl_worker_counters {
 /* A block that is not completed yet, with the outcome of its records so far; see blocks.c. Belongs
  * to one worker. */
 typedef struct sl_open_block {
-    struct sl_open_block *next, **link; /* link: the pointer to it, in the list of open blocks */
+    struct sl_open_block *next, **link; /* in the list of open blocks; *link is this block */
     sl_source_block block;              /* its text is not valid after parsing */
     char *member;                       /* copy of the entry's name, to which block.entry points */
     size_t member_room;
@@ -86,7 +87,7 @@ typedef struct sl_open_block {
     bool parsed;
     uint32_t waiting; /* documents in batches that have not been acknowledged */
     uint32_t inserted, already_there, refused;
-    uint32_t taken;         /* of those refused: another document has their _id */
+    uint32_t taken;         /* of `refused`: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
 } sl_open_block;
 
@@ -97,7 +98,7 @@ typedef struct sl_batch_segment {
 } sl_batch_segment;
 
 typedef struct sl_batch {
-    uint32_t shard; /* load->shards: only the router can find the owners */
+    uint32_t shard; /* index of the shard; load->shards: only the router can find the owners */
     uint32_t documents;
     uint8_t *bytes; /* `used` bytes of `room`, then SL_SLACK more */
     size_t used;
@@ -153,7 +154,7 @@ typedef enum sl_ending {
 /* ---- unregistered.c: documents of no registered source ---- */
 
 typedef struct sl_unregistered {
-    bool known;                    /* they have been counted */
+    bool known;                    /* the documents have been counted */
     uint64_t numbers, other_types; /* documents whose _id is a number, or of another type */
     size_t sources;                /* registered when they were counted */
 } sl_unregistered;
@@ -164,7 +165,7 @@ typedef struct sl_load {
     const sl_load_config *config;
     sl_run_record *record;
     char work_directory[512]; /* "" when there is none */
-    const char *report;       /* the config's; NULL if that file cannot be written */
+    const char *report;       /* path from the config; NULL if it cannot be written */
     const char *html;         /* likewise */
     double load_seconds;      /* how long the workers ran, in wall-clock time */
 
@@ -172,25 +173,25 @@ typedef struct sl_load {
     sl_load_source *sources; /* one per source of the set */
     sl_plan *plans[8];    /* one per row of sl_formats; NULL where not used */
     size_t active;        /* sources that are not skipped */
-    bool has_pipe;        /* one is a pipe: the total of stored bytes is not known */
+    bool has_pipe;        /* a source is a pipe: the total of stored bytes is not known */
     sl_not_loaded not_loaded;
 
     sl_connection *connection; /* NULL without a cluster */
     sl_target target;
     sl_topology *topology;
-    uint32_t parts;   /* of a shared load: N of --part K/N, or all shards; 0: not shared */
+    uint32_t parts;   /* N of --part K/N; with --only-shards, number of shards; 0: not shared */
     bool *own_shards; /* per shard: is it one of --only-shards? NULL without that option */
     bool target_gone; /* the collection did not exist, although its registry did */
     bool created;     /* this load has created the collection */
     sl_unregistered unregistered,
-        unregistered_now; /* before the first document was sent; at the end */
+        unregistered_now; /* counted before the first document was sent; counted at the end */
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
-    bool balancer_restored; /* or never stopped */
-    char holder[25];        /* id under which it keeps the balancer stopped; "" without a journal */
+    bool balancer_restored; /* restored, or never stopped */
+    char holder[25];        /* its id as a holder of the stopped balancer; "" without a journal */
     sl_shard_map *map;
     sl_direct *direct;   /* NULL: through the routers */
-    bool doubt_logged;   /* a warning was shown: the owners could not be confirmed */
+    bool doubt_logged;   /* a warning was logged: the owners could not be confirmed */
     uint32_t shards; /* at least 1 */
     bool by_range;   /* the collection is sharded by {_id: 1} */
 
@@ -231,7 +232,7 @@ typedef struct sl_load {
     pthread_cond_t entries_known;
     bool entries_failed; /* under entries_lock */
     pthread_mutex_t failure_lock;
-    sl_error failure; /* the first one; under failure_lock while workers run */
+    sl_error failure; /* the first error; under failure_lock while workers run */
 } sl_load;
 
 /* Keeps the first error and stops all workers. Any thread. */
@@ -330,8 +331,8 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
 void sl_sources_done_with(sl_load *load, const sl_source_block *block);
 void sl_archive_entries_clear(const sl_load_source *source);
 
-/* not_loaded.c: logs and keeps that a file (`entry` NULL) or an entry of an archive is not loaded.
- * Both texts must be printable. Any thread. */
+/* not_loaded.c: logs and lists a file (`entry` NULL), or an archive's entry, that is not loaded.
+ * `entry` and `reason` must be printable. Any thread. */
 void sl_not_loaded_add(sl_load *load, size_t source, const char *entry, const char *reason);
 /* False with SL_EXIT_SOURCE if the list is not empty and --skip-other is not given. */
 bool sl_not_loaded_check(sl_load *load, sl_error *error);
@@ -349,15 +350,16 @@ bool sl_sources_number_by_registry(sl_load *load, sl_error *error);
  * loaded is an error (unless --again); other registered sources cause a warning. Called before
  * anything is created. */
 bool sl_sources_look_for_target(sl_load *load, sl_error *error);
-/* Gives the sources the numbers that a load would give them, without changing the registry. The
- * error with which that load would end goes into `refusal`. */
+/* Gives the sources the numbers that a load would give them, without changing the registry.
+ * `refusal` receives the error with which that load would end. */
 bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 /* Of a shared load: marks the sources whose parts are all loaded. */
 bool sl_sources_mark_whole(sl_load *load, sl_error *error);
 /* With --only-shards: takes each source's layout from the registry, or registers this loader's. */
 bool sl_sources_agree_on_layout(sl_load *load, sl_error *error);
-/* Reads the numbers of the sources, changing nothing; one that was never loaded is an error. */
+/* Reads the numbers of the sources, changing nothing. A source that was never loaded is an
+ * error. */
 bool sl_sources_number_as_loaded(sl_load *load, sl_error *error);
 
 /* parts.c: a load that is shared by several loaders (--part K/N, --only-shards). In any other load
@@ -368,7 +370,7 @@ bool sl_parts_begin(sl_load *load, sl_error *error);
 /* With --only-shards: finds these shards. */
 bool sl_parts_find_shards(sl_load *load, sl_error *error);
 /* Calls the function for each of this loader's parts (numbered from 1), after selecting the part in
- * the registry; in a load that is not shared once, with part 0. */
+ * the registry; a load that is not shared calls it once, with part 0. */
 typedef bool sl_parts_function(sl_load *load, uint32_t part, sl_registry_entry *entries,
                                size_t count, sl_error *error);
 bool sl_parts_each(sl_load *load, sl_parts_function *function, sl_registry_entry *entries,
@@ -455,7 +457,7 @@ bool sl_target_is_ours(sl_load *load, sl_error *error);
 bool sl_route_open(sl_load *load, sl_error *error);
 /* Reads load->map, again if it has been read before. */
 bool sl_route_read_map(sl_load *load, sl_error *error);
-/* The shard that owns all ids of the block with `first_id`; load->shards where several shards own
+/* The shard that owns all ids of the block with `first_id`; load->shards if several shards own
  * them. Only for a collection sharded by _id. */
 uint32_t sl_route_of_block(const sl_load *load, int64_t first_id);
 /* On the direct route: are all documents acknowledged before this call on the shards that own them?

@@ -22,7 +22,7 @@ sl_interval sl_interval_of_source(uint32_t number);
 typedef struct sl_gap {
     const bson_t *filter; /* on _id; valid during the call only */
     bool numbers;         /* the gap holds numbers; else the ids of all other types, and NaN */
-    double share;         /* of all gaps, those visited before this one; 0..1 */
+    double share;         /* share of the gaps visited before this one, 0..1 */
 } sl_gap;
 
 typedef bool sl_gap_function(void *context, const sl_gap *gap, sl_error *error);

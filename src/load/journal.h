@@ -29,9 +29,9 @@ typedef struct sl_journal_entry {
     uint64_t inserted;
     uint64_t already_there;
     uint64_t refused;     /* by the server */
-    uint64_t taken;       /* of those: because another document has the _id */
-    uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: it has none */
-    uint64_t raw_bytes;   /* size of the source's raw rejects, likewise */
+    uint64_t taken;       /* of `refused`: because another document has the _id */
+    uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: no rejects */
+    uint64_t raw_bytes;   /* size of the source's raw rejects at that time; 0: no rejects */
     sl_parse_counts counts;
 } sl_journal_entry; /* of uint64_t only: it is written to the file as it is */
 
@@ -49,14 +49,14 @@ size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_han
 
 typedef struct sl_journal sl_journal;
 
-/* Opens the journal in `directory`, creates it if there is none, and locks it. Its records go to
- * the handlers; the first write removes an incomplete record at its end. `*empty`: it has no
- * record. */
+/* Opens the journal in `directory`, creates it if there is none, and locks it. Passes its records
+ * to the handlers. The first write removes an incomplete record at its end. `*empty`: the journal
+ * has no record. */
 bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
                      sl_journal **journal, bool *empty, sl_error *error);
 void sl_journal_close(sl_journal *journal); /* NULL is fine */
 
-/* Empties it for a new load. */
+/* Empties the journal for a new load. */
 bool sl_journal_begin(sl_journal *journal, sl_error *error);
 
 /* Appends a document and waits until it is on the disk. */

@@ -7,7 +7,7 @@
 
 #include "engine.h"
 
-/* Sets the measures of `sources` (those of the load that are not left out) and their sum `all`,
+/* Sets the measures of `sources` (the load's sources that are not skipped) and their sum `all`,
  * from about `blocks` blocks. If the collection is sharded by a key other than _id, counts the
  * documents read into `owners`, one per shard. */
 bool sl_measure_sources(sl_load *load, uint64_t blocks, sl_preview_source *sources, size_t count,

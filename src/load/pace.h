@@ -18,7 +18,7 @@ typedef struct sl_pace {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     _Atomic unsigned active;          /* workers with a lower index work; written under the lock */
-    _Atomic uint32_t batch_documents; /* a batch with so many documents is sent */
+    _Atomic uint32_t batch_documents; /* a batch is sent when it has this many */
     bool over;                        /* the load ends: no worker waits any more; under the lock */
     unsigned parked;                  /* waiting workers; under the lock */
     struct sl_adapt *adapt;           /* NULL: the settings are fixed. Used by the main thread */
@@ -32,8 +32,8 @@ void sl_pace_clear(struct sl_load *load);
 /* Before the workers start: begins the adaptation of the settings that the config lets adapt. */
 bool sl_pace_start(struct sl_load *load, sl_error *error);
 
-/* Called by the main thread about twenty times a second while the workers run. `start`: when they
- * were started, by sl_clock_ns. */
+/* Called by the main thread about twenty times a second while the workers run. `start`: when the
+ * workers started, by sl_clock_ns. */
 void sl_pace_tick(struct sl_load *load, int64_t start);
 
 /* Sets the number of active workers (1 to load->threads) and of documents per batch. Main
@@ -44,7 +44,8 @@ void sl_pace_hold(struct sl_load *load, unsigned threads, uint32_t batch_documen
  * documents meanwhile. */
 void sl_pace_wait(struct sl_load *load, unsigned index);
 
-/* All blocks are drawn, or the load stops: ends the wait of all workers, for good. Any thread. */
+/* Ends the wait of all workers for good: all blocks have been taken, or the load stops. Any
+ * thread. */
 void sl_pace_over(struct sl_load *load);
 
 /* The number of threads for the summary: the fastest found, or the fixed one. */

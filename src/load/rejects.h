@@ -16,8 +16,7 @@ typedef struct sl_reject_list {
     uint64_t count;
 } sl_reject_list; /* all zero is empty */
 
-/* The line of a document that the server refused: it is not known, since the block has been
- * parsed. */
+/* The line of a document that the server refused: unknown, since the block has been parsed. */
 #define SL_REJECT_LINE_UNKNOWN UINT32_MAX
 
 /* Copies a reject into the list. False without memory. */
@@ -48,8 +47,8 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
 bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *block,
                                const sl_journal_entry *entry, sl_error *error);
 
-/* Are the raw rejects of all these blocks still in their files? If not, the error (SL_EXIT_SOURCE)
- * names a file. Called after the last of these blocks and before any other. */
+/* Are the raw rejects of all blocks from earlier runs still in their files? If not, the error
+ * (SL_EXIT_SOURCE) names a file. Called after the last of these blocks and before any other. */
 bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
 
 /* Sets the header line (with line end) to write in front of a source's raw rejects. Borrowed. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer to an insert of some documents: does it account for each of them, and if it does not,
- * may the same documents be sent again?
+/* Judges the answer to an insert: is the outcome of each document known, and if not, may the
+ * documents be sent again?
  *
  * An answer is complete only if it adds up: documents inserted and documents refused are exactly
  * the documents that were sent, each refused document is named once, each is refused for a reason
- * that is about the document itself, and the write concern was satisfied. Anything else leaves the
- * outcome unknown, and the writer searches for the documents before it sends them again.
+ * that is about the document itself, and the write concern was satisfied. With any other answer the
+ * outcome is unknown, and the writer searches for the documents before it sends them again.
  *
- * The codes that are about a document, and those that no waiting can change, are one table in
- * reply.c. tests/cluster/test_refused.py provokes each code of the first kind on a real server. */
+ * A table in reply.c lists the codes that are about a document, and the codes that waiting cannot
+ * change. tests/cluster/test_refused.py provokes each code of the first kind on a real server. */
 #ifndef SHARDLOAD_REPLY_H
 #define SHARDLOAD_REPLY_H
 
@@ -19,7 +19,7 @@
 
 #include <shardload/error.h>
 
-/* Ascending: of several errors in one answer the last kind in this list decides. */
+/* Ascending: an answer with several errors has the highest of their verdicts. */
 typedef enum sl_verdict {
     SL_REPLY_COMPLETE,  /* every document was inserted, or refused for a reason of its own */
     SL_REPLY_NONE,      /* no answer arrived; the documents may have been inserted */
@@ -28,13 +28,13 @@ typedef enum sl_verdict {
     SL_REPLY_FINAL,     /* sending them again cannot help */
 } sl_verdict;
 
-/* What the driver returned for one insert. Everything is borrowed. */
+/* The driver's result of one insert. All pointers are borrowed. */
 typedef struct sl_reply {
-    bool ok;                        /* the driver saw no error */
+    bool ok;                        /* the driver reported no error */
     const bson_t *body;             /* insertedCount, writeErrors, writeConcernErrors */
     const bson_error_t *why;        /* with `ok` false */
-    const bson_t *const *documents; /* that were sent; may be NULL, messages are shorter then */
-    uint32_t count;                 /* of them */
+    const bson_t *const *documents; /* that were sent; NULL: messages are shorter */
+    uint32_t count;                 /* of the documents sent */
 } sl_reply;
 
 /* Judges an answer. `*inserted` is set to the number of documents that were inserted when the
@@ -44,16 +44,16 @@ sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *e
 
 /* One document that the server refused. */
 typedef struct sl_write_error {
-    int64_t index; /* among the documents that were sent; of a complete answer 0 to count - 1 */
+    int64_t index; /* among the documents sent; in a complete answer 0 to count - 1 */
     int32_t code;  /* the server's; 0 when it gave none */
-    const char *message; /* the server's words; lives as long as the reply */
+    const char *message; /* the server's; lives as long as the reply */
     bool duplicate_id;   /* the unique index that refused it is that of _id */
 } sl_write_error;
 
-/* Sets `errors` in front of the first write error. False when the answer has none. */
+/* Sets `errors` before the first write error. False when the answer has no write error. */
 bool sl_reply_errors(const bson_t *body, bson_iter_t *errors);
 
-/* Reads the next write error. False behind the last one. */
+/* Reads the next write error. False after the last write error. */
 bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found);
 
 #endif

@@ -6,23 +6,23 @@
 
 #include "engine.h"
 
-/* Counts them before the first document is sent, into load->unregistered; where the load has
- * created the collection there are none. With --no-verify nothing is counted. */
+/* Counts these documents into load->unregistered, before the first document is sent. A collection
+ * that the load has created has none. With --no-verify nothing is counted. */
 bool sl_unregistered_count(sl_load *load, bool created, sl_error *error);
 
-/* Write the counts to the journal's target document, and read them from it: a load that is resumed
- * compares with the counts at the start of its first run. False if the document has none. */
+/* Write the counts to the journal's target document, and read them from it: a resumed load compares
+ * with the counts at the start of its first run. False if the document has no counts. */
 void sl_unregistered_append(const sl_load *load, bson_t *document);
 bool sl_unregistered_recall(sl_load *load, const bson_t *document);
 
-/* Counts them again, into load->unregistered_now and the section "verification" of the record.
- * False when they cannot be counted. */
+/* Counts these documents again, into load->unregistered_now and the record's section
+ * "verification". False when they cannot be counted. */
 bool sl_unregistered_count_again(sl_load *load, bson_t *section, sl_error *error);
 
-/* Is their number the same as before the load? */
+/* Is the number of these documents the same as before the load? */
 bool sl_unregistered_is_unchanged(const sl_load *load);
 
-/* If their number has changed: a warning with --allow-other-writers, otherwise an error
+/* If that number has changed: a warning with --allow-other-writers, otherwise an error
  * (SL_EXIT_VERIFICATION). */
 bool sl_unregistered_check(sl_load *load, sl_error *error);
 

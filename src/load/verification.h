@@ -3,7 +3,7 @@
  *
  * verify.c runs the phases, verify_blocks.c compares the blocks of the sources with the cluster,
  * verify_gaps.c searches the ids outside of these blocks, problems.c lists the differences,
- * verify_report.c sums up. */
+ * verify_report.c reports the totals. */
 #ifndef SHARDLOAD_VERIFICATION_H
 #define SHARDLOAD_VERIFICATION_H
 
@@ -26,14 +26,15 @@ typedef struct sl_problem {
 /* Frees what the problem owns: `id` and `detail`. */
 void sl_problem_clear(sl_problem *problem);
 
-/* A problem with the position given by its _id, if one of the load's sources has the number in that
- * _id; the source with index `likely` is tried first. `expected` and `found` as in compare.h. */
+/* Returns a problem. Its position is set from its _id, if one of the load's sources has the source
+ * number in that _id; the source with index `likely` is checked first. `expected` and `found` as in
+ * compare.h. */
 sl_problem sl_problem_of(const sl_load *load, sl_finding finding, size_t likely,
                          const uint8_t *expected, const bson_t *found);
 
 typedef struct sl_problems sl_problems;
 
-/* Problems go to problems.tsv in `directory` (NULL: to no file), and the first `shown_max` of them
+/* Problems are written to problems.tsv in `directory` (NULL: to no file), and the first `shown_max`
  * to the log. */
 bool sl_problems_open(const char *directory, const sl_source_set *set, uint64_t shown_max,
                       sl_problems **problems, sl_error *error);
@@ -63,7 +64,7 @@ typedef struct sl_verification {
     size_t covered_count, covered_room;
 } sl_verification;
 
-/* The totals that a document with this _id is counted in. */
+/* The totals to which a document with this _id is added. */
 sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id);
 
 /* Records that the interval has been compared. False without memory. Any thread. */

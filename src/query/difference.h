@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistical comparison of two sets of runs. One value stands for one run of the program: repeats
- * within a run are not independent, because they share the state of the machine.
+/* Statistical comparison of two sets of runs. Each value is a figure of one run of the program:
+ * repeats within a run are not independent, because they share the state of the machine.
  *
  * The estimate is the ratio of the geometric means of the two sides, new / old. Its interval
  * contains the ratios that a permutation test at 5 % does not reject. The test assumes no
@@ -36,7 +36,7 @@ typedef struct sl_difference {
     double old_mean, new_mean; /* geometric means of the sides */
     double ratio;              /* new_mean / old_mean */
     double low, high;          /* 95 % interval of the ratio; NAN with too few runs */
-    double p;                  /* of the test that the ratio is 1; NAN with too few runs */
+    double p;                  /* p value of "the ratio is 1"; NAN with too few runs */
     sl_verdict verdict;
     size_t old_outliers, new_outliers; /* runs far from the median of their side */
     double drift; /* linear trend of both sides from the first run to the last, as a ratio */

@@ -6,8 +6,8 @@
 #include "operation.h"
 
 /* Sets run->examined, and run->explained if the server explains the operation. Prepares the runner.
- * `documents`: in the collection, 0: unknown. False, with run->error set, without memory; it is no
- * error when the server does not explain the query. */
+ * `documents`: in the collection, 0: unknown. False, with run->error set, only without memory; a
+ * server that does not explain the query is no error. */
 bool sl_explain_query(sl_runner *runner, uint64_t documents, sl_query_run *run);
 
 #endif

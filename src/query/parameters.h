@@ -34,8 +34,8 @@ typedef struct sl_value_generator {
     int64_t limit;                              /* value of SL_LIMIT_PARAMETER; 0: none */
 } sl_value_generator;
 
-/* For client `client` (from 0) of `clients`; a sequence gives each client other numbers. The query is
- * borrowed. False without memory, or when a list of the query is empty. */
+/* For client `client` (from 0) of `clients`; each client draws different numbers of a sequence. The
+ * query is borrowed. False without memory, or when a list of the query is empty. */
 bool sl_value_generator_init(sl_value_generator *generator, const sl_query *query, uint64_t seed,
                              uint64_t client, uint64_t clients, int64_t limit);
 void sl_value_generator_clear(sl_value_generator *generator);

@@ -23,7 +23,7 @@ typedef struct sl_yaml {
 } sl_yaml;
 
 typedef struct sl_yaml_key {
-    const char *name; /* NULL in the row after the last, of at most SL_YAML_KEYS_MAX */
+    const char *name; /* NULL ends the table, which has at most SL_YAML_KEYS_MAX keys */
     bool (*read)(sl_yaml *r, const yaml_node_t *node, void *field);
     size_t offset; /* of the field in the mapping's struct */
     bool required;

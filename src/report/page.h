@@ -155,8 +155,8 @@ const char *sl_page_text(sl_page *page, const char *format, ...)
 /* Larger values are treated as missing: no measurement is so large. */
 #define SL_VALUE_MAX 1e18
 
-/* Blocks, in the order of the page. `text` and all names are borrowed: literals, or made by
- * sl_page_text, or of a record. */
+/* Add blocks, in the order of the page. `text` and all names are borrowed and must live as long as
+ * the page: literals, results of sl_page_text, strings of a record. */
 void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text);
 sl_page_table *sl_page_add_facts(sl_page *page);
 /* `titles` has `columns` entries and is copied; `left` has a letter per column, l or r. */
@@ -166,7 +166,7 @@ sl_curves *sl_page_add_curves(sl_page *page, const char *title, const char *capt
                               const char *y_name, sl_unit unit, bool stacked);
 sl_bars *sl_page_add_bars(sl_page *page, const char *title, const char *caption, sl_unit unit);
 sl_strips *sl_page_add_strips(sl_page *page, const char *title, const char *caption, sl_unit unit);
-/* All names are copied as pointers; the cells are empty (NAN). */
+/* The caller sets the grid's names and cells, which are empty at first. */
 sl_grid *sl_page_add_grid(sl_page *page, const char *title, const char *caption, size_t rows,
                           size_t columns);
 

@@ -32,7 +32,7 @@ void sl_sections_capacity(sl_page *page, const bson_t *record);
 void sl_sections_shards(sl_page *page, const bson_t *record);
 void sl_sections_queries(sl_page *page, const bson_t *record);
 
-/* ---- for several kinds (common_sections.c) ---- */
+/* ---- functions for several kinds of records (common_sections.c) ---- */
 
 /* "2026-11-20 16:31" in UTC from the date at `path`, or "". */
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path);
@@ -44,7 +44,7 @@ const char *sl_section_ratio(sl_page *page, double value, double first);
 /* Adds a fact, if the record has it. */
 void sl_section_fact(sl_page *page, sl_page_table *facts, const bson_t *record, const char *path,
                      const char *name, sl_unit unit);
-/* sl_look_phase_seconds, or 0. */
+/* sl_look_phase_seconds, with 0 instead of NAN. */
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name);
 /* Adds phases as one strip, labelled `label`. */
 sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
@@ -57,7 +57,7 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
                             const char *title);
 /* Adds the texts of the array at `path` as paragraphs. */
 void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_tone tone);
-/* The phases whose time a prediction does not contain: "indexes, verify"; "" if it has all. */
+/* The names of the phases without a predicted time: "indexes, verify"; "" if there are none. */
 const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted);
 /* Adds a prediction's phases with their ranges as a table. */
 void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title);

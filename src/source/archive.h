@@ -30,8 +30,7 @@ void sl_archive_destroy(sl_archive *archive); /* NULL is fine */
 bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *times,
                      sl_error *error);
 
-/* Reports that the current entry is read. An archive of which no entry is read ends with an
- * error. */
+/* Marks the current entry as read. An archive of which no entry is read ends with an error. */
 void sl_archive_mark_used(sl_archive *archive);
 
 /* The current entry's name, safe to print. */

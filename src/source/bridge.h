@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets libarchive read from an input, and measures the time that it takes. */
+/* Lets libarchive read from an input, and measures libarchive's time. */
 #ifndef SHARDLOAD_SOURCE_BRIDGE_H
 #define SHARDLOAD_SOURCE_BRIDGE_H
 
@@ -11,7 +11,7 @@ typedef struct sl_bridge {
     struct archive *library; /* created and configured by the owner */
     sl_input *input;         /* borrowed */
     bool input_failed;       /* reading failed; the error is set */
-    bool ran_out;            /* the library asked for bytes after the input's end */
+    bool ran_out;            /* libarchive requested bytes after the input's end */
     /* Of the current call. */
     sl_reader_times *times;
     sl_error *error;
@@ -22,8 +22,8 @@ typedef struct sl_bridge {
 /* Opens bridge->library on bridge->input; false when libarchive refuses. */
 bool sl_bridge_open(sl_bridge *bridge);
 
-/* Enclose each call of libarchive that may read, and sl_bridge_open. The time between them counts
- * as inflating, except the time that the input itself has counted. */
+/* Enclose each call of libarchive that may read, and sl_bridge_open. The time between the two calls
+ * counts as inflating, except the time that the input itself has counted. */
 void sl_bridge_enter(sl_bridge *bridge, sl_reader_times *times, sl_error *error);
 void sl_bridge_leave(sl_bridge *bridge);
 

@@ -12,10 +12,10 @@
 typedef bool sl_folder_visit(void *context, const char *path, const struct stat *facts,
                              sl_error *error);
 
-/* Visits all files below `path` whose names match the shell pattern `include` (NULL: all), in
- * order of name, folder by folder. Follows links, except those to a folder above. Skips hidden
- * files, __MACOSX, and the files of work directories. Logs its progress every two seconds. Opens no
- * file. */
+/* Visits all files below `path` whose names match the shell pattern `include` (NULL: all), in order
+ * of name, folder by folder. Follows links, except links that lead back to a folder above. Skips
+ * hidden files, __MACOSX, and the files of work directories. Logs its progress every two seconds.
+ * Opens no file. */
 bool sl_folder_walk(const char *path, const char *include, sl_folder_visit *visit, void *context,
                     sl_error *error);
 

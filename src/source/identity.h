@@ -12,10 +12,11 @@
 sl_source_identity sl_identity_of(const struct stat *facts);
 
 /* Compares a source's identity with that of the open descriptor `file`. False when the file has
- * changed: SL_EXIT_SOURCE with the change. True for a source without identity. Any thread. */
+ * changed; the error (SL_EXIT_SOURCE) describes the change. True for a source without identity. Any
+ * thread. */
 bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error *error);
 
-/* The same for the file that the source's path now names. */
+/* The same for the file that is now at the source's path. */
 bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error);
 
 #endif

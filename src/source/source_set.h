@@ -24,7 +24,7 @@ static inline bool sl_source_block_is_done(const source_state *state, uint64_t s
     return sequence >> 6 < state->done_words && (state->done[sequence >> 6] >> (sequence & 63) & 1);
 }
 
-/* Which blocks are selected: part `part` (0 to parts - 1) of `parts`, and of that part a sample. */
+/* The selection of blocks: part `part` (0 to parts - 1) of `parts`, and of that part a sample. */
 typedef struct source_share {
     uint32_t part, parts;
     uint64_t sample; /* in units of 2^-64; UINT64_MAX: all blocks of the part */
@@ -33,9 +33,9 @@ typedef struct source_share {
 /* Is a block selected? Each block has a position from 0 to 1 (in units of 2^-64): its sequence
  * times the golden ratio, plus `spread`, modulo 1. Such positions are evenly distributed for any
  * series of consecutive blocks, and for blocks whose sequences have the same low bits, so each
- * range gets its share (see ranges.c). `spread` differs between sources: otherwise all files of one
- * block would be selected, or none. Part k is the interval from k/parts to (k+1)/parts; the sample
- * is the beginning of each part's interval. */
+ * range gets its share (see ranges.c). `spread` differs between sources: otherwise, of files with
+ * one block each, all would be selected, or none. Part k is the interval from k/parts to
+ * (k+1)/parts; the sample is the beginning of each part's interval. */
 static inline bool sl_source_in_share(const source_share *share, uint64_t spread,
                                       uint64_t sequence) {
     uint64_t position = sequence * UINT64_C(0x9E3779B97F4A7C15) + spread;
@@ -65,7 +65,7 @@ struct sl_source_set {
     _Atomic uint64_t consumed_bytes;
     _Atomic bool stopped;
     _Atomic bool changed;    /* identity.c has found that a source's file has changed */
-    source_share share;      /* this and the four below: set before the first block is read */
+    source_share share;      /* `share` to `report_context`: set before the first read */
     sl_block_filter *filter; /* may be NULL */
     const void *filter_context;
     sl_skipped_entry_report *report; /* may be NULL */

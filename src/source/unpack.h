@@ -24,7 +24,7 @@ sl_input *sl_unpacker_output(sl_unpacker *unpacker);
 /* Does reading fail when the end of the compressed data is missing? Not for .Z. */
 bool sl_unpacker_detects_truncation(const sl_unpacker *unpacker);
 
-/* Called by unpack.c only; in uncompress.c. For .Z. Sets all fields of `output`. */
+/* For .Z files; in uncompress.c, called by unpack.c only. Sets all fields of `output`. */
 bool sl_uncompress_init(sl_input *output, sl_input *packed, sl_error *error);
 void sl_uncompress_clear(sl_input *output);
 

@@ -100,8 +100,8 @@ static inline unsigned sl_drill_repeat(const sl_drill *drill) {
 sl_exit sl_drill_run_step(sl_drill *drill, double share, const char *collection,
                           const char *work_directory);
 void sl_drill_step_clear(sl_drill_step *step);
-/* The expected answer of a query of the suite; false when there is none. The array lives as long as
- * the configuration. */
+/* The expected answer of a query; false when there is none, and in a sampled drill. The array lives
+ * as long as the configuration. */
 bool sl_drill_expected(const sl_drill *drill, const sl_query *query, bson_t *array);
 
 /* ---- drill_forecast.c ---- */

@@ -10,13 +10,13 @@ typedef struct sl_search_state {
     sl_search *search;
     sl_surface *surface;
     bool *usable;
-    size_t allowance; /* of trials */
+    size_t allowance; /* maximum number of trials */
     size_t last; /* the cell tried last; `count` before the first */
     uint64_t random;
     bool stopped;
 } sl_search_state;
 
-/* The functions below use the surface as it was fitted last. A cell is its index; search->count
+/* The functions below use the surface as it was last fitted. A cell is its index; search->count
  * means no cell. */
 
 /* The measured cell with the highest expected rate. */
@@ -26,7 +26,7 @@ size_t sl_find_best(const sl_search_state *run);
  * best. */
 size_t sl_find_cheapest(const sl_search_state *run, size_t best, size_t trials_min);
 
-/* May the cell be faster than the best, by enough to be worth it? */
+/* May the cell be faster than the best, by enough to be worth a trial? */
 bool sl_is_contender(const sl_search_state *run, size_t cell, size_t best);
 
 /* The next cell to try in order to find the best, or the cheapest; none when it has been found. */

@@ -11,7 +11,7 @@
 
 typedef struct sl_surface sl_surface;
 
-/* For a grid of `cells` cells; both arrays are borrowed. NULL without memory. */
+/* For a grid of `count` cells; both arrays are borrowed. NULL without memory. */
 sl_surface *sl_surface_create(const sl_search_dimension *dimensions, size_t dimension_count,
                               const sl_search_cell *cells, size_t count);
 void sl_surface_destroy(sl_surface *surface); /* NULL is fine */

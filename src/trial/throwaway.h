@@ -35,20 +35,21 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
 void sl_throwaway_register(sl_connection *connection, const char *database, const char *name);
 
 /* Drops the registered collection and its registry; true when none is registered. On failure the
- * error names the collection and says how to drop it; it stays registered, so that the call can be
- * repeated. */
+ * error contains the command that drops the collection, which stays registered, so that the call
+ * can be repeated. */
 bool sl_throwaway_drop(sl_error *error);
 
 /* The same for the second signal, when inserts of a running load could create the collection again.
  * Call it from the signal handler (interrupt.h), which has stopped new requests: waits up to 5 s
- * for running requests, then drops the collection until it is gone, for up to 10 s. */
+ * for running requests, then drops the collection repeatedly, for up to 10 s, until it is gone. */
 bool sl_throwaway_drop_at_once(sl_error *error);
 
 /* ---- loads into a throw-away collection ---- */
 
-/* The configuration of a trial's load, from the user's configuration `whole`: it loads `share` of
- * the blocks into `collection` with fixed threads and batches, and without report, HTML page and
- * hints about --resume. The caller sets `drop` and `verify`. All arguments are borrowed. */
+/* Derives the configuration of a trial's load from `user_config`: `share` of the blocks is loaded
+ * into `collection` with fixed threads and batches, without report, HTML page and advice about
+ * --resume. `run_record` is as in sl_load_config. The caller sets `drop` and `verify`. All
+ * arguments are borrowed. */
 sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collection,
                                 const char *work_directory, double share, bson_t *account);
 

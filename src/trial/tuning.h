@@ -43,8 +43,8 @@ typedef struct sl_tune {
     sl_search search;
     sl_tune_trial *trials; /* SL_TUNE_TIMES_MAX for each cell */
 
-    /* The standard setting: the configured one, or, if the target refuses it, one that differs in a
-     * single value; and the values that the target refuses. */
+    /* The standard setting: the configured setting, or, if the target refuses that, a setting that
+     * differs from it in one value. `refused`: the values that the target refuses. */
     size_t standard[SL_TUNE_DIMENSIONS];
     bool refused[SL_TUNE_DIMENSIONS][SL_TUNE_VALUES_MAX];
 
@@ -63,7 +63,7 @@ typedef struct sl_tune {
     double trial_seconds;   /* of the load phase of a trial */
     double around_seconds;  /* of all other phases of a trial */
 
-    unsigned loads, probes; /* run so far; they number the folders */
+    unsigned loads, probes; /* numbers of runs so far, used in folder names */
     size_t planned;         /* maximum number of trials */
     sl_error failure;       /* of the last trial */
     bool load_failed;       /* the load itself failed, not a step before or after it */
@@ -81,7 +81,7 @@ typedef struct sl_tune_load {
     uint64_t bson_bytes;
     double seconds;    /* of the load phase */
     double everything; /* of all phases, in seconds */
-    /* Of all its sources, except those that were left out: */
+    /* Of all sources of the load that were not left out: */
     bool cut;             /* as in sl_tune */
     double source_text;   /* bytes of text if `cut`; else stored bytes */
     double source_blocks; /* minimum number of blocks */
@@ -137,7 +137,7 @@ bool sl_tune_is_refused(const sl_tune *tune, const size_t *at);
 /* ---- tune_storage.c ---- */
 
 /* Runs one load per compressor with the recommended setting, reads its storage size and runs the
- * queries on it. Failures are logged as warnings and left out. */
+ * queries on it. A compressor that fails is left out, with a warning. */
 void sl_tune_compare_storage(sl_tune *tune);
 
 /* ---- tune.c ---- */
