@@ -132,7 +132,7 @@ typedef struct sl_capacity_row {
 
 typedef struct sl_capacity_result {
     sl_capacity_row rows[SL_CAPACITY_RESOURCES];
-    sl_capacity_resource bottleneck; /* of the load; see sl_capacity_waits_for */
+    sl_capacity_resource bottleneck; /* of the load; see sl_capacity_bottleneck_name */
     sl_capacity_value hosts;         /* as given, or computed from shards-per-host */
     double busy_hosts;               /* hosts that run at least one replica of a shard */
     sl_estimate load_hours;
@@ -179,7 +179,7 @@ bool sl_capacity_compute(const sl_capacity_model *model, sl_capacity_result *res
                          sl_error *error);
 
 /* The bottleneck of load and index builds: the name of a resource, or "indexes". */
-const char *sl_capacity_waits_for(const sl_capacity_result *result);
+const char *sl_capacity_bottleneck_name(const sl_capacity_result *result);
 
 /* Lists the resources that the load uses but the model does not cover: resources without a
  * capacity, indexes without a rate, machines without a price. Returns the number of `names`. */

@@ -24,19 +24,19 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
         }
     }
     size_t length = block->entry ? strlen(block->entry) + 1 : 0;
-    if (length > open_block->member_room) {
-        char *member = realloc(open_block->member, length);
-        if (!member) {
+    if (length > open_block->entry_name_room) {
+        char *entry_name = realloc(open_block->entry_name, length);
+        if (!entry_name) {
             open_block->next = worker->free_blocks;
             worker->free_blocks = open_block;
             sl_error_memory(&worker->error, "reading a block");
             return NULL;
         }
-        open_block->member = member;
-        open_block->member_room = length;
+        open_block->entry_name = entry_name;
+        open_block->entry_name_room = length;
     }
-    char *member = open_block->member;
-    size_t member_room = open_block->member_room;
+    char *entry_name = open_block->entry_name;
+    size_t entry_name_room = open_block->entry_name_room;
     sl_reject_list rejects = open_block->rejects; /* empty, with its memory */
     *open_block = (sl_open_block){
         .next = worker->open_blocks,
@@ -45,11 +45,11 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
         .has_text = block->text.bytes != NULL,
         .first_id = sl_document_id(worker->load->sources[block->source].number, block->offset),
         .rejects = rejects,
-        .member = member,
-        .member_room = member_room,
+        .entry_name = entry_name,
+        .entry_name_room = entry_name_room,
     };
     if (length > 0)
-        open_block->block.entry = memcpy(member, block->entry, length);
+        open_block->block.entry = memcpy(entry_name, block->entry, length);
     if (open_block->next)
         open_block->next->link = &open_block->next;
     worker->open_blocks = open_block;
@@ -70,7 +70,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         return true;
     if (open_block->taken > 0 && !sl_resume_taken_fits(load, &open_block->block, &worker->error))
         return false;
-    uint64_t accepted = (uint64_t)open_block->inserted + open_block->already_there;
+    uint64_t accepted = (uint64_t)open_block->inserted + open_block->already_stored;
     /* Under a taken _id the range holds a document, too. */
     atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, open_block->first_id)],
                               accepted + open_block->taken, memory_order_relaxed);
@@ -81,11 +81,11 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .source = open_block->block.source,
         .sequence = open_block->block.sequence,
         .offset = open_block->block.offset,
-        .member_start = open_block->block.entry_start,
+        .entry_start = open_block->block.entry_start,
         .check = open_block->check,
         .text_bytes = open_block->has_text ? open_block->block.text.length : 0,
         .inserted = open_block->inserted,
-        .already_there = open_block->already_there,
+        .already_stored = open_block->already_stored,
         .refused = open_block->refused,
         .taken = open_block->taken,
         .counts = open_block->counts,
@@ -110,7 +110,7 @@ void sl_blocks_clear(sl_worker *worker) {
         while (lists[i]) {
             sl_open_block *next = lists[i]->next;
             sl_reject_list_clear(&lists[i]->rejects);
-            free(lists[i]->member);
+            free(lists[i]->entry_name);
             free(lists[i]);
             lists[i] = next;
         }

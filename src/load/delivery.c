@@ -63,7 +63,7 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     sl_open_block *open_block = segment_of(state->batch, index)->open_block;
     open_block->inserted--;
     if (fate == FATE_ALREADY_STORED) {
-        open_block->already_there++;
+        open_block->already_stored++;
         return;
     }
     open_block->refused++;
@@ -111,7 +111,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     if (refusals.failed)
         return sl_error_memory(&worker->error, "keeping rejects");
     sl_count(&worker->counters->inserted, result.inserted);
-    sl_count(&worker->counters->already_there, result.already_there);
+    sl_count(&worker->counters->already_stored, result.already_stored);
     sl_count(&worker->counters->server_rejects, result.rejected);
     sl_count(&worker->counters->bson_bytes, batch->used);
     sl_count(&worker->counters->batches, 1);
@@ -217,7 +217,7 @@ bool sl_deliver_old(sl_worker *worker) {
     return true;
 }
 
-bool sl_deliver_rest(sl_worker *worker) {
+bool sl_deliver_all(sl_worker *worker) {
     for (uint32_t i = 0; i <= worker->load->shards; i++) {
         if (!send_batch(worker, &worker->batches[i]))
             return false;

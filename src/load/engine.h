@@ -61,7 +61,7 @@ typedef struct sl_worker_counters {
     _Alignas(64) _Atomic uint64_t text_bytes;
     _Atomic uint64_t records;
     _Atomic uint64_t inserted;
-    _Atomic uint64_t already_there;
+    _Atomic uint64_t already_stored;
     _Atomic uint64_t parser_rejects;
     _Atomic uint64_t server_rejects;
     _Atomic uint64_t bson_bytes;
@@ -78,15 +78,15 @@ typedef struct sl_worker_counters {
 typedef struct sl_open_block {
     struct sl_open_block *next, **link; /* in the list of open blocks; *link is this block */
     sl_source_block block;              /* its text is not valid after parsing */
-    char *member;                       /* copy of the entry's name, to which block.entry points */
-    size_t member_room;
+    char *entry_name;                   /* copy of the entry's name, to which block.entry points */
+    size_t entry_name_room;
     int64_t first_id;       /* an id within the block's MiB */
     uint64_t check;         /* hash of the text, as in the journal */
     sl_parse_counts counts; /* complete once it is parsed */
     bool has_text;          /* false for generated records */
     bool parsed;
     uint32_t waiting; /* documents in batches that have not been acknowledged */
-    uint32_t inserted, already_there, refused;
+    uint32_t inserted, already_stored, refused;
     uint32_t taken;         /* of `refused`: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
 } sl_open_block;
@@ -139,7 +139,7 @@ typedef struct sl_not_loaded {
 /* ---- resume.c: totals of earlier runs, recovered from the journal ---- */
 
 typedef struct sl_recovered {
-    uint64_t blocks, text_bytes, inserted, already_there, refused;
+    uint64_t blocks, text_bytes, inserted, already_stored, refused;
     sl_parse_counts counts;
 } sl_recovered;
 
@@ -355,7 +355,7 @@ bool sl_sources_look_for_target(sl_load *load, sl_error *error);
 bool sl_sources_number_as_next(sl_load *load, sl_error *refusal, sl_error *error);
 bool sl_sources_mark_loaded(sl_load *load, sl_error *error);
 /* Of a shared load: marks the sources whose parts are all loaded. */
-bool sl_sources_mark_whole(sl_load *load, sl_error *error);
+bool sl_sources_mark_complete(sl_load *load, sl_error *error);
 /* With --only-shards: takes each source's layout from the registry, or registers this loader's. */
 bool sl_sources_agree_on_layout(sl_load *load, sl_error *error);
 /* Reads the numbers of the sources, changing nothing. A source that was never loaded is an

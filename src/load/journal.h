@@ -23,11 +23,11 @@ typedef struct sl_journal_entry {
     uint64_t source;   /* index into the load's sources */
     uint64_t sequence; /* of the block */
     uint64_t offset;   /* of its text in the uncompressed stream */
-    uint64_t member_start; /* 1: it is the first block of its source, or of an archive's entry */
+    uint64_t entry_start;  /* 1: it is the first block of its source, or of an archive's entry */
     uint64_t check;        /* hash of the text; 0 for generated records */
     uint64_t text_bytes;
     uint64_t inserted;
-    uint64_t already_there;
+    uint64_t already_stored;
     uint64_t refused;     /* by the server */
     uint64_t taken;       /* of `refused`: because another document has the _id */
     uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: no rejects */

@@ -293,7 +293,7 @@ bool sl_sources_mark_loaded(sl_load *load, sl_error *error) {
     return ok;
 }
 
-bool sl_sources_mark_whole(sl_load *load, sl_error *error) {
+bool sl_sources_mark_complete(sl_load *load, sl_error *error) {
     size_t count, whole = 0, next = 0;
     sl_registry_entry *entries = entries_of(load, &count, error);
     for (size_t i = 0; entries && i < sl_source_set_count(load->set); i++) {

@@ -111,12 +111,12 @@ void sl_pace_tick(sl_load *load, int64_t start) {
     sl_adapt_figures figures = {
         .seconds = seconds,
         .answered = sum.answered_ns > start ? (double)(sum.answered_ns - start) / 1e9 : 0,
-        .documents = sum.inserted + sum.already_there + sum.server_rejects,
+        .documents = sum.inserted + sum.already_stored + sum.server_rejects,
         .batches = sum.batches,
         .retries = sum.retries,
         .seconds_left = seconds_left(load, seconds),
     };
-    if (sum.inserted + sum.already_there > 0) {
+    if (sum.inserted + sum.already_stored > 0) {
         double mean = (double)sum.bson_bytes / (double)figures.documents;
         double room = (double)sl_delivery_room(load) / (mean > 1 ? mean : 1);
         figures.batch_room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;

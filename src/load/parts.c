@@ -276,7 +276,7 @@ bool sl_parts_end(sl_load *load, sl_error *error) {
         whole++;
         documents += source->parts_accepted;
     }
-    if (!sl_sources_mark_whole(load, error))
+    if (!sl_sources_mark_complete(load, error))
         return false;
     log_what_is_loaded(load, whole, documents);
     return true;

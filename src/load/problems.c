@@ -96,8 +96,8 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
         sl_text_printable(sl_text_of(problem->detail), detail, sizeof detail);
     if (problem->placed) {
         const sl_source *source = sl_source_set_at(problems->set, problem->source);
-        snprintf(path, sizeof path, "%s%s%s", source->path, problem->member ? ": " : "",
-                 problem->member ? problem->member : "");
+        snprintf(path, sizeof path, "%s%s%s", source->path, problem->entry ? ": " : "",
+                 problem->entry ? problem->entry : "");
         sl_text_printable(sl_text_of(path), place, sizeof place);
         bool generated = source->kind == SL_SOURCE_GENERATED;
         if (generated)

@@ -44,7 +44,7 @@ sl_load_totals sl_load_sum(const sl_load *load) {
         sum.text_bytes += atomic_load_explicit(&one->text_bytes, memory_order_relaxed);
         sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
         sum.inserted += atomic_load_explicit(&one->inserted, memory_order_relaxed);
-        sum.already_there += atomic_load_explicit(&one->already_there, memory_order_relaxed);
+        sum.already_stored += atomic_load_explicit(&one->already_stored, memory_order_relaxed);
         sum.parser_rejects += atomic_load_explicit(&one->parser_rejects, memory_order_relaxed);
         sum.server_rejects += atomic_load_explicit(&one->server_rejects, memory_order_relaxed);
         sum.bson_bytes += atomic_load_explicit(&one->bson_bytes, memory_order_relaxed);
@@ -130,14 +130,14 @@ static sl_view take_view(sl_progress *progress) {
     sl_load *load = progress->load;
     sl_load_totals sum = sl_load_sum(load);
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
-                    .documents = sum.inserted + sum.already_there,
+                    .documents = sum.inserted + sum.already_stored,
                     .rejects = sum.parser_rejects + sum.server_rejects,
                     .total_known = !load->has_pipe && sl_source_set_stored_bytes(load->set) > 0};
-    sl_moment now = {seen.seconds,
-                     seen.documents,
-                     sl_load_is_generated(load) ? sum.bson_bytes : sum.text_bytes,
-                     sl_source_set_consumed_bytes(load->set),
-                     {0}};
+    sl_progress_sample now = {seen.seconds,
+                              seen.documents,
+                              sl_load_is_generated(load) ? sum.bson_bytes : sum.text_bytes,
+                              sl_source_set_consumed_bytes(load->set),
+                              {0}};
     memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
     seen.figures = sl_figures_of(&progress->window, &now,
                                  seen.total_known ? sl_source_set_stored_bytes(load->set) : 0);
@@ -265,7 +265,7 @@ static void take_point(sl_progress *progress) {
     sl_load_totals sum = sl_load_sum(load);
     sl_run_point point = {
         .seconds = sl_seconds_since(progress->start),
-        .documents = sum.inserted + sum.already_there,
+        .documents = sum.inserted + sum.already_stored,
         .text_bytes = sum.text_bytes,
         .bson_bytes = sum.bson_bytes,
         .stored_bytes = sl_load_is_generated(load) ? 0 : sl_source_set_consumed_bytes(load->set),

@@ -8,7 +8,7 @@
 
 /* Sums over all workers at one time. */
 typedef struct sl_load_totals {
-    uint64_t text_bytes, records, inserted, already_there, parser_rejects, server_rejects;
+    uint64_t text_bytes, records, inserted, already_stored, parser_rejects, server_rejects;
     uint64_t bson_bytes, batches, retries;
     int64_t answered_ns; /* the latest of all workers */
     double stage_seconds[STAGES];

@@ -2,23 +2,24 @@
 /* The figures of the progress line, computed from counters at given times. */
 #include "progress_figures.h"
 
-#define NOW_MOMENTS 4 /* the present rate is that of the last two seconds */
+#define NOW_SAMPLES 4 /* the present rate is that of the last two seconds */
 
-void sl_window_keep(sl_window *window, const sl_moment *moment) {
-    window->moments[window->count++ % SL_WINDOW] = *moment;
+void sl_window_keep(sl_window *window, const sl_progress_sample *sample) {
+    window->samples[window->count++ % SL_WINDOW] = *sample;
 }
 
 /* The sample `back` positions before the next one, or the oldest; zeros when none was kept. */
-static sl_moment moment_before(const sl_window *window, unsigned back) {
+static sl_progress_sample sample_before(const sl_window *window, unsigned back) {
     unsigned depth = window->count < SL_WINDOW ? window->count : SL_WINDOW;
     if (depth == 0)
-        return (sl_moment){0};
-    return window->moments[(window->count - (depth < back ? depth : back)) % SL_WINDOW];
+        return (sl_progress_sample){0};
+    return window->samples[(window->count - (depth < back ? depth : back)) % SL_WINDOW];
 }
 
-sl_figures sl_figures_of(const sl_window *window, const sl_moment *now, uint64_t stored_total) {
-    const sl_moment recent = moment_before(window, NOW_MOMENTS);
-    const sl_moment older = moment_before(window, SL_WINDOW);
+sl_figures sl_figures_of(const sl_window *window, const sl_progress_sample *now,
+                         uint64_t stored_total) {
+    const sl_progress_sample recent = sample_before(window, NOW_SAMPLES);
+    const sl_progress_sample older = sample_before(window, SL_WINDOW);
     sl_figures seen = {.left = -1};
     double span = now->seconds - recent.seconds;
     if (span > 0) {

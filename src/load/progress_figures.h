@@ -8,18 +8,18 @@
 #define SL_WINDOW 64 /* samples kept, half a second apart: the last half minute */
 
 /* Counters since the load began. */
-typedef struct sl_moment {
+typedef struct sl_progress_sample {
     double seconds;
     uint64_t documents, bytes, stored_bytes; /* `bytes` of text; of BSON for generated records */
     double stage_seconds[STAGES];
-} sl_moment;
+} sl_progress_sample;
 
 typedef struct sl_window {
-    sl_moment moments[SL_WINDOW];
+    sl_progress_sample samples[SL_WINDOW];
     unsigned count; /* of all samples added; the last SL_WINDOW are kept */
 } sl_window;        /* all zero is an empty window */
 
-void sl_window_keep(sl_window *window, const sl_moment *moment);
+void sl_window_keep(sl_window *window, const sl_progress_sample *sample);
 
 typedef struct sl_figures {
     double rate_now, bytes_now; /* per second, over the last two seconds */
@@ -30,6 +30,7 @@ typedef struct sl_figures {
 } sl_figures;
 
 /* `stored_total`: stored bytes of all sources; 0 if not known. */
-sl_figures sl_figures_of(const sl_window *window, const sl_moment *now, uint64_t stored_total);
+sl_figures sl_figures_of(const sl_window *window, const sl_progress_sample *now,
+                         uint64_t stored_total);
 
 #endif

@@ -135,14 +135,14 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
  * rejected by the server, and, after an early end, + undelivered. */
 static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
                               const sl_load_totals *totals, const sl_not_reached *left) {
-    uint64_t fates = totals->inserted + totals->already_there + parsed->rejects +
+    uint64_t fates = totals->inserted + totals->already_stored + parsed->rejects +
                      totals->server_rejects + load->undelivered;
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
     INT64(&section, "records", parsed->records);
     INT64(&section, "inserted", totals->inserted);
-    INT64(&section, "alreadyThere", totals->already_there);
+    INT64(&section, "alreadyThere", totals->already_stored);
     INT64(&section, "rejectedByParser", parsed->rejects);
     INT64(&section, "rejectedByServer", totals->server_rejects);
     INT64(&section, "undelivered", load->undelivered);
@@ -175,7 +175,7 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
         BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
         INT64(&earlier, "records", load->recovered.counts.records);
         INT64(&earlier, "inserted", load->recovered.inserted);
-        INT64(&earlier, "alreadyThere", load->recovered.already_there);
+        INT64(&earlier, "alreadyThere", load->recovered.already_stored);
         INT64(&earlier, "rejectedByParser", load->recovered.counts.rejects);
         INT64(&earlier, "rejectedByServer", load->recovered.refused);
         INT64(&earlier, "textBytes", load->recovered.text_bytes);
@@ -283,8 +283,8 @@ static void record_shards(sl_load *load, bool succeeded) {
 static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
                           const sl_load_totals *totals, const sl_not_reached *left) {
     double seconds = load->load_seconds;
-    uint64_t sent = totals->inserted + totals->already_there - load->recovered.inserted -
-                    load->recovered.already_there;
+    uint64_t sent = totals->inserted + totals->already_stored - load->recovered.inserted -
+                    load->recovered.already_stored;
     bool generated = sl_load_is_generated(load);
     uint64_t moved =
         generated ? totals->bson_bytes : totals->text_bytes - load->recovered.text_bytes;
@@ -296,7 +296,7 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         {"records", parsed->records, true},
         {"  of these, in earlier runs", load->recovered.counts.records, false},
         {"= inserted", totals->inserted, true},
-        {"+ already stored", totals->already_there, false},
+        {"+ already stored", totals->already_stored, false},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
         {"+ read, but not acknowledged", load->undelivered, false},
@@ -375,7 +375,7 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_load_totals totals = sl_load_sum(load);
     totals.inserted += load->recovered.inserted;
-    totals.already_there += load->recovered.already_there;
+    totals.already_stored += load->recovered.already_stored;
     totals.server_rejects += load->recovered.refused;
     totals.text_bytes += load->recovered.text_bytes;
     sl_parse_counts parsed = sum_parsed(load);

@@ -36,7 +36,7 @@ typedef struct sl_early_block {
     sl_source_block block; /* its text is not valid any more */
     sl_journal_entry entry;
     sl_reject_list list;
-    char member[]; /* with rejects: copy of the entry's name, to which block.entry points */
+    char entry_name[]; /* with rejects: copy of the entry's name, to which block.entry points */
 } sl_early_block;
 
 typedef struct sl_source_rejects {
@@ -161,15 +161,14 @@ static void keep_reason(sl_reject_files *rejects, const char *why) {
              why);
 }
 
-static void put_row(sl_reject_files *rejects, size_t source, const char *member, uint64_t line,
+static void put_row(sl_reject_files *rejects, size_t source, const char *entry, uint64_t line,
                     uint64_t offset, sl_text named, sl_text reason, sl_text record) {
     const sl_source *from = sl_source_set_at(rejects->set, source);
     char path[PATH_MAX + 1024], column[300];
     sl_text_printable(named, column, sizeof column);
     rejects->written++;
     if (rejects->table) {
-        snprintf(path, sizeof path, "%s%s%s", from->path, member ? ": " : "",
-                 member ? member : "");
+        snprintf(path, sizeof path, "%s%s%s", from->path, entry ? ": " : "", entry ? entry : "");
         put_cell(rejects->table, sl_text_of(path), '\t');
         if (line > 0)
             sl_print_to(rejects->table, "%llu", (unsigned long long)line);
@@ -184,8 +183,8 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *member,
         char place[64];
         snprintf(place, sizeof place, line > 0 ? "line %llu" : "byte %llu",
                  (unsigned long long)(line > 0 ? line : offset));
-        sl_log_warning("%s%s%s, %s%s%s: %s; rejected", from->shown, member ? ": " : "",
-                       member ? member : "", place, *column ? ", " : "", column, why);
+        sl_log_warning("%s%s%s, %s%s%s: %s; rejected", from->shown, entry ? ": " : "",
+                       entry ? entry : "", place, *column ? ", " : "", column, why);
         if (++rejects->shown == SHOWN_MAX)
             sl_log_warning("further rejects are %s",
                            rejects->table ? "in rejects.tsv only" : "counted only");
@@ -368,7 +367,7 @@ static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_err
     if (!early)
         return sl_error_memory(error, "keeping rejects");
     *early = *given;
-    early->block.entry = name > 0 ? memcpy(early->member, given->block.entry, name) : NULL;
+    early->block.entry = name > 0 ? memcpy(early->entry_name, given->block.entry, name) : NULL;
     keep_early(state, early);
     memset(&given->list, 0, sizeof given->list);
     return true;

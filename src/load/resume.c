@@ -321,15 +321,17 @@ static bool recover(sl_load *load, const sl_journal_entry *entry, sl_error *erro
     recovered->blocks++;
     recovered->text_bytes += entry->text_bytes;
     recovered->inserted += entry->inserted;
-    recovered->already_there += entry->already_there;
+    recovered->already_stored += entry->already_stored;
     recovered->refused += entry->refused;
     sl_parse_counts_add(&recovered->counts, &entry->counts);
     atomic_fetch_add(&load->accepted[sl_load_range_of(load, first_id)],
-                     entry->inserted + entry->already_there + entry->taken);
-    atomic_fetch_add(&source->accepted, entry->inserted + entry->already_there);
+                     entry->inserted + entry->already_stored + entry->taken);
+    atomic_fetch_add(&source->accepted, entry->inserted + entry->already_stored);
     atomic_fetch_add(&source->taken, entry->taken);
-    sl_source_block block = {.source = (size_t)entry->source, .sequence = entry->sequence,
-                             .offset = entry->offset, .entry_start = entry->member_start != 0};
+    sl_source_block block = {.source = (size_t)entry->source,
+                             .sequence = entry->sequence,
+                             .offset = entry->offset,
+                             .entry_start = entry->entry_start != 0};
     return mark_done(source, entry->sequence)
                ? sl_rejects_block_was_done(load->rejects, &block, entry, error)
                : sl_error_memory(error, "recovering the journal");

@@ -6,10 +6,10 @@
 
 #include "engine.h"
 
-/* The outcome of a batch: documents = inserted + already_there + rejected. */
+/* The outcome of a batch: documents = inserted + already_stored + rejected. */
 typedef struct sl_batch_result {
     uint32_t inserted;
-    uint32_t already_there;
+    uint32_t already_stored;
     uint32_t rejected;
     uint32_t retries;
 } sl_batch_result;
@@ -35,7 +35,7 @@ typedef struct sl_destination {
     bool (*outlet_create)(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error);
     void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */
     /* Sends a batch and waits until it has been acknowledged. For each document counted in
-     * `already_there` or `rejected`, `refused` is called with its index in the batch. False when
+     * `already_stored` or `rejected`, `refused` is called with its index in the batch. False when
      * the batch cannot be delivered: the load ends. */
     bool (*send)(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                  refusal_handler refused, void *context, sl_error *error);

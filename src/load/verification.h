@@ -17,7 +17,7 @@ typedef struct sl_problem {
     sl_finding finding;
     bool placed;       /* its _id belongs to one of the sources: `source` and `offset` are set */
     size_t source;     /* index into the set */
-    const char *member; /* entry of an archive, or NULL */
+    const char *entry; /* entry of an archive, or NULL */
     uint64_t offset; /* in the source's uncompressed stream; of generated records, as in the _id */
     char *id;          /* as JSON */
     char *detail;      /* the difference in words, or NULL */

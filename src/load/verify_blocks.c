@@ -207,7 +207,7 @@ static bool compare(sl_checker *checker, sl_interval place) {
 static void report_findings(sl_checker *checker) {
     sl_range_totals *totals = checker->totals;
     for (size_t i = 0; i < checker->problem_count; i++) {
-        checker->problems[i].member = checker->block->entry;
+        checker->problems[i].entry = checker->block->entry;
         sl_problems_add(checker->verification->problems, &checker->problems[i]);
     }
     atomic_fetch_add(&totals->found, checker->found);
@@ -252,7 +252,7 @@ static bool check_block(sl_checker *checker, const sl_source_block *block) {
     atomic_fetch_add(&load->sources[block->source].accepted, counts.documents);
     sl_count(&checker->counters->text_bytes, block->text.length);
     sl_count(&checker->counters->records, counts.records);
-    sl_count(&checker->counters->already_there, counts.documents);
+    sl_count(&checker->counters->already_stored, counts.documents);
     sl_count(&checker->counters->parser_rejects, counts.rejects);
     if (load->by_range)
         atomic_fetch_add(&load->shard_documents[sl_shard_map_owner(load->map, id)],

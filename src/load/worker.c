@@ -187,7 +187,7 @@ static bool wait_for_turn(sl_worker *worker) {
     sl_load *load = worker->load;
     if (worker->index < atomic_load_explicit(&load->pace.active, memory_order_relaxed))
         return true;
-    if (!sl_deliver_rest(worker))
+    if (!sl_deliver_all(worker))
         return false;
     sl_delivery_release(worker);
     sl_pace_wait(load, worker->index);
@@ -218,7 +218,7 @@ static void *work(void *context) {
         ok = result == SL_READ_BLOCK && handle_block(worker, &block) && wait_for_turn(worker);
     }
     /* The remaining batches are sent also when the load was stopped, but not after an error. */
-    ok = ok && sl_deliver_rest(worker);
+    ok = ok && sl_deliver_all(worker);
     if (!ok && worker->error.code)
         sl_load_fail(load, &worker->error);
     sl_pace_over(load); /* the load ends, so inactive workers must not wait any more */

@@ -68,7 +68,7 @@ bool sl_deliver(sl_worker *worker, sl_batch *batch);
 bool sl_deliver_old(sl_worker *worker);
 
 /* Sends all batches that hold documents. */
-bool sl_deliver_rest(sl_worker *worker);
+bool sl_deliver_all(sl_worker *worker);
 
 /* Frees the memory of all batches, which must be empty; they are allocated again when they are
  * used. */

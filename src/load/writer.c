@@ -209,7 +209,7 @@ typedef struct sl_listener {
 static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
                    const char *reason) {
     if (fate == FATE_ALREADY_STORED)
-        listener->result->already_there++;
+        listener->result->already_stored++;
     else
         listener->result->rejected++;
     listener->refused(listener->context, index, fate, code, reason);

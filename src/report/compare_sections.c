@@ -282,7 +282,7 @@ void sl_sections_reloads(sl_page *page, const sl_records *records) {
         "data, the prediction for all data and its range are shown.",
         SL_UNIT_SECONDS);
     for (size_t i = 0; i < few.count; i++)
-        sl_section_whole_drill(page, strips, few.items[i], few.names[i]);
+        sl_section_drill_strip(page, strips, few.items[i], few.names[i]);
     double objective = sl_look_number(few.items[0], "objectiveSeconds");
     if (strips && objective > 0) {
         strips->limit = objective;

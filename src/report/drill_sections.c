@@ -16,7 +16,7 @@ static void set_range(sl_strip *strip, const bson_t *predicted) {
     strip->high = sl_look_amount(predicted, "high", NAN);
 }
 
-void sl_section_whole_drill(sl_page *page, sl_strips *strips, const bson_t *record,
+void sl_section_drill_strip(sl_page *page, sl_strips *strips, const bson_t *record,
                             const char *label) {
     bson_t predicted;
     if (sl_look_amount(record, "sample", 1) < 1 &&

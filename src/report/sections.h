@@ -50,7 +50,7 @@ double sl_section_phase_seconds(const bson_t *record, const char *path, const ch
 sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
                                  const char *path, const char *label);
 /* Adds a drill as one strip: its phases, or for a sampled drill the predicted phases. */
-void sl_section_whole_drill(sl_page *page, sl_strips *strips, const bson_t *record,
+void sl_section_drill_strip(sl_page *page, sl_strips *strips, const bson_t *record,
                             const char *label);
 /* Adds phases as a table with shares. */
 void sl_section_phase_table(sl_page *page, const bson_t *record, const char *path,

@@ -342,7 +342,7 @@ bool sl_capacity_compute_sweep(const sl_capacity_model *model, const sl_capacity
 
 /* ---- bottleneck and missing inputs ---- */
 
-const char *sl_capacity_waits_for(const sl_capacity_result *result) {
+const char *sl_capacity_bottleneck_name(const sl_capacity_result *result) {
     return result->index_hours.value > result->load_hours.value
                ? "indexes"
                : sl_capacity_resource_names[result->bottleneck];

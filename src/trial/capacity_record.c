@@ -100,7 +100,7 @@ static void append_published(bson_t *document, const sl_capacity_model *model) {
 
 /* Appends the fields that a model and a row of its sweep both have. */
 static void append_result(bson_t *document, const sl_capacity_result *result) {
-    BSON_APPEND_UTF8(document, "bottleneck", sl_capacity_waits_for(result));
+    BSON_APPEND_UTF8(document, "bottleneck", sl_capacity_bottleneck_name(result));
     append_range(document, "hours", &result->hours);
     BSON_APPEND_DOUBLE(document, "documentsPerSecond", result->rate);
     BSON_APPEND_DOUBLE(document, "busyHosts", result->busy_hosts);

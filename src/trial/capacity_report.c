@@ -250,7 +250,7 @@ bool sl_capacity_print_sweep(const sl_capacity_sweep *sweep, FILE *out) {
         sl_table_cell(table, "%s", hours_span(&result->hours, b));
         sl_table_cell(table, "%s",
                       isnan(result->cost.value) ? "-" : figure(result->cost.value, plain));
-        sl_table_cell(table, "%s%s", sl_capacity_waits_for(result),
+        sl_table_cell(table, "%s%s", sl_capacity_bottleneck_name(result),
                       result->host_share > 1 ? "; IT DOES NOT FIT" : "");
     }
     bool ok = sl_table_print(table, out, 2);

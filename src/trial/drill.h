@@ -69,7 +69,7 @@ typedef struct sl_drill {
     sl_objective objective; /* set when `judged` */
 
     bool forecast; /* the fields below are set: a sampled drill */
-    sl_size whole; /* documents of all sources */
+    sl_size total_size; /* documents of all sources */
     sl_prediction phases[PHASES];
     sl_prediction total;
     sl_prediction *queries; /* one per query of the suite, in seconds */

@@ -63,17 +63,17 @@ static double figure(const bson_t *load_record, const char *path) {
 typedef struct source_sums {
     double records; /* of generated records */
     double stored_bytes;
-    bool cut; /* no source is compressed: stored bytes are bytes of text */
+    bool splittable; /* no source is compressed: stored bytes are bytes of text */
 } source_sums;
 
 static source_sums sum_of_sources(const bson_t *load_record) {
-    source_sums sum = {.cut = true};
+    source_sums sum = {.splittable = true};
     for (sl_walk walk = sl_walk_start(load_record, "sources"); sl_walk_next(&walk);) {
         if (sl_look_truth(&walk.item, "leftOut") == 1)
             continue;
         sum.records += figure(&walk.item, "records");
         sum.stored_bytes += figure(&walk.item, "storedBytes");
-        sum.cut = sum.cut && sl_look_truth(&walk.item, "cut") == 1;
+        sum.splittable = sum.splittable && sl_look_truth(&walk.item, "cut") == 1;
     }
     return sum;
 }
@@ -81,13 +81,13 @@ static source_sums sum_of_sources(const bson_t *load_record) {
 /* The number of documents in all sources. For generated records it is exact. For plain files it
  * follows from their bytes and the bytes that the sample has read. For compressed text only the
  * sample's share of the blocks is known, to one or two blocks. */
-static sl_size size_of_whole(const sl_drill_step *sample) {
+static sl_size size_of_all_sources(const sl_drill_step *sample) {
     const source_sums sources = sum_of_sources(&sample->load_record);
     if (sources.records > 0)
         return (sl_size){sources.records, 0};
     double blocks = fmax(sample->text_bytes / (double)SL_BLOCK_BYTES, 1);
     double by_share = sample->documents / sample->share;
-    if (sources.cut && sample->text_bytes > 0)
+    if (sources.splittable && sample->text_bytes > 0)
         return (sl_size){sample->documents * sources.stored_bytes / sample->text_bytes,
                          0.002 * by_share};
     return (sl_size){by_share, by_share * 1.5 / blocks};
@@ -108,7 +108,7 @@ static void allow_for_inflating(sl_drill *drill, sl_prediction *load) {
                      figure(&sample->load_record, "workerSeconds.the server");
     if (inflating <= 0 || sample->documents <= 0)
         return;
-    sending *= drill->whole.documents / sample->documents;
+    sending *= drill->total_size.documents / sample->documents;
     load->seconds = fmax(load->seconds, sending / drill->config->load->threads);
     load->low = fmin(load->low, load->seconds);
     load->high = fmax(load->high, inflating + sending);
@@ -151,7 +151,7 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     sl_prediction *made = &drill->phases[phase];
     if (grows && idle)
         count = 0;
-    *made = sl_extrapolate(&model, timings, count, drill->whole);
+    *made = sl_extrapolate(&model, timings, count, drill->total_size);
     if (phase == PHASE_LOAD)
         allow_for_inflating(drill, made);
 }
@@ -181,7 +181,7 @@ static void forecast_query(sl_drill *drill, size_t query) {
                           hypot(TIMING_DEVIATION, scatter_of(&step->runs[query])));
     }
     drill->queries[query] =
-        sl_extrapolate(&sl_drill_phases[PHASE_QUERY].model, timings, count, drill->whole);
+        sl_extrapolate(&sl_drill_phases[PHASE_QUERY].model, timings, count, drill->total_size);
     if (count > 0)
         raise_low(&drill->queries[query], timings[count - 1].seconds);
 }
@@ -210,7 +210,8 @@ static void take_notes(sl_drill *drill) {
     sl_storage_engine engine;
     sl_storage_engine_read(drill->connection, &engine);
     double bytes = figure(&sample->load_record, "accounting.bsonBytes");
-    double whole = sample->documents > 0 ? bytes * drill->whole.documents / sample->documents : 0;
+    double whole =
+        sample->documents > 0 ? bytes * drill->total_size.documents / sample->documents : 0;
     double cache = 0.8 * (double)engine.cache_bytes; /* eviction starts at 80 % */
     if (cache > 0 && whole > cache && bytes < cache)
         sl_drill_note(drill,
@@ -226,7 +227,7 @@ bool sl_drill_forecast(sl_drill *drill, sl_error *error) {
     drill->queries = calloc(count + 1, sizeof *drill->queries);
     if (!drill->queries)
         return sl_error_memory(error, "predicting");
-    drill->whole = size_of_whole(sl_drill_last(drill));
+    drill->total_size = size_of_all_sources(sl_drill_last(drill));
     forecast_phases(drill);
     for (size_t i = 0; i < count; i++)
         forecast_query(drill, i);

@@ -69,7 +69,7 @@ static void print_first_answer(const sl_drill *drill) {
     if (drill->forecast)
         sl_log_info("first query answered, with all data (%s documents): after %s, between %s; "
                     "answers are not checked on a sample",
-                    sl_human_count((uint64_t)drill->whole.documents, documents),
+                    sl_human_count((uint64_t)drill->total_size.documents, documents),
                     sl_human_seconds(drill->total.seconds, seconds),
                     interval(&drill->total, range));
     else if (drill->correct)
@@ -156,7 +156,7 @@ static void append_predicted(const sl_drill *drill, bson_t *record) {
     char room[16];
     const char *key;
     BSON_APPEND_DOCUMENT_BEGIN(record, "predicted", &section);
-    BSON_APPEND_DOUBLE(&section, "documents", (double)(int64_t)drill->whole.documents);
+    BSON_APPEND_DOUBLE(&section, "documents", (double)(int64_t)drill->total_size.documents);
     BSON_APPEND_ARRAY_BEGIN(&section, "phases", &array);
     for (uint32_t i = 0; i < PHASES; i++) {
         bson_uint32_to_string(i, &key, room, sizeof room);

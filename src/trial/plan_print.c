@@ -27,12 +27,12 @@ static const char *count(double value, char out[SL_HUMAN_ROOM]) {
 }
 
 static void add_row(sl_table *table, const char *name, const char *format, uint64_t stored,
-                    bool made_up, bool exact, const sl_measure *measure) {
+                    bool generated, bool exact, const sl_measure *measure) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     sl_table_cell(table, "%s", name);
     sl_table_cell(table, "%s", format);
-    sl_table_cell(table, "%s", made_up ? "-" : sl_human_bytes((double)stored, a));
-    sl_table_cell(table, "%s", made_up ? "-" : sl_human_bytes(measure->text_bytes.value, a));
+    sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes((double)stored, a));
+    sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes(measure->text_bytes.value, a));
     sl_table_cell(table, "%s", count(measure->documents.value, a));
     if (measure->documents.low == measure->documents.high)
         sl_table_cell(table, "exactly");

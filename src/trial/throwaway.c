@@ -222,13 +222,13 @@ bool sl_throwaway_drop_at_once(sl_error *error) {
 
 /* ---- loads into a throw-away collection ---- */
 
-sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collection,
-                                const char *work_directory, double share, bson_t *account) {
-    sl_load_config load = *whole;
+sl_load_config sl_load_as_trial(const sl_load_config *user_config, const char *collection,
+                                const char *work_directory, double share, bson_t *run_record) {
+    sl_load_config load = *user_config;
     load.collection = collection;
     load.work_directory = work_directory;
     load.sample = share;
-    load.run_record = account;
+    load.run_record = run_record;
     load.part_of_trial = true;
     load.skip_other = true; /* a trial need not load every file */
     load.threads_most = 0;

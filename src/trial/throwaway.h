@@ -50,7 +50,7 @@ bool sl_throwaway_drop_at_once(sl_error *error);
  * into `collection` with fixed threads and batches, without report, HTML page and advice about
  * --resume. `run_record` is as in sl_load_config. The caller sets `drop` and `verify`. All
  * arguments are borrowed. */
-sl_load_config sl_load_as_trial(const sl_load_config *whole, const char *collection,
-                                const char *work_directory, double share, bson_t *account);
+sl_load_config sl_load_as_trial(const sl_load_config *user_config, const char *collection,
+                                const char *work_directory, double share, bson_t *run_record);
 
 #endif

@@ -76,8 +76,8 @@ static bool check_files(const sl_tune *tune, sl_error *error) {
 
 bool sl_tune_time_is_up(const sl_tune *tune) {
     double limit = tune->config->time_max;
-    return limit > 0 && sl_seconds_since(tune->begun) + tune->trial_seconds +
-                                tune->around_seconds > limit;
+    return limit > 0 &&
+           sl_seconds_since(tune->begun) + tune->trial_seconds + tune->other_seconds > limit;
 }
 
 static sl_trial_result measure(void *context, const size_t *at, double *rate) {
@@ -143,7 +143,7 @@ static void announce_trials(sl_tune *tune) {
             taken += !tune->refused[d][v];
         all *= taken;
     }
-    double seconds = (double)tune->planned * (tune->trial_seconds + tune->around_seconds);
+    double seconds = (double)tune->planned * (tune->trial_seconds + tune->other_seconds);
     sl_log_info("each trial loads the same %s documents (%s of BSON), %.3g %% of the sources",
                 sl_human_count(tune->documents, count),
                 sl_human_bytes((double)tune->bson_bytes, bytes), 100 * tune->share);
@@ -180,7 +180,7 @@ static bool no_time_for_a_trial(const sl_tune *tune, sl_error *error) {
         "about %s; give more time, or a smaller --trial-bytes",
         sl_human_seconds(tune->config->time_max, limit),
         sl_human_seconds(sl_seconds_since(tune->begun), before),
-        sl_human_seconds(tune->trial_seconds + tune->around_seconds, trial));
+        sl_human_seconds(tune->trial_seconds + tune->other_seconds, trial));
 }
 
 static bool search(sl_tune *tune, sl_error *error) {

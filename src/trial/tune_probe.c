@@ -19,7 +19,7 @@
 
 static bool works(sl_tune *tune, const size_t *at) {
     sl_tune_load figures;
-    return sl_tune_load_once(tune, at, fmin(1, PROBE_BYTES / tune->whole_text), SL_TUNE_FOR_PROBE,
+    return sl_tune_load_once(tune, at, fmin(1, PROBE_BYTES / tune->total_text), SL_TUNE_FOR_PROBE,
                              &figures);
 }
 

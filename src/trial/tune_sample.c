@@ -64,8 +64,8 @@ bool sl_tune_is_usable(void *context, const size_t *at) {
 static bool estimate_sources(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     if (load->path_count == 0) { /* generated records */
-        tune->made_up = true;
-        tune->whole_text = (double)load->format_options.ycsb.records * SL_GENERATED_BYTES;
+        tune->generated = true;
+        tune->total_text = (double)load->format_options.ycsb.records * SL_GENERATED_BYTES;
         return true;
     }
     sl_source_set *set = NULL;
@@ -78,7 +78,7 @@ static bool estimate_sources(sl_tune *tune, sl_error *error) {
                               source->shown);
     }
     if (ok)
-        tune->whole_text = (double)sl_source_set_stored_bytes(set);
+        tune->total_text = (double)sl_source_set_stored_bytes(set);
     sl_source_set_destroy(set);
     return ok;
 }
@@ -108,36 +108,36 @@ static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
     tune->text_bytes = figures->text_bytes;
     tune->bson_bytes = figures->bson_bytes;
     tune->trial_seconds = figures->seconds;
-    tune->around_seconds = figures->everything - figures->seconds;
+    tune->other_seconds = figures->total_seconds - figures->seconds;
     return true;
 }
 
 /* Bytes of text; for generated records SL_GENERATED_BYTES each. */
 static double text_of(const sl_tune *tune, const sl_tune_load *figures) {
-    return tune->made_up ? (double)figures->documents * SL_GENERATED_BYTES
-                         : (double)figures->text_bytes;
+    return tune->generated ? (double)figures->documents * SL_GENERATED_BYTES
+                           : (double)figures->text_bytes;
 }
 
 /* Corrects the estimate of the sources by the first load: the stored size of compressed sources
  * does not show the size of their text. */
 static void measure_sources(sl_tune *tune, const sl_tune_load *look) {
-    tune->cut = look->cut;
-    tune->whole_text = look->cut ? look->source_text : text_of(tune, look) / tune->share;
-    tune->whole_blocks = look->source_blocks;
-    if (!look->cut)
-        tune->whole_blocks = fmax(tune->whole_blocks, tune->whole_text / (double)SL_BLOCK_BYTES);
+    tune->splittable = look->splittable;
+    tune->total_text = look->splittable ? look->source_text : text_of(tune, look) / tune->share;
+    tune->total_blocks = look->source_blocks;
+    if (!look->splittable)
+        tune->total_blocks = fmax(tune->total_blocks, tune->total_text / (double)SL_BLOCK_BYTES);
 }
 
 /* The share of the blocks for a trial, from the figures of the first load. */
 static double share_for_trials(const sl_tune *tune, const sl_tune_load *look) {
     if (tune->config->trial_bytes)
-        return fmin(1, (double)tune->config->trial_bytes / tune->whole_text);
+        return fmin(1, (double)tune->config->trial_bytes / tune->total_text);
     double documents = (double)look->documents, seconds = fmax(look->seconds, 0.001);
     double threads = largest(tune, SL_TUNE_THREADS);
     double enough = documents_for(tune, threads, largest(tune, SL_TUNE_BATCH_SIZE),
                                   (double)look->bson_bytes / documents);
     double share = TRIAL_SECONDS / seconds * tune->share;
-    share = fmax(share, 1.05 * threads * ROUNDS / tune->whole_blocks);
+    share = fmax(share, 1.05 * threads * ROUNDS / tune->total_blocks);
     share = fmax(share, 1.05 * enough / documents * tune->share);
     return fmin(1, fmin(share, TRIAL_SECONDS_MAX / seconds * tune->share));
 }
@@ -154,7 +154,7 @@ static bool correct_share(sl_tune *tune) {
 }
 
 static void warn_of_limits(const sl_tune *tune) {
-    if (!tune->cut)
+    if (!tune->splittable)
         sl_log_warning(
             "every trial reads compressed sources completely, but loads only a sample of "
             "them, so the rates include the reading; use an uncompressed source to "
@@ -169,12 +169,12 @@ static void warn_of_limits(const sl_tune *tune) {
 bool sl_tune_choose_sample(sl_tune *tune, sl_error *error) {
     if (!estimate_sources(tune, error))
         return false;
-    if (tune->whole_text <= 0)
+    if (tune->total_text <= 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "the sources are empty: nothing to measure");
     if (!read_topology(tune, error) || !sl_tune_probe(tune, error))
         return false;
     sl_tune_load look, warm;
-    tune->share = fmin(1, FIRST_LOOK_BYTES / tune->whole_text);
+    tune->share = fmin(1, FIRST_LOOK_BYTES / tune->total_text);
     sl_log_info("warming up");
     if (!warm_up(tune, &look, error))
         return false;
@@ -182,7 +182,7 @@ bool sl_tune_choose_sample(sl_tune *tune, sl_error *error) {
     tune->share = share_for_trials(tune, &look);
     if (!warm_up(tune, &warm, error) || (correct_share(tune) && !warm_up(tune, &warm, error)))
         return false;
-    tune->blocks = tune->share * tune->whole_blocks;
+    tune->blocks = tune->share * tune->total_blocks;
     warn_of_limits(tune);
     return true;
 }

@@ -114,16 +114,16 @@ static void apply(const sl_tune *tune, const size_t *at, sl_load_config *load) {
 /* ---- figures of the load ---- */
 
 static void read_sources(const bson_t *record, sl_tune_load *figures) {
-    figures->cut = true;
+    figures->splittable = true;
     for (sl_walk walk = sl_walk_start(record, "sources"); sl_walk_next(&walk);) {
         if (sl_look_truth(&walk.item, "leftOut") == 1)
             continue;
         double text = sl_look_amount(&walk.item, "records", 0) * SL_GENERATED_BYTES +
                       sl_look_amount(&walk.item, "storedBytes", 0);
-        bool cut = sl_look_truth(&walk.item, "cut") == 1;
-        figures->cut = figures->cut && cut;
+        bool splittable = sl_look_truth(&walk.item, "cut") == 1;
+        figures->splittable = figures->splittable && splittable;
         figures->source_text += text;
-        figures->source_blocks += cut ? fmax(1, ceil(text / (double)SL_BLOCK_BYTES)) : 1;
+        figures->source_blocks += splittable ? fmax(1, ceil(text / (double)SL_BLOCK_BYTES)) : 1;
     }
 }
 
@@ -143,7 +143,7 @@ static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account
                 sl_tune_load *figures) {
     int64_t start = sl_clock_ns();
     sl_exit code = sl_load_run(load);
-    figures->everything = sl_seconds_since(start);
+    figures->total_seconds = sl_seconds_since(start);
     figures->documents = (uint64_t)sl_look_amount(account, "accounting.inserted", 0);
     figures->text_bytes = (uint64_t)sl_look_amount(account, "accounting.textBytes", 0);
     figures->bson_bytes = (uint64_t)sl_look_amount(account, "accounting.bsonBytes", 0);

@@ -49,19 +49,19 @@ typedef struct sl_tune {
     bool refused[SL_TUNE_DIMENSIONS][SL_TUNE_VALUES_MAX];
 
     /* The sample. */
-    bool made_up;
-    bool cut;               /* all sources can be read from any block (no compressed ones) */
+    bool generated;
+    bool splittable;        /* all sources can be read from any block (no compressed ones) */
     uint32_t shards;        /* of the cluster; a worker's batches share its buffer among them */
     uint32_t open_batches;  /* per worker: one per shard if the collection is sharded, else 1 */
-    double whole_text;      /* bytes of text of all sources; estimated if some are compressed */
-    double whole_blocks;    /* blocks of all sources, at least one per source */
+    double total_text;      /* bytes of text of all sources; estimated if some are compressed */
+    double total_blocks;    /* blocks of all sources, at least one per source */
     double share;           /* of the blocks */
     uint64_t documents;     /* in a trial */
     uint64_t text_bytes;
     uint64_t bson_bytes;
     double blocks;
     double trial_seconds;   /* of the load phase of a trial */
-    double around_seconds;  /* of all other phases of a trial */
+    double other_seconds;   /* of all other phases of a trial */
 
     unsigned loads, probes; /* numbers of runs so far, used in folder names */
     size_t planned;         /* maximum number of trials */
@@ -80,10 +80,10 @@ typedef struct sl_tune_load {
     uint64_t text_bytes;
     uint64_t bson_bytes;
     double seconds;    /* of the load phase */
-    double everything; /* of all phases, in seconds */
+    double total_seconds; /* of all phases, in seconds */
     /* Of all sources of the load that were not left out: */
-    bool cut;             /* as in sl_tune */
-    double source_text;   /* bytes of text if `cut`; else stored bytes */
+    bool splittable;      /* as in sl_tune */
+    double source_text;   /* bytes of text if `splittable`; else stored bytes */
     double source_blocks; /* minimum number of blocks */
 } sl_tune_load;
 

@@ -41,11 +41,11 @@ class Entry(NamedTuple):
     source: int
     sequence: int
     offset: int
-    member_start: int
+    entry_start: int
     check: int
     text_bytes: int
     inserted: int
-    already_there: int
+    already_stored: int
     refused: int
     taken: int
     table_bytes: int

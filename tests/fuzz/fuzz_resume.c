@@ -180,10 +180,10 @@ static void append_block(builder *m, input *in) {
     entry.offset = entry.sequence << SL_BLOCK_BITS | take_byte(in);
     entry.text_bytes = take_byte(in);
     entry.inserted = take_byte(in);
-    entry.already_there = take_byte(in);
+    entry.already_stored = take_byte(in);
     entry.refused = take_byte(in);
     entry.taken = entry.refused / 2;
-    entry.counts.documents = entry.inserted + entry.already_there + entry.refused;
+    entry.counts.documents = entry.inserted + entry.already_stored + entry.refused;
     entry.counts.records = entry.counts.documents;
     append_record(m, 2, &entry, sizeof entry);
 }
@@ -244,7 +244,7 @@ static void check_recovered(loading *l) {
     for (size_t i = 0; i < SOURCES; i++)
         sources += atomic_load(&l->sources[i].accepted);
     require(blocks_done(l) == recovered->blocks, "each block is counted once");
-    require(sources == recovered->inserted + recovered->already_there,
+    require(sources == recovered->inserted + recovered->already_stored,
             "the sources' documents are inserted or already stored");
     sl_source_block block = {.source = 0, .sequence = 1, .offset = SL_BLOCK_BYTES};
     sl_error error = {0};

@@ -230,10 +230,10 @@ static void indexes_can_determine_the_time(void **state) {
     (void)state;
     sl_capacity_model model = full(); /* 4 hours, then 1.5 hours for the indexes */
     sl_capacity_result result = compute(&model);
-    assert_string_equal(sl_capacity_waits_for(&result), "shards, bytes");
+    assert_string_equal(sl_capacity_bottleneck_name(&result), "shards, bytes");
     set(&model, "index-rate=300");
     result = compute(&model);
-    assert_string_equal(sl_capacity_waits_for(&result), "indexes");
+    assert_string_equal(sl_capacity_bottleneck_name(&result), "indexes");
     assert_int_equal(result.bottleneck, SL_RESOURCE_SHARD_BYTES);
 }
 

@@ -230,7 +230,7 @@ static void documents_go_to_their_owners(void **state) {
         parse_block(b, (uint32_t)i % 2, (uint64_t)i / 2, i * 100 - i % 2 * 30, i % 2 ? 130 : 70,
                     10);
     assert_true(now.batches > 20); /* full batches have been sent already */
-    assert_true(sl_deliver_rest(&b->worker));
+    assert_true(sl_deliver_all(&b->worker));
     assert_all_delivered(b, 2000);
     assert_int_equal(now.largest_documents, 50);
     for (unsigned i = 0; i <= SHARDS; i++)
@@ -247,7 +247,7 @@ static void batches_are_full_by_bytes_too(void **state) {
     bench *b = bench_create(100000, 65536, 3000);
     for (int i = 0; i < 30; i++)
         parse_block(b, 0, (uint64_t)i, i * 100, 100, 1000);
-    assert_true(sl_deliver_rest(&b->worker));
+    assert_true(sl_deliver_all(&b->worker));
     assert_all_delivered(b, 3000);
     assert_in_range(now.largest_bytes, 63000, 65536);
     bench_destroy(b);
@@ -260,7 +260,7 @@ static void a_large_document_is_sent_alone(void **state) {
     parse_block(b, 0, 0, 0, 10, 10);
     parse_block(b, 0, 1, 10, 1, 200000);
     parse_block(b, 0, 2, 11, 10, 10);
-    assert_true(sl_deliver_rest(&b->worker));
+    assert_true(sl_deliver_all(&b->worker));
     assert_all_delivered(b, 21);
     assert_true(now.largest_bytes < 65536);
     bench_destroy(b);
@@ -272,7 +272,7 @@ static void refusals_are_counted_for_their_source(void **state) {
     now.refuse = 151;
     parse_block(b, 0, 0, 0, 100, 10);
     parse_block(b, 1, 0, 100, 100, 10);
-    assert_true(sl_deliver_rest(&b->worker));
+    assert_true(sl_deliver_all(&b->worker));
     assert_int_equal(atomic_load(&b->accepted[0]), 100);
     assert_int_equal(atomic_load(&b->accepted[1]), 99);
     assert_int_equal(atomic_load(&b->sources[1].accepted), 99);

@@ -16,16 +16,16 @@ static void assert_near(double actual, double expected) {
 }
 
 /* Counters at i / 2 seconds, which grow with the square of i. */
-static sl_moment moment(unsigned i) {
-    return (sl_moment){.seconds = i * 0.5,
-                       .documents = (uint64_t)i * i * 10,
-                       .bytes = (uint64_t)i * i * 1000,
-                       .stored_bytes = (uint64_t)i * i * 300};
+static sl_progress_sample sample(unsigned i) {
+    return (sl_progress_sample){.seconds = i * 0.5,
+                                .documents = (uint64_t)i * i * 10,
+                                .bytes = (uint64_t)i * i * 1000,
+                                .stored_bytes = (uint64_t)i * i * 300};
 }
 
 static void keep(sl_window *window, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        sl_moment one = moment(i);
+        sl_progress_sample one = sample(i);
         sl_window_keep(window, &one);
     }
 }
@@ -33,7 +33,8 @@ static void keep(sl_window *window, unsigned count) {
 static void with_an_empty_window(void **state) {
     (void)state;
     static sl_window window;
-    sl_moment now = {.seconds = 4, .documents = 1000, .bytes = 80000, .stored_bytes = 20000};
+    sl_progress_sample now = {
+        .seconds = 4, .documents = 1000, .bytes = 80000, .stored_bytes = 20000};
     sl_figures shown = sl_figures_of(&window, &now, 100000);
     assert_near(shown.rate_now, 250);
     assert_near(shown.rate_all, 250);
@@ -45,21 +46,21 @@ static void with_an_empty_window(void **state) {
 static void in_the_first_half_minute(void **state) {
     (void)state;
     static sl_window window;
-    keep(&window, 20); /* moments 0 to 19; the current rate is that since moment 16 */
-    sl_moment now = moment(20);
+    keep(&window, 20); /* samples 0 to 19; the current rate is that since sample 16 */
+    sl_progress_sample now = sample(20);
     sl_figures shown = sl_figures_of(&window, &now, 240000);
     assert_near(shown.rate_now, (4000 - 2560) / 2.0);
     assert_near(shown.bytes_now, (400000 - 256000) / 2.0);
     assert_near(shown.rate_all, 4000 / 10.0);
     assert_near(shown.share, 0.5);
-    assert_near(shown.left, 120000 / (120000 / 10.0)); /* at the rate since moment 0 */
+    assert_near(shown.left, 120000 / (120000 / 10.0)); /* at the rate since sample 0 */
 }
 
 static void later(void **state) {
     (void)state;
     static sl_window window;
-    keep(&window, 100); /* the window keeps the moments 36 to 99 */
-    sl_moment now = moment(100);
+    keep(&window, 100); /* the window keeps the samples 36 to 99 */
+    sl_progress_sample now = sample(100);
     sl_figures shown = sl_figures_of(&window, &now, 4000000);
     assert_near(shown.rate_now, (100000 - 92160) / 2.0);
     assert_near(shown.rate_all, 100000 / 50.0);
@@ -71,15 +72,15 @@ static void unknown_figures_are_not_shown(void **state) {
     (void)state;
     static sl_window window;
     keep(&window, 20);
-    sl_moment now = moment(20);
+    sl_progress_sample now = sample(20);
     assert_near(sl_figures_of(&window, &now, 0).left, -1); /* a pipe has no total */
     assert_true(sl_figures_of(&window, &now, 0).share == 0);
     static sl_window still;
-    sl_moment nothing = {.seconds = 3};
+    sl_progress_sample nothing = {.seconds = 3};
     assert_near(sl_figures_of(&still, &nothing, 1000).left, -1); /* no progress, no estimate */
-    sl_moment early = {.seconds = 0.9, .stored_bytes = 10};
+    sl_progress_sample early = {.seconds = 0.9, .stored_bytes = 10};
     assert_near(sl_figures_of(&still, &early, 1000).left, -1);
-    sl_moment zero = {0};
+    sl_progress_sample zero = {0};
     assert_true(sl_figures_of(&still, &zero, 1000).rate_all == 0);
 }
 
@@ -87,12 +88,12 @@ static void shares_of_the_workers_time(void **state) {
     (void)state;
     static sl_window window;
     for (unsigned i = 0; i < 10; i++) {
-        sl_moment one = moment(i);
+        sl_progress_sample one = sample(i);
         one.stage_seconds[STAGE_PARSING] = i;
         one.stage_seconds[STAGE_SENDING] = i < 6 ? 0 : (i - 6) * 3.0;
         sl_window_keep(&window, &one);
     }
-    sl_moment now = moment(10);
+    sl_progress_sample now = sample(10);
     now.stage_seconds[STAGE_PARSING] = 10;
     now.stage_seconds[STAGE_SENDING] = 12;
     sl_figures shown = sl_figures_of(&window, &now, 0);
