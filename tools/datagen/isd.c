@@ -30,7 +30,7 @@ static void help(FILE *stream) {
         "  others. An OUTPUT that is a folder, or ends in /, gets a file for each station, named\n"
         "  USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more lie within 100 km of\n"
         "  30.3 N, 97.7 W and have records in January. Midnights written as 2400, stations\n"
-        "  without a place, wrong lengths and unknown groups come with --dirt.\n"
+        "  without a position, wrong lengths and unknown groups come with --dirt.\n"
         "  The answers are those of the queries temperature-swing, snow-stations, sky-by-hour,\n"
         "  monthly-means, near-point and strongest-wind.\n",
         stream);
@@ -70,7 +70,7 @@ static void check(struct options *options, unsigned *problems) {
     }
 }
 
-// One run. Owns what its parts borrow.
+// The state of one run.
 struct run {
     const struct options *options;
     bool folder;

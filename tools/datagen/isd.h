@@ -2,7 +2,7 @@
 //
 // ISD weather records: the types its parts share. A record is a struct of numbers; each has the
 // unit and scale that it has in the record's text. Layouts follow NOAA's format document of 12
-// January 2018 (DS3505), frequencies a count over 119,511 published records.
+// January 2018 (DS3505); frequencies were counted in 119,511 published records.
 #ifndef DATAGEN_ISD_H
 #define DATAGEN_ISD_H
 
@@ -14,9 +14,9 @@ extern const struct format isd_format;
 enum {
     DAY_MINUTES = 24 * 60,
     RECORD_FIXED = 105,  // bytes of the control section and the mandatory part
-    GROUPS_MAX = 28,     // in a record: the most seen
+    GROUPS_MAX = 28,     // maximum in a published record
     ST_BYTES = 16,       // of a station's name in documents
-    ISD_STATIONS = 99999 // the most that can be asked for
+    ISD_STATIONS = 99999 // maximum of --stations
 };
 
 // In the order of the columns of data/isd-shares.txt.
@@ -85,7 +85,7 @@ struct isd_station {
     uint64_t rows;
 };
 
-// A place that a ship reports from.
+// A position that a ship reports from.
 struct isd_place {
     int32_t latitude;
     int32_t longitude;
@@ -142,7 +142,7 @@ struct isd_row {
     int32_t tendency;     // change of pressure since the last record
     int32_t low_pressure; // of the station, not reduced to sea level
 
-    // Codes of the groups that the answers look into.
+    // Codes of the groups that the answers use.
     uint8_t total_cover; // code of GF1
     uint8_t manual[7];   // MW
     uint8_t automated[6];

@@ -122,9 +122,9 @@ void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *stati
         drawer->slots = in_year;
     }
     if (station->central || station->network == NETWORK_SHIPS) {
-        drawer->first_slot = 0; // there is a January
+        drawer->first_slot = 0; // January is included
     } else if (station->late) {
-        drawer->first_slot = (int32_t)(in_year - drawer->slots); // there is a midnight in December
+        drawer->first_slot = (int32_t)(in_year - drawer->slots); // December is included
     } else {
         drawer->first_slot = (int32_t)(scale32(bits, (uint32_t)spare_days + 1) * slots_a_day);
     }
@@ -183,7 +183,7 @@ static void draw_time(struct isd_drawer *drawer, uint32_t bits, struct isd_row *
     }
 }
 
-// Ships go along their lanes and back, a place each 18 hours.
+// A ship moves along its lane and back, one position every 18 hours.
 static struct isd_weather_state *board_ship(struct isd_drawer *drawer, uint32_t bits,
                                             struct isd_row *row) {
     const struct isd_world *world = drawer->world;
@@ -292,7 +292,7 @@ static void draw_groups(struct isd_drawer *drawer, struct isd_row *row) {
             instances++;
         }
         if (i == groups->special[SPECIAL_AW] && odd < drawer->odd_weather) {
-            instances = 5 + (odd & 1); // more than the format document knows
+            instances = 5 + (odd & 1); // more instances than in the format document
         }
         if (total + instances > GROUPS_MAX) {
             break;

@@ -49,7 +49,7 @@ static void read_families(struct isd_groups *groups) {
         if (*line != '#') {
             struct isd_family *family = &groups->families[groups->count];
             read_family(family, line);
-            // IA2 has no fields in common with IA1, yet does not come without it.
+            // IA2 has other fields than IA1, but occurs only together with it.
             bool goes_on = family->first > '1';
             family->drawn_with = (uint8_t)(groups->count - goes_on);
             groups->count++;
@@ -68,14 +68,15 @@ static void read_shares(struct isd_groups *groups, const uint32_t *bare) {
         struct isd_family *family = &groups->families[number];
         named[number]++;
         for (size_t type = 0; type < ISD_TYPES; type++) {
-            // Counted over all records, drawn for those with additional data.
+            // The counts are over all records, but groups are drawn only for records with
+            // additional data.
             uint32_t share = table_number(&row, type + 1) * WHOLE / (WHOLE - bare[type]);
             family->shares[type][row.cells[0][2] - family->first] = share_of(share);
         }
     }
     for (int i = 0; i < groups->count; i++) {
         for (int type = 0; type < ISD_TYPES; type++) {
-            // Where there is no count, the first is rare and the others even more so.
+            // Groups without a count: the first instance is rare, further instances are rarer.
             uint32_t *shares = groups->families[i].shares[type];
             const uint32_t *shares_before = groups->families[i > 0 ? i - 1 : 0].shares[type];
             for (unsigned k = named[i]; k < groups->families[i].instances; k++) {

@@ -76,7 +76,7 @@ static char *put_ay(const struct isd_row *row, unsigned instance, uint32_t bits,
     return put_char(put_digits(p, row->minute / 60 % 6 == 0 ? 6 : 3, 2), quality_of(row));
 }
 
-// The oktas, base and whether there is one, of the layer number `instance`.
+// Computes oktas and base of the layer number `instance`. False if there is no such layer.
 static bool layer(const struct isd_row *row, unsigned instance, uint32_t *oktas, int32_t *base) {
     *oktas = (uint32_t)smaller(row->cover, 2 + 2 * (int32_t)instance);
     int32_t low = row->ceiling == 22000 ? 1500 : row->ceiling;
@@ -203,7 +203,7 @@ static char *put_od(const struct isd_row *row, unsigned instance, uint32_t bits,
     return put_digits(p, (uint32_t)row->wind_direction, 3);
 }
 
-// The sea is slower than the air, and does not freeze.
+// The sea's temperature varies less than the air's and is at least -1.8, where sea water freezes.
 static char *put_sa(const struct isd_row *row, unsigned instance, uint32_t bits, char *p) {
     (void)instance;
     int32_t degrees = row->temperature * 3 / 4 + 30 + (int32_t)(bits & 15);
@@ -234,7 +234,7 @@ void isd_find_tellers(struct isd_text *text) {
 
 // ---- other groups ----
 
-// A value that is well within any limits; sometimes none.
+// A value within all limits; 1 of 16 is missing.
 static char *put_any(char type, unsigned width, uint32_t bits, char *p) {
     static const char words[] = "HZ   FG   BLSN RA   BR   TS   SN   DZ   "; // five letters each
     bool missing = (bits >> 28) == 0;
@@ -249,7 +249,7 @@ static char *put_any(char type, unsigned width, uint32_t bits, char *p) {
         return missing           ? put_nines(p, width)
                : (bits & 1) != 0 ? put_digits(put_char(p, '-'), value, width - 1)
                                  : put_digits(p, value, width);
-    case 'd': // days, hours and minutes alike
+    case 'd': // days, hours and minutes
         for (unsigned i = 0; i < width; i += 2) {
             p = missing ? put_nines(p, 2) : put_digits(p, 1 + (bits >> (4 * i) & 15), 2);
         }

@@ -17,7 +17,7 @@ static char *end_remark(char *begun, char *end) {
     return end;
 }
 
-// Whole degrees, M before those below zero.
+// Whole degrees; M is the minus sign.
 static char *put_degrees(char *p, int32_t tenths) {
     int32_t magnitude = tenths < 0 ? -tenths : tenths;
     if (tenths < 0) {
@@ -87,7 +87,7 @@ static char *put_metar(const struct isd_text *text, const struct isd_row *row, u
     }
     p = put_string(p, (bits & 0x1000) != 0 ? "" : (bits & 0x2000) != 0 ? " TSNO" : " (DF)");
     if ((bits & 0x3FC000) == 0) {
-        return put_string(p, "EQDD07+000000ADE726"); // within the length of the remark
+        return put_string(p, "EQDD07+000000ADE726"); // counted in the length of the remark
     }
     return put_string(p, (bits & 0xC00000) != 0 ? "" : "=");
 }

@@ -116,7 +116,7 @@ static void make_station(struct isd_station *station, struct regions *regions, u
     name_station(station, region, number, rng);
     station->latitude = between(rng, region->south * 100, region->north * 100);
     station->longitude = between(rng, region->west * 100, region->east * 100);
-    // Most stations are low.
+    // Most stations have a low elevation.
     int32_t height = between(rng, 0, 1023);
     station->elevation = (int32_t)(region->elevation * (uint32_t)(height * height) >> 20);
     station->version = between(rng, 0, 3) == 0 ? '3' : '2';
@@ -124,7 +124,7 @@ static void make_station(struct isd_station *station, struct regions *regions, u
     if (dirt != DIRT_NONE && !station->central) {
         int32_t rarity = dirt == DIRT_HEAVY ? 7 : 127;
         station->late = station->network == NETWORK_SYNOPTIC && between(rng, 0, rarity / 2) == 0;
-        // Seen together: neither longitude nor elevation, and a latitude all the same.
+        // Real files have stations with a latitude, but without longitude and elevation.
         if (between(rng, 0, rarity) == 0) {
             station->longitude = 999999;
             station->elevation = 9999;
@@ -177,7 +177,8 @@ static void make_stations(struct isd_world *world, const struct options *options
 static void spread_rows(struct isd_world *world, uint64_t rows, struct rng *rng) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < world->station_count; i++) {
-        uint32_t ships = (world->land_count + 3) / 4; // a few stations are not drowned by them
+        // With few stations the ships' file is shorter, so that most records are of stations.
+        uint32_t ships = (world->land_count + 3) / 4;
         uint32_t weight = i < world->land_count
                               ? (uint32_t)between(rng, WEIGHT_LOW, WEIGHT_LOW + WEIGHT_SPREAD - 1)
                               : 1000 * (ships < SHIPS_WEIGHT ? ships : SHIPS_WEIGHT);
@@ -206,7 +207,7 @@ static int compare_places(const void *a, const void *b) {
     return (x->longitude > y->longitude) - (x->longitude < y->longitude);
 }
 
-// Ships report tenths of a degree. Where lanes cross, they share a place.
+// Ships report tenths of a degree. Where lanes cross, they have a position in common.
 static struct isd_place place_on(const struct table_row *lane, int32_t step) {
     int32_t latitude = signed_number(lane, 0);
     int32_t longitude = signed_number(lane, 1);

@@ -53,10 +53,10 @@ static inline char *put_char(char *p, char c) {
     return p + 1;
 }
 
-// A number as people write it: a minus where needed, no leading zeros.
+// A decimal number: no leading zeros, a minus sign below zero.
 char *put_number(char *p, int32_t value);
 
-// isd_groups_text.c: which groups can tell of the weather; the section ADD.
+// isd_groups_text.c: the groups that show the weather; the section ADD.
 void isd_find_tellers(struct isd_text *text);
 char *isd_put_groups(struct isd_text *text, const struct isd_row *row, char *p);
 

@@ -50,7 +50,7 @@ static void wander(struct isd_weather_state *now, uint64_t bits, uint64_t more) 
     now->anomaly += noise(bits, 16) - now->anomaly / 24;
     now->spread = clamp(now->spread + noise(bits >> 16, 12) - (now->spread - 45) / 24, 0, 250);
     now->pressure += noise(bits >> 32, 20) - now->pressure / 64;
-    // The stronger it blows, the more it changes: now and then there is a gale.
+    // A stronger wind changes more, so that there are occasional gales.
     int32_t gust = noise(bits >> 48, 12 + now->wind / 6);
     now->wind = clamp(now->wind + gust - (now->wind - 38) / 12, 0, 450);
     now->direction = (now->direction + noise(more, 25) + 360) % 360;
@@ -148,7 +148,7 @@ uint8_t isd_precipitation_code(const struct isd_row *row, uint32_t bits) {
     }
 }
 
-// Oktas, or how a METAR tells of the sky: 99 when it does not say.
+// Oktas; in METARs the code for few, scattered, broken or overcast, or 99: missing.
 uint8_t isd_cover_code(const struct isd_row *row, uint32_t bits) {
     static const uint8_t metar[] = {0, 2, 2, 4, 4, 7, 7, 7, 8};
     if (row->type != TYPE_FM_15 && row->type != TYPE_FM_16) {

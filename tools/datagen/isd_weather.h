@@ -29,7 +29,7 @@ struct isd_climate {
 // The climate at a latitude (thousandths of a degree) and an elevation (metres; 9999 when missing).
 struct isd_climate isd_climate_at(int32_t latitude, int32_t elevation);
 
-// The weather of a record, whose station, place and time are set, and of the state after it.
+// Sets the weather of a record, whose station, position and time are set, and advances the state.
 void isd_draw_weather(struct isd_weather_state *now, const struct isd_climate *climate,
                       struct rng *rng, struct isd_row *row);
 

@@ -52,7 +52,7 @@ static void check(struct options *options, unsigned *problems) {
     }
 }
 
-// One run. Owns what its parts borrow.
+// The state of one run.
 struct run {
     const struct options *options;
     const struct mot_dialect *dialect;

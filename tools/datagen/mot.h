@@ -141,7 +141,7 @@ struct mot_row {
     uint8_t colour;
     uint8_t fuel;
     bool plain;           // nothing missing, a name of the tables: can be written the short way
-    bool repeated_header; // a stray header line stands before it
+    bool repeated_header; // a stray header line precedes it
 };
 
 // ---- mot_fleet.c and mot_draw.c: draw tests with the published frequencies ----
@@ -153,8 +153,8 @@ struct mot_text_table { // short texts of a table
     char (*texts)[24];
 };
 
-// What tests are drawn from, for the dialect, year, seed and dirt asked for; borrows the dialect.
-// NULL when memory ran out.
+// Creates the tables that tests are drawn from, for a dialect (borrowed), year, seed and dirt. NULL
+// when memory ran out.
 struct mot_fleet *mot_fleet_create(const struct options *options,
                                    const struct mot_dialect *dialect);
 void mot_fleet_destroy(struct mot_fleet *fleet);

@@ -6,8 +6,8 @@
 // wait in a pool from which re-tests are taken. Age and mileage come from one number each in 0 ..
 // 2^32-1, read as a rank in the published distribution. The rank of the mileage is that of the age
 // plus noise, reflected at both ends, which keeps every rank equally likely: so both distributions
-// are as published, and yet older vehicles have gone further. The chance to pass is made of the
-// published ones by age and by mileage, with a small fixed difference for each model.
+// are as published, and older vehicles have higher mileages. The probability to pass is computed
+// from the published ones by age and by mileage, with a small fixed difference for each model.
 #include "mot_fleet.h"
 
 enum { OLD_TIMER = 30 }; // years
@@ -57,8 +57,7 @@ static uint8_t result_of(const struct mot_fleet *fleet, bool pass, bool first, u
     return high32(bits) < put_right ? RESULT_PRS : RESULT_P;
 }
 
-// The probability to pass, in 10,000. Age and mileage are correlated; the two factors correct for
-// that.
+// The probability to pass, in 10,000. Two factors correct for the correlation of age and mileage.
 static int pass_chance(const struct mot_fleet *fleet, uint32_t age, int32_t mileage) {
     int by_age = fleet->age_pass[age] - fleet->published_mean;
     int by_mileage = fleet->mileage_pass[(mileage + 5000) / 10000] - fleet->published_mean;

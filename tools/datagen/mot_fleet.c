@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the published tables into what tests are drawn from.
+// Turns the published tables into the tables that tests are drawn from.
 #include "mot_fleet.h"
 
 #include <stdlib.h>
@@ -141,7 +141,7 @@ static void rank_ages(struct mot_fleet *fleet) {
 }
 
 // Turns the published counts by mileage into ranks: step k is the mileage below which k of
-// RANK_STEPS lie. A line of the table is what rounds to its mileage.
+// RANK_STEPS lie. A line of the table counts the values that are rounded to its mileage.
 static void rank_mileages(struct mot_fleet *fleet) {
     struct table_row row;
     uint64_t counts[MILEAGE_COUNT] = {0};
@@ -152,7 +152,7 @@ static void rank_mileages(struct mot_fleet *fleet) {
         counts[lines] = table_number(&row, 1);
         fleet->mileage_pass[lines] = (int)table_number(&row, 2);
         if (lines == 0) {
-            // Most of the first line is readings of zero, which are dirt here.
+            // Most values of the first line are zero; zeros are generated as dirt.
             counts[0] /= 5;
             fleet->mileage_pass[0] = 8800;
         }

@@ -56,7 +56,7 @@ struct mot_fleet {
     int32_t mileage_steps[RANK_STEPS + 1];
     int mileage_pass[MILEAGE_COUNT];
     int published_mean; // chance to pass in the tables, in 10,000
-    int mean_pass;      // the one to draw with
+    int mean_pass;      // the chance that tests are drawn with
     struct mot_row pool[POOL_SIZE];
     uint32_t pool_count;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The makes and models in use: each text is kept once and known by a number, so that records and
-// tallies hold numbers only.
+// The makes and models in use: each text is stored once and identified by a number, so that records
+// and tallies contain only numbers.
 #ifndef DATAGEN_MOT_NAMES_H
 #define DATAGEN_MOT_NAMES_H
 
@@ -18,7 +18,7 @@ struct name {
     char text[NAME_BYTES];
 };
 
-// Names numbered from 0 in the order they came.
+// Names numbered from 0 in the order in which they were added.
 struct name_set {
     struct name *items;
     uint32_t count;

@@ -32,7 +32,7 @@ struct mot_text {
     struct piece areas[256];
     struct piece colours[256];
     struct piece fuels[FUEL_COUNT];
-    struct name_piece *models; // of the names there were at creation
+    struct name_piece *models; // for the names that existed at creation
 };
 
 // A record in fields that are not yet quoted.
@@ -80,8 +80,8 @@ static char *put_text(const struct mot_dialect *dialect, char *p, const char *te
     return p;
 }
 
-// Copies a piece. The fixed size lets the compiler copy with a few wide moves; what stands after
-// the piece is overwritten by the next one.
+// Copies a piece. The fixed size lets the compiler copy with a few wide moves; the bytes after the
+// piece are overwritten by the next piece.
 static inline char *put_piece(char *p, const struct piece *piece) {
     memcpy(p, piece->text, 32);
     return p + piece->length;

@@ -16,7 +16,7 @@ enum { OUTPUT_ROOM = 4096 };
 // with errno set when the file cannot be opened or memory ran out.
 struct output *output_create(const char *path, int gzip_level);
 
-// Room for OUTPUT_ROOM bytes of text. The text counts when output_commit is told where it ends.
+// Room for OUTPUT_ROOM bytes of text. output_commit adds the text up to a given end.
 char *output_room(struct output *output);
 void output_commit(struct output *output, const char *end);
 

@@ -25,8 +25,8 @@ void permutation_init(struct permutation *permutation, struct rng *rng, uint32_t
     permutation->limit = limit;
 }
 
-// Every cell holds `sum` units; outcome i brings weight * count units. An outcome with too few for
-// a cell of its own gets the rest from one that has too many.
+// Every cell holds `sum` units; outcome i has weight * count units. A cell whose outcome has too
+// few units is filled up by an outcome that has too many.
 bool alias_init(struct alias *alias, const uint32_t *weights, uint32_t count) {
     bool done = false;
     uint64_t *units = malloc(count * sizeof *units);
@@ -41,7 +41,7 @@ bool alias_init(struct alias *alias, const uint32_t *weights, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         sum += weights[i];
     }
-    // The poor are stacked from the bottom of `work`, the rich from its top.
+    // Outcomes with too few units are stacked from the bottom of `work`, all others from its top.
     uint32_t poor = 0;
     uint32_t rich = count;
     for (uint32_t i = 0; i < count; i++) {

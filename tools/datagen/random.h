@@ -65,7 +65,7 @@ static inline uint32_t alias_draw(const struct alias *alias, uint32_t bits) {
 }
 
 // A permutation of 0 .. limit-1 chosen by a seed. Every step of the mixing can be undone modulo
-// 2^31, so it permutes 31-bit numbers; walking on while the result is too large keeps it a
+// 2^31, so it permutes 31-bit numbers; repeating it while the result is too large makes it a
 // permutation of the smaller range.
 struct permutation {
     uint32_t factor[3]; // odd
@@ -75,7 +75,7 @@ struct permutation {
 
 void permutation_init(struct permutation *permutation, struct rng *rng, uint32_t limit);
 
-// Where `n` (below the limit) goes.
+// The permuted value of `n` (below the limit).
 static inline uint32_t permutation_at(const struct permutation *p, uint32_t n) {
     const uint32_t mask = 0x7FFFFFFF;
     do {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The built-in tables of published frequencies, data/*.txt: lines of cells divided by '|'. Lines
-// that begin with '#' say what the columns are. Beside them is schemas/isd-groups.tsv, which
+// that begin with '#' describe the columns. Beside them is schemas/isd-groups.tsv, which
 // isd_groups.c reads in its own way.
 #ifndef DATAGEN_TABLES_H
 #define DATAGEN_TABLES_H
@@ -27,7 +27,7 @@ bool table_next(const char **cursor, struct table_row *row);
 // The cell as a number; 0 when the cell is missing.
 uint32_t table_number(const struct table_row *row, size_t column);
 
-// At least the number of lines that table_next reads.
+// An upper bound for the number of lines that table_next reads.
 size_t table_lines(const char *table);
 
 #endif

@@ -37,7 +37,7 @@ enum server_code {
 /* Initialises `reply` as `{ok: 1}`. */
 void answer_ok(bson_t *reply);
 
-/* Initialises `reply` as an error; the text is made as by printf. Always returns false. */
+/* Initialises `reply` as an error; the text is formatted as by printf. Always returns false. */
 bool answer_error(bson_t *reply, enum server_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -14,7 +14,7 @@
 
 enum {
     CONNECT_WAIT = 2000, /* ms for one node to accept a connection and to answer hello */
-    PRIMARY_PAUSE = 100, /* ms between two rounds of looking for a primary */
+    PRIMARY_PAUSE = 100, /* ms between two searches for a primary */
 };
 
 bool node_set_parse(struct node_set *set, const char *name, const char *text) {

@@ -27,7 +27,7 @@ static const char usage[] =
     "Usage: shardload-clusterctl initiate NAME HOST:PORT[,HOST:PORT...] [configsvr]\n"
     "       shardload-clusterctl add-shard CONFIG-HOST:PORT NAME/HOST:PORT[,HOST:PORT...]\n"
     "\n"
-    "  initiate   make a replica set, and wait until each of its members is ready\n"
+    "  initiate   initiate a replica set, and wait until each of its members is ready\n"
     "  add-shard  add a replica set to the cluster of a config server\n";
 
 static int64_t now_ms(void) {
@@ -137,7 +137,7 @@ static int do_initiate(int argc, char **argv) {
         return EXIT_USAGE;
     }
     int fd = -1;
-    for (size_t i = set.count; i-- > 0;) { /* the first, which gets the command, comes last */
+    for (size_t i = set.count; i-- > 0;) { /* the first node last: it receives the command */
         fd = wait_for_node(set.nodes[i], is_there, deadline, why);
         if (fd < 0) {
             return fail("initiate", why);

@@ -164,7 +164,7 @@ enum outcome forward_get_more(struct session *session, const struct request *req
                     &body);
     const enum outcome outcome = session_forward(session, request, place.set, &body, false, reply);
     bson_destroy(&body);
-    /* An exhausted cursor's last reply carries 0, and so does an error: both are its end. */
+    /* A reply without a cursor id is the last one: the cursor is exhausted or has failed. */
     if (outcome == FORWARDED && cursor_in_reply(session) == 0) {
         cursors_forget(session->router->cursors, id);
     }

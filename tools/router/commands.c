@@ -33,7 +33,7 @@ static const struct command commands[] = {
     {"getMore", NULL, forward_get_more, NULL, 0},
     {"killCursors", NULL, kill_cursors, NULL, 0},
 
-    /* Reads and writes for which the server has no routed form. */
+    /* Reads and writes without a cluster* form. */
     {"count", NULL, run_count, NULL, 0},
     {"distinct", NULL, run_distinct, NULL, 0},
     {"explain", NULL, run_explain, NULL, 0},
@@ -190,14 +190,15 @@ enum outcome command_run(struct session *session, const struct request *request,
     if (!command) {
         answer_error(
             reply, CODE_COMMAND_NOT_FOUND,
-            "no such command: '%.100s' (the local router does not do it; a real mongos may)",
+            "no such command: '%.100s' (the local router does not support it; a real mongos may)",
             request->name);
         return ANSWERED;
     }
     /* A transaction is refused, because its writes would be run outside of a transaction. */
     if (bson_iter_init_find(&iter, request->body, "autocommit") ||
         bson_iter_init_find(&iter, request->body, "startTransaction")) {
-        answer_error(reply, CODE_ILLEGAL_OPERATION, "the local router does not do transactions");
+        answer_error(reply, CODE_ILLEGAL_OPERATION,
+                     "the local router does not support transactions");
         return ANSWERED;
     }
     return command->run(session, request, command, reply);

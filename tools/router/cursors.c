@@ -3,10 +3,11 @@
 /*
  * The server of each open cursor: see cursors.h.
  *
- * One mutex guards everything; it is held for a few memory accesses at a time and never while
- * anything waits. The cursors sit in a ring in the order in which they came. A chained hash over
- * the ring finds them: `heads` holds the first slot of each chain and each slot the next one.
- * A forgotten cursor leaves its slot empty until the ring comes round to it.
+ * One mutex protects all data; it is held for a few memory accesses and never while a thread waits
+ * for a socket. The slots of the cursors form a ring, filled in the order in which cursors are
+ * opened. A chained hash table finds a cursor: `heads` has the first slot of each chain, and each
+ * slot has the next slot of its chain. The slot of a removed cursor stays empty until the ring
+ * reaches it again.
  */
 
 #include "cursors.h"
@@ -59,7 +60,8 @@ void cursors_destroy(struct cursors *cursors) {
     }
 }
 
-/* Where the link to the cursor's slot is kept: a head, or another slot. Its value may be NONE. */
+/* Returns the link to the cursor's slot, in a head or in another slot. Its value is NONE if the
+ * cursor is unknown. */
 static uint32_t *find_link(struct cursors *cursors, int64_t id) {
     const uint64_t hash = (uint64_t)id * 0x9e3779b97f4a7c15u;
     uint32_t *link = &cursors->heads[(hash >> 32) & (cursors->capacity - 1)];
@@ -87,7 +89,7 @@ void cursors_note(struct cursors *cursors, int64_t id, struct cursor_place place
         struct slot *slot = &cursors->slots[cursors->newest];
         if (slot->id != 0) {
             unlink_cursor(cursors, slot->id);
-            link = find_link(cursors, id); /* the slot given up may have held the old link */
+            link = find_link(cursors, id); /* the link may have been in the slot that was freed */
         }
         *slot = (struct slot){.id = id, .place = place, .next = NONE};
         *link = (uint32_t)cursors->newest;

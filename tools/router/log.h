@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One line of the router's log: the time, then the text made as by printf. */
+/* One line of the router's log: the time, then the text formatted as by printf. */
 
 #ifndef ROUTER_LOG_H
 #define ROUTER_LOG_H

@@ -9,8 +9,8 @@
  *   stream.c            sockets with timeouts
  *   wire.c              parsing and building messages
  *   answer.c            server-style replies and error codes
- *   backend.c           connections to the primaries of the servers behind
- *   topology.c          which servers there are
+ *   backend.c           connections to the primaries of shards and config servers
+ *   topology.c          the servers of the cluster
  *   cursors.c           the server of each open cursor
  *   session.c           one client connection: its loop, and its own connections to the servers
  *   metadata.c          the config servers' data about databases and collections
@@ -39,7 +39,7 @@
 #include <unistd.h>
 
 enum {
-    KNOWN_CURSORS = 16384, /* a power of two; the oldest are forgotten beyond it */
+    KNOWN_CURSORS = 16384, /* a power of two; when it is exceeded, the oldest cursors are dropped */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
 };
@@ -47,15 +47,15 @@ enum {
 static const char usage[] =
     "Usage: shardload-router --config-server HOST:PORT --listen HOST:PORT [--log FILE]\n"
     "\n"
-    "Stands in for mongos in front of a sharded cluster made of mongod alone.\n"
+    "Replaces mongos for a local sharded cluster: routes commands with the router code of mongod.\n"
     "\n"
     "  --config-server HOST:PORT  a config server, or several: NAME/HOST:PORT,HOST:PORT\n"
-    "  --listen HOST:PORT         where clients connect; port 0 takes any free one\n"
+    "  --listen HOST:PORT         address for clients; port 0: any free port\n"
     "  --log FILE                 append messages to FILE, not to the standard error output\n"
     "  --help                     show this text\n"
     "\n"
     "It has no authentication, no transport encryption, no sessions and no transactions:\n"
-    "it is for trying things out on one machine. SIGTERM stops it.\n";
+    "it is for tests on one machine. SIGTERM stops it.\n";
 
 struct options {
     const char *config;

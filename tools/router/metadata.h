@@ -16,7 +16,7 @@
 enum {
     MAX_NAMESPACE = 512, /* bytes of "db.collection", NUL included: more than the server allows */
     MAX_SHARDS = 1024,
-    STALE_ATTEMPTS = 10, /* how often a command is routed anew before its error is passed on */
+    STALE_ATTEMPTS = 10, /* attempts to route a command again before its error is returned */
 };
 
 struct database {
@@ -52,7 +52,7 @@ struct owner {
 /* The distribution of a collection over the shards. */
 struct routing {
     bool sharded;
-    bson_value_t uuid; /* like all that follows: only where it is sharded */
+    bson_value_t uuid; /* this and the following fields: only of a sharded collection */
     bson_oid_t epoch;
     uint32_t timestamp_seconds;
     uint32_t timestamp_increment;
@@ -66,8 +66,8 @@ bool routing_load(struct session *session, const char *ns, struct routing *routi
 void routing_clear(struct routing *routing);
 
 /*
- * Appends the version by which the owner refuses a command (with CODE_STALE_CONFIG) that was routed
- * with an outdated routing.
+ * Appends the version of the routing. The owner refuses a command with an outdated version with
+ * CODE_STALE_CONFIG.
  */
 void routing_append_version(const struct routing *routing, const struct owner *owner,
                             bson_t *command);

@@ -3,13 +3,12 @@
 /*
  * One client connection: see session.h.
  *
- * A session belongs to one thread, so nothing here is locked. What it shares with other sessions is
- * the topology (constant but for an atomic hint) and the cursor table (which locks itself). Whoever
- * wants a session to end shuts its socket down: every wait of the session, for the client as well
- * as for a server on its behalf, watches that socket and ends.
+ * A session belongs to one thread, so its data needs no lock. Sessions share the topology (constant
+ * except for an atomic hint) and the cursor table (which has a lock). To end a session, its socket
+ * is shut down: the session watches that socket whenever it waits for the client or for a server.
  *
- * A server's connection is used for one command at a time and is closed as soon as anything about
- * it is in doubt, so that a reply can never be taken for the answer to another command.
+ * A connection to a server is used for one command at a time and is closed when an exchange fails,
+ * so that a reply cannot be taken for the reply to another command.
  */
 
 #include "session.h"
@@ -33,7 +32,7 @@ static void drop_backend(struct session *session, size_t set) {
     }
 }
 
-/* Turns a transport failure into the error that mongos would give for it. */
+/* Replies with the error that mongos returns for a failed connection. */
 static void answer_unreachable(const struct node_set *set, enum stream_status status,
                                bson_t *reply) {
     answer_error(reply, CODE_HOST_UNREACHABLE, "the primary of %s at %s failed: %s", set->name,
@@ -42,9 +41,9 @@ static void answer_unreachable(const struct node_set *set, enum stream_status st
 }
 
 /*
- * Sends the parts to the primary of a set and reads the reply into `into`. Tries once more, with
- * whichever node is the primary then, when the first attempt provably did nothing or when doing it
- * twice is harmless. False when there is no reply; `error` is then initialised.
+ * Sends the parts to the primary of a set and reads the reply into `into`. Tries once more, after a
+ * new search for the primary, if the first attempt certainly had no effect or if the command may
+ * run twice. False without a reply; `error` is then initialised.
  */
 static bool exchange(struct session *session, size_t set, const struct iovec *parts, int count,
                      bool repeatable, struct buffer *into, bson_t *error) {
@@ -129,7 +128,8 @@ static enum stream_status send_out(struct session *session) {
     return stream_write(session->fd, -1, &part, 1);
 }
 
-/* Fills in what every command has. False (with an error in `reply`) when it is no command. */
+/* Sets the body, name and target of the request. False (with an error in `reply`) if it is not a
+ * command. */
 static bool read_request(struct request *request, const bson_t *body, bson_t *reply) {
     bson_iter_t iter;
     request->body = body;
@@ -141,7 +141,7 @@ static bool read_request(struct request *request, const bson_t *body, bson_t *re
     return true;
 }
 
-/* Answers an OP_MSG. Any status but STREAM_OK means that the client is to be left. */
+/* Answers an OP_MSG. The caller closes the connection unless the status is STREAM_OK. */
 static enum stream_status serve_message(struct session *session) {
     struct wire_message message;
     bson_t reply;
@@ -167,11 +167,12 @@ static enum stream_status serve_message(struct session *session) {
             return STREAM_NO_MEMORY;
         }
     }
-    /* An unacknowledged command gets no reply; the server's was read all the same, and dropped. */
+    /* A client of an unacknowledged command gets no reply; the server's reply is discarded. */
     return message.flags & WIRE_MORE_TO_COME ? STREAM_OK : send_out(session);
 }
 
-/* The old query message: drivers use it for their first handshake, and nothing else is allowed. */
+/* Replies to an OP_QUERY, which drivers use for their first handshake. Other commands are
+ * refused. */
 static enum stream_status serve_query(struct session *session) {
     struct wire_query query;
     bson_t reply;

@@ -18,7 +18,7 @@
 #include "topology.h"
 #include "wire.h"
 
-/* What all sessions share: made before the first of them, and given up after the last. */
+/* Shared by all sessions; created before the first one and destroyed after the last one. */
 struct router {
     struct topology *topology;
     struct cursors *cursors;
@@ -27,7 +27,7 @@ struct router {
 struct session {
     struct router *router;
     int fd;              /* the client's socket */
-    uint64_t number;     /* the how-manieth connection this is */
+    uint64_t number;     /* connections are numbered from 0 */
     char peer[64];       /* the client's address */
     size_t home;         /* the shard this connection routes through */
     int *backends;       /* one descriptor for each set of the topology; -1: not connected */
@@ -70,7 +70,7 @@ enum outcome session_forward(struct session *session, const struct request *requ
  * client. */
 bool session_run(struct session *session, size_t set, const bson_t *command, bson_t *reply);
 
-/* The document that session->out holds, as a view. False when there is none. */
+/* The document in session->out, as a view. False if there is none. */
 bool session_forwarded_body(const struct session *session, bson_t *body);
 
 #endif

@@ -97,7 +97,8 @@ bool stream_split_address(const char *address, char *host, size_t host_size, cha
     return true;
 }
 
-/* Waits until `fd` is ready for `events`. Being ready wins over the other side having gone. */
+/* Waits until `fd` is ready for `events`. STREAM_OK if it is ready, even if the peer of
+ * `watch_fd` has disconnected. */
 static enum stream_status wait_for(int fd, short events, int watch_fd, int timeout_ms) {
     struct pollfd polled[2] = {
         {.fd = fd, .events = events},

@@ -22,26 +22,26 @@ struct buffer {
     size_t capacity;
 };
 
-/* Makes room for `capacity` bytes in all, keeping what is there. False when out of memory. */
+/* Grows the buffer to at least `capacity` bytes and keeps its content. False when out of memory. */
 bool buffer_reserve(struct buffer *buffer, size_t capacity);
 
 /* Frees the memory; the buffer is empty and can be used again. */
 void buffer_destroy(struct buffer *buffer);
 
-/* Gives memory beyond `keep` bytes back; whatever the buffer held is gone. */
+/* Frees the memory if it is more than `keep` bytes; the content is lost. */
 void buffer_shrink(struct buffer *buffer, size_t keep);
 
 enum stream_status {
     STREAM_OK,
     STREAM_CLOSED,    /* the peer closed in an orderly way before the first byte */
     STREAM_BROKEN,    /* the connection failed, or ended in the middle */
-    STREAM_TIMEOUT,   /* nothing moved for the time allowed */
+    STREAM_TIMEOUT,   /* no byte was transferred within the timeout */
     STREAM_ABANDONED, /* the peer of `watch_fd` has disconnected */
-    STREAM_MALFORMED, /* the bytes are no message, or one that is too long */
+    STREAM_MALFORMED, /* the bytes are not a valid message, or it is too long */
     STREAM_NO_MEMORY,
 };
 
-/* What a status means, for a log or an error text. */
+/* Describes a status, for logs and errors. */
 const char *stream_status_text(enum stream_status status);
 
 /*
@@ -64,8 +64,7 @@ enum stream_status stream_read(int fd, int watch_fd, int timeout_ms, void *bytes
 /* Writes all of `count` (at most 8) parts, leaving `parts` itself as it was. */
 enum stream_status stream_write(int fd, int watch_fd, const struct iovec *parts, int count);
 
-/* True when an idle connection is still good: neither closed by the peer nor holding stray
- * bytes. */
+/* True if a connection is open and has no unread bytes, so that it can be used for a command. */
 bool stream_is_idle(int fd);
 
 /* Sleeps. Returns false, early, if the peer of `watch_fd` disconnects. */

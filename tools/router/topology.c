@@ -18,7 +18,7 @@ static int32_t number_or(const bson_t *document, const char *name, int32_t other
                : otherwise;
 }
 
-/* The nodes a replica set's hello names; a set given by one address is known whole afterwards. */
+/* Sets the nodes to the members in the reply to hello: a set may be given by one address only. */
 static void learn_nodes(struct node_set *set, const bson_t *hello) {
     bson_iter_t iter;
     bson_iter_t hosts;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The cluster behind the router: the config servers, the shards, and the limits they state. It is
- * read once, when the router starts, and does not change afterwards.
+ * The cluster behind the router: the config servers, the shards, and the limits that they report.
+ * It is read once, when the router starts, and does not change afterwards.
  */
 
 #ifndef ROUTER_TOPOLOGY_H
@@ -14,12 +14,12 @@
 
 #include "backend.h"
 
-/* Where the config servers stand among the sets; the shards follow. */
+/* Index of the config servers in `sets`; the shards follow. */
 enum { CONFIG_SET = 0 };
 
 struct topology {
     struct node_set *sets;
-    size_t count; /* of sets: the shards and one */
+    size_t count; /* of sets: the shards and the config servers */
     int32_t max_bson_size;
     int32_t max_message_size;
     int32_t max_write_batch;

@@ -7,7 +7,7 @@
 #include <endian.h>
 #include <string.h>
 
-/* Flag bits below 16 that a reader does not know must be refused; bits above may be ignored. */
+/* Messages with unknown flag bits below 16 must be refused; bits above may be ignored. */
 static const uint32_t REQUIRED_FLAGS = 0xffffu;
 static const uint32_t KNOWN_FLAGS = WIRE_CHECKSUM_PRESENT | WIRE_MORE_TO_COME;
 
@@ -96,7 +96,7 @@ bool wire_parse_message(const uint8_t *bytes, size_t length, struct wire_message
         const size_t start = at;
         const uint8_t kind = bytes[at++];
         const size_t size = document_length(bytes + at, end - at);
-        /* A sequence's size counts itself, a name and its NUL, then documents: 5 is its least. */
+        /* The size of a sequence includes its own 4 bytes and the NUL of its name: at least 5. */
         if (size == 0) {
             return false;
         }
@@ -127,7 +127,7 @@ bool wire_parse_query(const uint8_t *bytes, size_t length, struct wire_query *qu
     if (!nul) {
         return false;
     }
-    /* Behind the name: how many to skip and to return, then the document. */
+    /* After the name: numberToSkip and numberToReturn, 4 bytes each, then the document. */
     size_t at = (size_t)(nul + 1 - bytes) + 8;
     if (at > length) {
         return false;
@@ -163,7 +163,7 @@ int wire_gather(const bson_t *body, int32_t request_id, const struct wire_messag
     if (length > WIRE_MAX_MESSAGE) {
         return 0;
     }
-    /* Section kind 0 comes first whatever came first in the original: their order is free. */
+    /* Section kind 0 is always written first: the protocol allows any order. */
     put_header(prefix, (uint32_t)length, request_id, 0, OP_MSG);
     put_u32(prefix + WIRE_HEADER_SIZE, 0u);
     prefix[WIRE_PREFIX_SIZE - 1] = 0;

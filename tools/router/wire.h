@@ -26,8 +26,9 @@ enum {
     WIRE_MAX_MESSAGE = 48000000, /* the server's own limit, in bytes, header included */
     /*
      * What rewriting a command adds to a message at most: "insert" becomes "clusterInsert", and a
-     * write without a write concern gets the default one. Clients are told a limit smaller by this
-     * much, so that a full message still fits after it.
+     * write without a write concern gets the default one. The limit that the router announces to
+     * clients is smaller by this number, so that the largest message still fits after the
+     * rewriting.
      */
     WIRE_RENAME_ROOM = 64,
 };
