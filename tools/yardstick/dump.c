@@ -79,23 +79,24 @@ static bool add(struct batch *batch, uint8_t *document, size_t length) {
 }
 
 /* The number of the document's range: how many splits are at or below its id. */
-static bool range_of(const struct cut *cut, const uint8_t *document, size_t length, size_t *range) {
+static bool range_of(const struct batch_limits *limits, const uint8_t *document, size_t length,
+                     size_t *range) {
     *range = 0;
-    if (cut->split_count == 0)
+    if (limits->split_count == 0)
         return true;
     if (length < ID_END || memcmp(document + ID_AT, id_head, sizeof id_head) != 0)
         return false;
     int64_t id = 0;
     for (int i = 7; i >= 0; i--)
         id = (int64_t)((uint64_t)id << 8 | document[ID_VALUE_AT + i]);
-    while (*range < cut->split_count && cut->splits[*range] <= id)
+    while (*range < limits->split_count && limits->splits[*range] <= id)
         ++*range;
     return true;
 }
 
-bool dump_cut(struct dump *dump, const struct cut *cut) {
+bool dump_divide(struct dump *dump, const struct batch_limits *limits) {
     /* For each range the number of its open batch, counted from 1; 0: none. */
-    size_t *open_batches = calloc(cut->split_count + 1, sizeof *open_batches);
+    size_t *open_batches = calloc(limits->split_count + 1, sizeof *open_batches);
     bool ok = open_batches != NULL || complain("forming batches", "memory is exhausted");
     for (size_t at = 0; ok && at < dump->size;) {
         uint8_t *document = dump->bytes + at;
@@ -108,15 +109,15 @@ bool dump_cut(struct dump *dump, const struct cut *cut) {
             ok = false;
             break;
         }
-        if (!range_of(cut, document, length, &range)) {
+        if (!range_of(limits, document, length, &range)) {
             ok = complain("forming batches", "--split needs documents whose first field is an _id "
                                              "with a 64-bit integer");
             break;
         }
         size_t *slot = &open_batches[range];
         struct batch *batch = *slot > 0 ? &dump->batches[*slot - 1] : NULL;
-        if (batch == NULL || batch->documents == cut->documents ||
-            batch->bytes + length > cut->bytes) {
+        if (batch == NULL || batch->documents == limits->documents ||
+            batch->bytes + length > limits->bytes) {
             batch = new_batch(dump);
             *slot = dump->batch_count;
         }

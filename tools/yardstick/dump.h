@@ -27,7 +27,7 @@ struct dump {
 };
 
 /* The limits of batches. */
-struct cut {
+struct batch_limits {
     uint32_t documents;    /* maximum per batch, at least 1 */
     size_t bytes;          /* maximum per batch, unless a single document is larger */
     const int64_t *splits; /* ascending; a batch has no ids on both sides of a split */
@@ -45,7 +45,7 @@ bool dump_read(struct dump *dump, const char *path);
  * first field of each document must be an `_id` with a 64-bit integer. False, after an error
  * message on standard error, if the dump is damaged or memory is exhausted.
  */
-bool dump_cut(struct dump *dump, const struct cut *cut);
+bool dump_divide(struct dump *dump, const struct batch_limits *limits);
 
 /* Frees the dump and its batches. */
 void dump_clear(struct dump *dump);

@@ -37,7 +37,7 @@ static const char usage[] =
     "  --batch-size N         documents per insert (default 10000)\n"
     "  --batch-bytes N        bytes per insert (default 16777216)\n"
     "  --write-concern JSON   default {\"w\": \"majority\"}\n"
-    "  --split ID             keep ids below and from ID in different batches; may be repeated,\n"
+    "  --split ID             a batch has either ids below ID or ids from ID on; may be repeated,\n"
     "                         ascending\n"
     "\n"
     "Prints one line of JSON: documents, bytes, batches, threads, seconds (from the first send to\n"
@@ -50,7 +50,7 @@ struct options {
     const char *dump;
     int64_t *splits; /* owned */
     struct target target;
-    struct cut cut;
+    struct batch_limits limits;
 };
 
 static bool wrong(const char *option, const char *value) {
@@ -79,7 +79,7 @@ static bool add_split(struct options *options, const char *text) {
     char *end;
     errno = 0;
     int64_t split = strtoll(text, &end, 10);
-    size_t count = options->cut.split_count;
+    size_t count = options->limits.split_count;
     if (end == text || *end != '\0' || errno != 0 ||
         (count > 0 && options->splits[count - 1] >= split))
         return wrong("--split", text);
@@ -88,8 +88,8 @@ static bool add_split(struct options *options, const char *text) {
         return wrong("--split", "(memory is exhausted)");
     splits[count] = split;
     options->splits = splits;
-    options->cut.splits = splits;
-    options->cut.split_count++;
+    options->limits.splits = splits;
+    options->limits.split_count++;
     return true;
 }
 
@@ -126,11 +126,11 @@ static int read_options(int count, char **words, struct options *options) {
             break;
         case 'n':
             ok = read_number("--batch-size", optarg, BATCH_MOST, &number) && ok;
-            options->cut.documents = (uint32_t)number;
+            options->limits.documents = (uint32_t)number;
             break;
         case 'b':
             ok = read_number("--batch-bytes", optarg, BYTES_MOST, &number) && ok;
-            options->cut.bytes = number;
+            options->limits.bytes = number;
             break;
         case 'w':
             options->write_concern = optarg;
@@ -163,7 +163,7 @@ static bool run(struct options *options) {
     bson_t *concern = bson_new_from_json((const uint8_t *)options->write_concern, -1, &why);
     bool ok = concern != NULL || wrong("--write-concern", why.message);
     options->target.write_concern = concern;
-    ok = ok && dump_read(&dump, options->dump) && dump_cut(&dump, &options->cut) &&
+    ok = ok && dump_read(&dump, options->dump) && dump_divide(&dump, &options->limits) &&
          send_all(&dump, &options->target, &seconds);
     if (ok)
         printf("{\"documents\": %" PRIu64 ", \"bytes\": %zu, \"batches\": %zu, \"threads\": %u, "
@@ -181,7 +181,7 @@ int main(int count, char **words) {
         .port = "27017",
         .write_concern = "{\"w\": \"majority\"}",
         .target = {.threads = 1},
-        .cut = {.documents = 10000, .bytes = (size_t)16 << 20},
+        .limits = {.documents = 10000, .bytes = (size_t)16 << 20},
     };
     options.target.host = options.host;
     options.target.port = options.port;

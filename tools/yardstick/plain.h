@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the yardsticks share: plain sockets, the clock, error messages. */
+/* Shared by the two yardstick programs: plain sockets, the clock, error messages. */
 #ifndef YARDSTICK_PLAIN_H
 #define YARDSTICK_PLAIN_H
 
