@@ -4,7 +4,7 @@ import collections
 import threading
 import time
 
-from .ground import TREE, Failure, Servers, build_folder, run_test
+from .common import TREE, Failure, Servers, build_folder, run_test
 
 LIMIT = 1800                  # seconds that one test file may take on a busy machine
 

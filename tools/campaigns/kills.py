@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from .ground import TREE, Failure, Servers, build_folder
+from .common import TREE, Failure, Servers, build_folder
 
 sys.path[:0] = [str(TREE / "tests"), str(TREE / "tests" / "faults")]
 
@@ -28,7 +28,7 @@ DEPLOYMENTS = {"mongod": "mongod", "replica": "replica", "cluster": "cluster", "
 BLOCKS = 6
 SECONDS = 2.5                 # duration of a load that is not killed, by --rate-limit
 KILLS_EACH = 2
-TRIES = 40                    # runs of one load before it counts as endless
+TRIES = 40                    # runs of one load; after that it has failed
 LIMIT = 180                   # seconds that one run may take
 READS = 20                    # attempts to read a collection while servers are killed
 SERVER_PAUSE = 6.0            # seconds between kills of servers
@@ -180,7 +180,7 @@ class Load:
             if code in (0, 1):
                 return self.compare()
             if resume and code == 2 and any(word in self.outputs[-1] for word in NOTHING_TO_RESUME):
-                resume = False           # was killed before it wrote a journal
+                resume = False           # killed before it wrote a journal
             elif code in (-signal.SIGKILL, 4):   # 4: a server was unreachable for too long
                 resume = True
             else:
@@ -188,7 +188,7 @@ class Load:
         return f"not complete after {TRIES} runs"
 
     def stored(self):
-        """All documents. Read again when a server is killed in the middle of it."""
+        """All documents of the collection. If a server is killed during the read, reads again."""
         import pymongo
         from bson import CodecOptions, raw_bson
         client = self.campaign.clients[DEPLOYMENTS[self.deployment]]
@@ -262,7 +262,7 @@ class Campaign:
         kinds = options.sources or SOURCES
         deployments = options.deployments or list(DEPLOYMENTS)
         self.pairs = [(kind, deployment) for kind in kinds for deployment in deployments]
-        random.Random(self.seed).shuffle(self.pairs)     # a short campaign covers all kinds, too
+        random.Random(self.seed).shuffle(self.pairs)     # so that a short campaign covers all kinds
         self.sources = {kind: make_source(kind, folder / "sources" / kind) for kind in kinds}
         import pymongo
         self.clients = {name: pymongo.MongoClient(uri, serverSelectionTimeoutMS=LIMIT * 1000)
@@ -298,7 +298,7 @@ class Campaign:
                           f"see {load.folder}", flush=True)
             try:
                 self.clients[servers].drop_database(load.name)
-            except Exception:  # noqa: BLE001 (a server may be down just now; the database stays)
+            except Exception:  # noqa: BLE001 (a killed server: the database is not dropped)
                 pass
             if not problem:
                 shutil.rmtree(load.folder, ignore_errors=True)

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from .ground import NEEDS_SERVERS, TREE, Failure, Servers, run_test
+from .common import NEEDS_SERVERS, TREE, Failure, Servers, run_test
 
 LISTS = TREE / "tools" / "mutants.d"
 FIELDS = ("file", "loss", "tests")
@@ -193,7 +193,7 @@ class TreeCopy:
         return run_test(test, self.tree, self.build, environment, LIMIT)
 
     def passes_without(self, test):
-        """Whether the test passes in the unchanged tree. If not, its failure proves nothing."""
+        """True if the test passes in the unchanged tree. A test that fails there is not used."""
         if test not in self.passing:
             self.compile_unchanged(self.targets_of(test))    # removes an earlier mistake
             unchanged = self.try_test(test)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/mutants and tools/campaign share: the build folder, test servers, running one test."""
+"""Shared by tools/mutants and tools/campaign: the build folder, test servers, running one test."""
 import os
 import re
 import signal
@@ -13,7 +13,7 @@ TOOLS = Path(__file__).resolve().parent.parent
 TREE = TOOLS.parent
 READY = "SHARDLOAD_CAMPAIGN_READY"    # set once the program runs with the Python driver
 
-# Per deployment: the variable with its URI that the tests read, the options of tools/localcluster.
+# deployment: (variable from which the tests read its URI, options of `tools/localcluster up`)
 DEPLOYMENTS = {
     "mongod": ("SHARDLOAD_TEST_STANDALONE_URI", ["--standalone"]),
     "replica": ("SHARDLOAD_TEST_REPLICA_URI", ["--shards", "0", "--replicas", "3"]),
@@ -27,7 +27,7 @@ class Failure(Exception):
 
 
 def ensure_driver():
-    """Restarts the program in the tests' Python environment, unless it runs there already."""
+    """Restarts the program in the tests' Python environment if it does not run in it yet."""
     if os.environ.get(READY):
         return
     done = subprocess.run(["bash", "-c", f". '{TOOLS}/setup.sh' && python_with_driver"],
