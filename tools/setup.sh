@@ -3,7 +3,7 @@
 # Shell functions that tools/demo, tools/test and tools/fuzz share: packages, build, folders.
 # To be sourced.
 
-export HOME=${HOME:-~} # not set where services start things
+export HOME=${HOME:-~} # a service may be started without HOME
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 : "${SHARDLOAD_BUILD:=$top/build}"
 : "${SHARDLOAD_CACHE:=${XDG_CACHE_HOME:-$HOME/.cache}/shardload}"
@@ -75,7 +75,7 @@ need_packages() {
     rm -f "$log"
 }
 
-# Packages for a build; and for the mongod that tools/localcluster fetches by pip.
+# Packages that the build needs; packages that the mongod of tools/localcluster (from pip) needs.
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build_packages=(gcc libc6-dev make cmake pkg-config libmongoc-dev libbson-dev libyaml-dev
     libssl-dev zlib1g-dev libarchive-dev liblzma-dev libzstd-dev liblz4-dev libbz2-dev libisal-dev)
@@ -96,7 +96,7 @@ clang_of() {
     done
 }
 
-# build_tree FOLDER [CMAKE OPTION...]
+# build_tree FOLDER [CMAKE OPTION...]: configures and builds the tree; prints the errors of a failure.
 build_tree() {
     local folder=$1 log=$1/build.log
     shift

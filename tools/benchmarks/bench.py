@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For every row: rounds, loads by the loader and by the yardstick, servers, data."""
+"""The functions that every row uses: rounds, loads by the loader and by the yardstick, queries."""
 import datetime
 import json
 import shutil
@@ -37,7 +37,7 @@ class Loaded(NamedTuple):
     def cpu_per_million(self):
         return self.process.cpu / self.documents * 1e6
 
-    # For null sinks, by the wall time of the process.
+    # Rates of loads into the null sink: by the wall time of the process.
 
     @property
     def text_rate(self):
@@ -70,15 +70,15 @@ class Bench:
         print(f"bench: {self.doing}: {text}", file=sys.stderr, flush=True)
 
     def rounds(self, most=None, what=""):
-        """Yields the numbers of the rounds, and prints each. `most`: the maximum, for rows with
-        many variants."""
+        """Yields the numbers of the rounds, and prints each. `most`: the maximum number of rounds,
+        for rows with many variants."""
         runs = min(self.runs, most or self.runs)
         for number in range(1, runs + 1):
             self.say(f"{what + ', ' if what else ''}round {number} of {runs}")
             yield number
 
     def has_format(self, name):
-        """Does this build of the loader have the format?"""
+        """True if this build of the loader has the format."""
         work = self.folder / "work"
         done = run(self._load_words(work, ["--sink", "null", "--format", name, "--records", 1]),
                    allowed=range(256))
@@ -172,8 +172,7 @@ class Bench:
         return Loaded(process, figures["documents"], figures["seconds"], figures["batches"])
 
     def same_documents(self, deployment, data):
-        """Checks that a load has given the documents the ids of the dump, so that the two are
-        comparable."""
+        """Checks that the documents of a load have the ids of the yardstick's dump."""
         with open(self.data.dump(data), "rb") as dump:
             first = int.from_bytes(dump.read(17)[9:], "little", signed=True)
         if deployment.smallest_id() != first:

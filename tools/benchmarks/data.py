@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated data: generated at the first use, from fixed seeds, and kept for other rows."""
+"""Generates data from fixed seeds when a row first needs it, and keeps it for other rows."""
 import os
 import shutil
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class DataSets:
     def __init__(self, folder, bin_folder):
         self.folder = folder
         self.bin = bin_folder
-        self.made = {}
+        self.generated = {}
 
     def mot(self, records, dialect="B", gzip=False, clean=False):
         """`clean`: without the irregularities of real files, on which other loaders fail."""
@@ -35,28 +35,28 @@ class DataSets:
 
     def _generated(self, name, records, gzip, *options):
         path = self.folder / (name + (".gz" if gzip else ""))
-        if path not in self.made:
+        if path not in self.generated:
             run([self.bin / "shardload-datagen", "--rows", records, *options, path])
-            self.made[path] = Data(str(path), records,
+            self.generated[path] = Data(str(path), records,
                                    records * MOT_ROW if gzip else os.path.getsize(path))
-        return self.made[path]
+        return self.generated[path]
 
     def dump(self, data):
         """A BSON file with the documents that a load of `data` stores, in the order of the text."""
         path = self.folder / (os.path.basename(data.path) + ".bson")
-        if path not in self.made:
+        if path not in self.generated:
             self.need_room(data.bytes * 6)
             run([self.bin / "shardload", "load", "--sink", f"bson:{path}", "--threads", 1,
                  "--progress", "none", "--work-dir", self.folder / "work-dump", data.path])
             shutil.rmtree(self.folder / "work-dump")
-            self.made[path] = str(path)
-        return self.made[path]
+            self.generated[path] = str(path)
+        return self.generated[path]
 
     def forget(self, data):
         """Deletes data that no other row uses."""
-        for path in [path for path in self.made if str(path).startswith(data.path)]:
+        for path in [path for path in self.generated if str(path).startswith(data.path)]:
             os.unlink(path)
-            del self.made[path]
+            del self.generated[path]
 
     def need_room(self, needed):
         free = shutil.disk_usage(self.folder).free

@@ -100,7 +100,7 @@ class Comparison:
 
 
 class Skip(Exception):
-    """Why a row cannot be measured here."""
+    """A row cannot be measured here; the text is the reason."""
 
 
 class Result:

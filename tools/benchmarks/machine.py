@@ -56,9 +56,9 @@ class CpuWatch:
     INTERVAL = 0.1  # seconds
 
     def __enter__(self):
-        self.seen = [(time.time(), cpu_states())]
+        self.samples = [(time.time(), cpu_states())]
         self.over = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
+        self.thread = threading.Thread(target=self._sample, daemon=True)
         self.thread.start()
         return self
 
@@ -66,32 +66,32 @@ class CpuWatch:
         self.over.set()
         self.thread.join()
         # In a shorter time there may be no tick at all.
-        time.sleep(max(0.0, self.seen[0][0] + self.INTERVAL - time.time()))
-        self.seen.append((time.time(), cpu_states()))
+        time.sleep(max(0.0, self.samples[0][0] + self.INTERVAL - time.time()))
+        self.samples.append((time.time(), cpu_states()))
 
-    def _look(self):
+    def _sample(self):
         while not self.over.wait(self.INTERVAL):
-            self.seen.append((time.time(), cpu_states()))
+            self.samples.append((time.time(), cpu_states()))
 
     def _at(self, moment):
         """The ticks at a time, interpolated between the two samples around it."""
-        for (left, before), (right, after) in zip(self.seen, self.seen[1:]):
+        for (left, before), (right, after) in zip(self.samples, self.samples[1:]):
             if moment <= right:
                 share = min(max((moment - left) / (right - left), 0.0), 1.0)
                 return [a + share * (b - a) for a, b in zip(before, after)]
-        return self.seen[-1][1]
+        return self.samples[-1][1]
 
     def busy(self):
         """(CPU seconds that all programs have used, CPU seconds available) since the start."""
-        ticks = [b - a for a, b in zip(self.seen[0][1], self.seen[-1][1])]
+        ticks = [b - a for a, b in zip(self.samples[0][1], self.samples[-1][1])]
         per_second = os.sysconf("SC_CLK_TCK")
         return sum(ticks[:2]) / per_second, sum(ticks) / per_second
 
     def shares(self, begin=None, end=None):
         """{state: share of the machine} between two times of time.time(), by default since the
         start. The sum is 1. There is no "steal" if no time was stolen."""
-        first = self.seen[0][1] if begin is None else self._at(begin)
-        last = self.seen[-1][1] if end is None else self._at(end)
+        first = self.samples[0][1] if begin is None else self._at(begin)
+        last = self.samples[-1][1] if end is None else self._at(end)
         ticks = [max(b - a, 0.0) for a, b in zip(first, last)]
         total = sum(ticks)
         if total <= 0:
@@ -142,8 +142,8 @@ def warnings(facts):
     if facts["build"] not in ("Release", "RelWithDebInfo"):
         found.append(f"the build type is {facts['build']}: do not quote these figures")
     if facts.get("scale", 1) < SMALL:
-        found.append(f"at a scale of {facts['scale']:g} starting and ending take longer than the "
-                     "measured work: do not quote these figures")
+        found.append(f"at a scale of {facts['scale']:g} the programs take longer to start and end "
+                     "than for the measured work: do not quote these figures")
     if facts.get("stolenShare", 0) > 0.01:
         found.append(f"{facts['stolenShare'] * 100:.1f} % of the processor's time went to other "
                      "guests of this machine")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows about --threads auto --batch-size auto, against fixed settings.
 
-First each setting of a grid is measured by one short load. Then the BEST fastest settings, auto, and
-the settings that auto begins with run alternately, in loads that are long enough for auto to change
-its settings. The best fixed setting is the one with the best median of these rounds, so it is chosen
-after the fact, which favours it over auto."""
+First each setting of a grid is measured by one short load. Then auto, its initial setting, and the
+BEST fastest settings of the grid run alternately, in loads that are long enough for auto to change
+its setting. The best fixed setting is the one with the best median of these rounds: it is chosen
+after the measurement, which favours it over auto."""
 from .bench import BATCH_BEGINS
 from .figures import at_least, threads_of
 from .rows_server import relayed
@@ -18,7 +18,7 @@ SCAN = 0.2    # share of the records in a load of the grid
 # Millions of records, for loads of almost a minute on two cores.
 MILLIONS = {"mongod": 24, "cluster": 9, "replica": 6}
 DISTANT_MILLIONS = 14
-DISTANT_MS = 50  # each way: another continent
+DISTANT_MS = 50  # delay in each direction, as to another continent
 
 
 def shown(setting):

@@ -2,7 +2,7 @@
 """Rows that repeat published experiments on loading and querying such data sets.
 
 Methods to compute a sum, in documents per millisecond; block compressors; point queries on a secondary
-during a load. `bench shards` (shards.py) is another one.
+during a load. `bench shards` (shards.py) repeats another published experiment.
 """
 import json
 import subprocess
@@ -19,10 +19,10 @@ METHODS = {"pipeline": "pipeline", "map-reduce": "mapReduce", "documents": "clie
         "projection": "client, two fields"}
 COMPRESSORS = ("none", "snappy", "zlib", "zstd")
 QUERY = "green-ness"
-READS, READERS = 100, 8  # reads per second, and their threads
-AT_REST = 10    # seconds
+READS, READERS = 100, 8  # reads per second; threads that read
+AT_REST = 10    # seconds of reads without a load
 PERCENTILES = (50, 95, 99)
-OTHER = f"{DATABASE}_beside"  # the database that is loaded while the other one is read
+OTHER = f"{DATABASE}_beside"  # the database that is loaded while DATABASE is read
 
 
 # Methods to compute a sum
@@ -137,7 +137,7 @@ def secondary_reads(bench, result):
 
 @contextmanager
 def reading(deployment):
-    """Reads from secondaries during the `with`; afterwards the list has their (due time, ms)."""
+    """Reads from secondaries during the `with`; at its end the list has a (due time, ms) per read."""
     uri = deployment.uri + "&readPreference=secondary"
     process = start([sys.executable, HERE / "point_reads.py", uri, DATABASE, COLLECTION, READS,
                      READERS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The row of the query runner: its reads against those of plain sockets and the Python driver."""
+"""The row of shardquery: its reads against those of plain sockets and of the Python driver."""
 import json
 import re
 import sys

@@ -46,13 +46,13 @@ def reload(bench, result):
     def sampled():
         return drill(bench, deployment, data, "--sample", f"{SAMPLE}%")["predicted"]
 
-    for kind, cache, name, judged in CASES:
+    for kind, cache, name, has_target in CASES:
         deployment = bench.servers.start(kind, "--cache", cache)
         whole = result.compare(f"{name}: predicted from {SAMPLE} %, before and after, s",
                                f"{name}: full reload, s", f"{name}: predicted against measured")
-        error = result.line(f"{name}: error, %", at_most(10) if judged else None)
+        error = result.line(f"{name}: error, %", at_most(10) if has_target else None)
         alone = result.line(f"{name}: error of the prediction before it, %",
-                            at_most(10) if judged else None)
+                            at_most(10) if has_target else None)
         inside = result.line(f"{name}: within the predicted range, 1 or 0")
         above = result.line(f"{name}: the range ends above the prediction by, %")
         below = result.line(f"{name}: the range starts below the prediction by, %")

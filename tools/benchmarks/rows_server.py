@@ -32,7 +32,7 @@ def against_yardstick(kind):
         cpu = result.compare("loader, CPU s per million", "yardstick, CPU s per million",
                              "CPU, loader against yardstick")
         batches = []
-        bench.load(deployment, data)  # the first one finds new files and cold caches
+        bench.load(deployment, data)  # warm-up: new files and cold caches
         bench.same_documents(deployment, data)
         for _ in bench.rounds():
             ours = bench.load(deployment, data)
@@ -80,7 +80,7 @@ def scaling(bench, result):
 
 @contextmanager
 def relayed(uri, milliseconds):
-    """The URI of a relay to a server, which delays every byte in both directions."""
+    """Starts a relay to the server that delays every byte in both directions; yields its URI."""
     host, port = re.match(r"mongodb://([^:/]+):(\d+)", uri).groups()
     process = start([sys.executable, RELAY, f"{host}:{port}", milliseconds],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -137,7 +137,7 @@ def direct(bench, result):
     data = mot_for_servers(bench)
     deployment = bench.servers.start("cluster")
     for key in ('{"_id": 1}', '{"v": "hashed"}'):
-        # A collection that is sharded by something else than _id cannot be clustered by it.
+        # Only a collection whose shard key is _id can be clustered by _id.
         more = {"clustered": key == '{"_id": 1}'}
         rates = result.compare(f"{key}, straight to the shards, docs/s",
                                f"{key}, through the router, docs/s",

@@ -12,12 +12,12 @@ BATCHES = "100,300,1000,3000,10000,20000"
 TRIAL_BYTES = 30 << 20
 LEAST_SCALE = 0.5  # below it the sample is too small for most of these settings
 SMALL = ("1,2", "100,300,1000", 5 << 20)
-FEW = 3  # rounds: each is a whole search
+FEW = 3  # rounds: each is a complete search
 EXIT_OK = 0
 
 
 def tuned(bench, deployment, data, *words):
-    """The record of a tuning over threads and batch sizes."""
+    """Runs `shardload tune` over threads and batch sizes. Returns its record."""
     deployment.empty()
     threads, batches, trial = ((THREADS, BATCHES, bench.scaled(TRIAL_BYTES))
                                if bench.scale >= LEAST_SCALE else SMALL)
@@ -33,7 +33,8 @@ def tuned(bench, deployment, data, *words):
 
 
 def tune(bench, result):
-    """A grid search is run once; its rates rate the settings that the searches recommend."""
+    """Runs a grid search once, then adaptive searches. The rate of a recommended setting is the one
+    that the grid search measured."""
     data = bench.data.mot(bench.scaled(1_000_000, 80_000))
     deployment = bench.servers.start("mongod")
     share = result.line("rate of the recommended setting / grid's best", at_least(0.95))

@@ -41,10 +41,10 @@ class Deployment:
         self.version = self.client.server_info()["version"]
         # Servers that store documents, for commands that a router does not forward.
         self.processes = state["processes"]
-        self.holders = [process for process in self.processes
+        self.data_servers = [process for process in self.processes
                         if process["role"] == "server" and not process["name"].startswith("cfg")]
         self.members = [pymongo.MongoClient("127.0.0.1", process["port"], directConnection=True)
-                        for process in self.holders]
+                        for process in self.data_servers]
         if self.sharded:
             self.client.admin.command("balancerStop")
 
@@ -55,7 +55,7 @@ class Deployment:
 
     @property
     def plain_uri(self):
-        """URI of the only host that accepts writes, for programs without support of replica sets."""
+        """URI of the one host that accepts writes, for programs that do not support replica sets."""
         if self.kind == "replica":
             host, port = self.client.admin.command("hello")["primary"].split(":")
         else:
@@ -72,7 +72,7 @@ class Deployment:
         return self.client[DATABASE][COLLECTION]
 
     def empty(self, database=DATABASE):
-        """Drops the database, and lets the servers finish the writes of the last load."""
+        """Drops the database and makes the servers write their caches to their files."""
         self.client.drop_database(database)
         self.write_out()
 
@@ -103,7 +103,7 @@ class Deployment:
     def file_bytes(self):
         """Bytes on the disk of (all files, journals) of the data directories."""
         total = journal = 0
-        for process in self.holders:
+        for process in self.data_servers:
             for path in (self.folder / process["name"]).rglob("*"):
                 try:
                     size = path.lstat().st_blocks * 512
@@ -117,7 +117,7 @@ class Deployment:
         """The sum of the peak memories of the servers that store documents, in bytes."""
         return sum(int(re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{process['pid']}/status")
                                  .read_text("utf-8"), re.M).group(1)) * 1024
-                   for process in self.holders)
+                   for process in self.data_servers)
 
     def cpu_seconds(self):
         """CPU time of all servers since their start, with config servers and router."""
@@ -142,7 +142,7 @@ class Deployment:
         return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in chunks]
 
     def lay_out(self, layout, **options):
-        """Creates the empty collection, and shards and places it by the layout."""
+        """Creates the empty collection, shards it, and splits and moves its chunks as in `layout`."""
         name = f"{DATABASE}.{COLLECTION}"
         self.client[DATABASE].create_collection(COLLECTION, **options)
         if not self.sharded:
@@ -180,8 +180,8 @@ class Servers:
         self.version = None
 
     def start(self, kind, *more):
-        """Starts a new deployment. `more`: options for tools/localcluster; later ones override
-        earlier ones."""
+        """Starts a new deployment. `more`: options for tools/localcluster, which override those of
+        `kind`."""
         self.stop()
         self.running = Deployment(kind, self.folder, more)
         self.version = self.running.version

@@ -21,7 +21,7 @@ from .process import Failure, remove_folder, run, with_signals_held
 from .shards_options import GIB, read_options, size_text
 
 SERVER_MEMORY = 250 << 20  # estimate of a server's memory without its cache, in bytes
-FAST_ENOUGH = 500_000      # with fewer records starting and ending take longer than the measured work
+FAST_ENOUGH = 500_000      # records; with fewer, start and end take longer than the work
 
 
 class Row:
@@ -70,7 +70,7 @@ class Experiment:
         self.loaded = None
 
     def check_memory(self):
-        """Servers that do not fit into memory would measure the disk."""
+        """Fails if the servers need more memory than is free: the disk would be measured instead."""
         needed = max(case.cache + (case.shards + 1) * SERVER_MEMORY for case in self.options.cases)
         free = machine.memory_available()
         if free is not None and needed > free:
@@ -151,8 +151,8 @@ class Experiment:
     def warnings(self, facts):
         found = machine.warnings(facts)
         if self.options.records < FAST_ENOUGH:
-            found.append(f"with {self.options.records:,} records starting and ending take longer than "
-                         "the measured work: do not quote these figures")
+            found.append(f"with {self.options.records:,} records the programs take longer to start and end "
+                         "than for the measured work: do not quote these figures")
         most = max((value for row in self.rows for value in row.others.values), default=0)
         if most > machine.FOREIGN:
             found.append(f"other programs used up to {100 * most:.0f} % of the machine during a load: "
@@ -162,7 +162,7 @@ class Experiment:
 
 
 def rounded(value):
-    """The answer with numbers of nine digits, because the last ones depend on the order of addition."""
+    """The answer with numbers rounded to nine digits: further digits depend on the order of addition."""
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, dict):
@@ -198,7 +198,7 @@ def main(words, prepare):
         print("bench: --html needs the command `shardload report`, which this build lacks; without "
               "--html the figures are shown as bars", file=sys.stderr)
         return 1
-    if options.records >= FAST_ENOUGH:  # figures of fewer records are not to be quoted
+    if options.records >= FAST_ENOUGH:  # figures of fewer records must not be quoted
         machine.wait_for_rest(180)
     folder = Path(tempfile.mkdtemp(prefix="shardload-bench-"))
     facts, started = {**machine.describe(build), "runs": options.runs}, now()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of `bench shards`: lists of numbers of shards, engine options and cache sizes, of which
-every combination is measured."""
+"""The options of `bench shards`. Every combination of the numbers of shards, engine options and cache
+sizes is measured."""
 import argparse
 import os
 import re
@@ -12,7 +12,7 @@ from . import machine
 
 GIB = 1 << 30
 LEAST_CACHE = GIB // 4      # the smallest cache that mongod accepts
-MOST_SHARDS = 99            # what tools/localcluster can start
+MOST_SHARDS = 99            # the maximum of tools/localcluster
 SUITE = Path(__file__).resolve().parents[2] / "queries" / "mot.yaml"
 QUICK_RECORDS, RECORDS = 20_000, 1_000_000
 
