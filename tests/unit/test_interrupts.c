@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interrupts with nested listeners: a tuning listens, and so does each of its loads. Ctrl-C during
- * a load is reported to both, and the tuning still sees it after the load has ended. */
+ * a load is reported to both, and the tuning can still read it after the load has ended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +38,31 @@ static void await_calls(unsigned value) {
     assert_int_equal(calls, value);
 }
 
+/* Calls `run` in a child process, which must be ended by the second signal. `expected`: the digits
+ * that the child writes. */
+static void check_child(void (*run)(const void *), const void *context, const char *expected) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        calls = 0;
+        run(context);
+        _exit(97);
+    }
+    close(ends[1]);
+    char digits[8] = "";
+    size_t used = 0;
+    for (ssize_t got; used < sizeof digits - 1 && (got = read(ends[0], digits + used, 1)) > 0;)
+        used++;
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), SL_EXIT_INTERRUPTED);
+    assert_string_equal(digits, expected);
+    close(ends[0]);
+}
+
 static void the_inner_listener_is_called_first(void **state) {
     (void)state;
     sl_error error = {0};
@@ -66,7 +91,7 @@ static void between_two_loads_only_the_outer_listener_is_called(void **state) {
     kill(getpid(), SIGTERM);
     await_calls(1);
     assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner,
-                                    &error)); /* sees the earlier request */
+                                    &error)); /* the earlier request remains */
     assert_true(sl_interrupt_requested());
     sl_interrupt_stop_listening();
     sl_interrupt_stop_listening();
@@ -80,38 +105,25 @@ static void serve_slowly(void *context) {
     on_second_signal(context);
 }
 
+static void stop_listening_after_the_second_signal(const void *context) {
+    sl_error error = {0};
+    (void)context;
+    if (!sl_interrupt_listen(on_first_signal, serve_slowly, (void *)&outer, &error))
+        _exit(98);
+    kill(getpid(), SIGINT);
+    while (calls != 1)
+        usleep(1000);
+    kill(getpid(), SIGINT);
+    while (!serving)
+        usleep(1000);
+    sl_interrupt_stop_listening();
+}
+
 /* The handler of the second signal (which restores the balancer) runs to its end although the
  * program is about to exit. */
 static void stop_listening_waits_for_the_second_handler(void **state) {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        sl_error error = {0};
-        dup2(ends[1], STDOUT_FILENO);
-        calls = 0;
-        if (!sl_interrupt_listen(on_first_signal, serve_slowly, (void *)&outer, &error))
-            _exit(98);
-        kill(getpid(), SIGINT);
-        while (calls != 1)
-            usleep(1000);
-        kill(getpid(), SIGINT);
-        while (!serving)
-            usleep(1000);
-        sl_interrupt_stop_listening();
-        _exit(97);
-    }
-    close(ends[1]);
-    char digit = 0;
-    ssize_t got = read(ends[0], &digit, 1);
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), SL_EXIT_INTERRUPTED);
-    assert_int_equal(got, 1);
-    assert_int_equal(digit, '1');
-    close(ends[0]);
+    check_child(stop_listening_after_the_second_signal, NULL, "1");
 }
 
 /* A worker that is changing something when the second signal arrives, and would begin another
@@ -145,46 +157,33 @@ static void clean_up(void *context) {
     usleep(100000); /* time in which a second change would begin */
 }
 
-/* The change takes `takes` milliseconds and is awaited for `patience` seconds. `expected`: the
- * digits that are written: 1 the change ended, 2 it was awaited, 3 the wait timed out. */
-static void check_changes(unsigned takes, double patience, const char *expected) {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        sl_error error = {0};
-        pthread_t worker;
-        dup2(ends[1], STDOUT_FILENO);
-        serving = false;
-        if (!sl_interrupt_listen(ignore, clean_up, &patience, &error) ||
-            pthread_create(&worker, NULL, change_twice, &takes) != 0)
-            _exit(98);
-        while (!changing)
-            usleep(1000);
-        kill(getpid(), SIGINT);
-        while (!sl_interrupt_requested())
-            usleep(1000);
-        kill(getpid(), SIGINT);
-        for (;;)
-            pause();
-    }
-    close(ends[1]);
-    char digits[8] = "";
-    size_t used = 0;
-    for (ssize_t got; used < sizeof digits - 1 && (got = read(ends[0], digits + used, 1)) > 0;)
-        used++;
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), SL_EXIT_INTERRUPTED);
-    assert_string_equal(digits, expected);
-    close(ends[0]);
+typedef struct change_case {
+    unsigned takes;  /* milliseconds of the change */
+    double patience; /* seconds for which its end is awaited */
+} change_case;
+
+static void interrupt_a_change(const void *context) {
+    change_case c = *(const change_case *)context;
+    sl_error error = {0};
+    pthread_t worker;
+    if (!sl_interrupt_listen(ignore, clean_up, &c.patience, &error) ||
+        pthread_create(&worker, NULL, change_twice, &c.takes) != 0)
+        _exit(98);
+    while (!changing)
+        usleep(1000);
+    kill(getpid(), SIGINT);
+    while (!sl_interrupt_requested())
+        usleep(1000);
+    kill(getpid(), SIGINT);
+    for (;;)
+        pause();
 }
 
+/* Digits: 1 the change ended, 2 its end was awaited, 3 the wait timed out. */
 static void the_second_signal_waits_for_changes_and_lets_none_begin(void **state) {
     (void)state;
-    check_changes(300, 10, "12");
-    check_changes(60000, 0.1, "3");
+    check_child(interrupt_a_change, &(change_case){.takes = 300, .patience = 10}, "12");
+    check_child(interrupt_a_change, &(change_case){.takes = 60000, .patience = 0.1}, "3");
 }
 
 static void the_number_of_listeners_is_limited(void **state) {
@@ -197,36 +196,23 @@ static void the_number_of_listeners_is_limited(void **state) {
         sl_interrupt_stop_listening();
 }
 
+static void interrupt_twice(const void *context) {
+    sl_error error = {0};
+    (void)context;
+    if (!sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error) ||
+        !sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error))
+        _exit(98);
+    kill(getpid(), SIGINT);
+    while (calls != 21)
+        usleep(1000);
+    kill(getpid(), SIGINT);
+    for (;;)
+        pause();
+}
+
 static void the_second_signal_ends_the_process_after_both_handlers(void **state) {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        sl_error error = {0};
-        dup2(ends[1], STDOUT_FILENO);
-        calls = 0;
-        if (!sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error) ||
-            !sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error))
-            _exit(98);
-        kill(getpid(), SIGINT);
-        while (calls != 21)
-            usleep(1000);
-        kill(getpid(), SIGINT);
-        for (;;)
-            pause();
-    }
-    close(ends[1]);
-    char digits[8] = "";
-    size_t used = 0;
-    for (ssize_t got; used < sizeof digits && (got = read(ends[0], digits + used, 1)) > 0;)
-        used++;
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), SL_EXIT_INTERRUPTED);
-    assert_string_equal(digits, "21");
-    close(ends[0]);
+    check_child(interrupt_twice, NULL, "21");
 }
 
 int main(void) {
