@@ -108,28 +108,27 @@ static bool put_positive(sl_yaml *r, const yaml_node_t *node, bson_t *into, cons
     return put_integer(r, node, into, key, 1, INT32_MAX);
 }
 
-static bool put_code(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
-    char *code = NULL;
-    bool ok =
-        sl_suite_text(r, node, &code) && sl_suite_append(r, BSON_APPEND_CODE(into, key, code));
-    free(code);
-    return ok;
-}
-
-static bool put_text(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+/* A string as `read` accepts it, stored as JavaScript if `is_code`. */
+static bool put_string(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key,
+                       bool (*read)(sl_yaml *, const yaml_node_t *, void *), bool is_code) {
     char *text = NULL;
     bool ok =
-        sl_suite_text(r, node, &text) && sl_suite_append(r, BSON_APPEND_UTF8(into, key, text));
+        read(r, node, &text) && sl_suite_append(r, is_code ? BSON_APPEND_CODE(into, key, text)
+                                                           : BSON_APPEND_UTF8(into, key, text));
     free(text);
     return ok;
 }
 
+static bool put_code(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+    return put_string(r, node, into, key, sl_suite_text, true);
+}
+
+static bool put_text(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
+    return put_string(r, node, into, key, sl_suite_text, false);
+}
+
 static bool put_name(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
-    char *name = NULL;
-    bool ok =
-        sl_suite_name(r, node, &name) && sl_suite_append(r, BSON_APPEND_UTF8(into, key, name));
-    free(name);
-    return ok;
+    return put_string(r, node, into, key, sl_suite_name, false);
 }
 
 static bool put_flag(sl_yaml *r, const yaml_node_t *node, bson_t *into, const char *key) {
