@@ -24,7 +24,7 @@ class Processors(unittest.TestCase):
 
     def watch(self, *samples):
         watch = machine.CpuWatch()
-        watch.seen = list(samples)
+        watch.samples = list(samples)
         return watch
 
     def test_the_shares_of_a_part_of_the_recording(self):
