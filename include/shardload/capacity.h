@@ -187,7 +187,8 @@ const char *sl_capacity_bottleneck_name(const sl_capacity_result *result);
 size_t sl_capacity_missing(const sl_capacity_model *model, const sl_capacity_result *result,
                            const char *names[SL_CAPACITY_MISSING_MAX]);
 
-/* Several values of one input; the other inputs are those of the model. */
+/* A sweep: the model is computed once for each value of one input. The other inputs keep the
+ * model's values. */
 typedef struct sl_capacity_sweep {
     sl_capacity_input input;
     const double *values;

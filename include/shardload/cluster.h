@@ -19,10 +19,11 @@
 #include <shardload/connection.h>
 #include <shardload/error.h>
 
-/* Waits after failed attempt number `attempt` (from 0): first 0.25 s, then twice as long with each
- * attempt, at most 4 s. Returns false without waiting from attempt 10 on (after 28 s in total): the
- * caller should give up. Also false when `keep_on` (may be NULL; called before every quarter of a
- * second) returns false. */
+/* Waits before an operation is tried again. `attempt` is the number of the attempt that failed,
+ * counted from 0. The wait is 0.25 s after attempt 0 and doubles with each attempt, up to 4 s.
+ * Returns false, without waiting, from attempt 10 on (28 s of waiting in total): the caller should
+ * give up. `keep_on` (may be NULL) is called four times per second; when it returns false, the wait
+ * ends and the result is false. */
 bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context);
 
 /* ---- topology.c: the shards ---- */
@@ -84,10 +85,10 @@ bool sl_key_is_id(const bson_t *key);
  * compressor is read from the collection's files on each shard. `*created`: the call created the
  * collection.
  *
- * Sharding is enabled for the database before anything is dropped: enabling needs the same
- * privilege as sharding the collection, so a user without the privilege loses no data. Dropping
- * also drops the registry, but not the balancer's state. Pause the balancer first: a running
- * balancer may move empty chunks back. */
+ * Sharding is enabled for the database before the collection is dropped. Enabling it and sharding
+ * a collection need the same privilege, so for a user without that privilege the call fails before
+ * any data is lost. `drop` also drops the registry, but keeps the stored state of the balancer.
+ * Stop the balancer before the call: a running balancer may move empty chunks back. */
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error);
 
@@ -150,9 +151,10 @@ bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *
 /* Appends `collectionUUID` to a command, or to the options of an insert or a find. Does nothing if
  * the server does not accept the field or the UUID has not been read. */
 void sl_target_append_uuid(const sl_target *target, bson_t *command);
-/* Sets the error for a command that failed with SL_CODE_COLLECTION_UUID_MISMATCH: the collection
- * was dropped, replaced or renamed after `uuid` was read, or a shard has another collection of its
- * name. Lists the collections through `client` to find the cause. Returns false. */
+/* Sets the error for a command that failed with SL_CODE_COLLECTION_UUID_MISMATCH; returns false.
+ * The collection was dropped, replaced or renamed after `uuid` was read, or a shard has another
+ * collection of the same name: to find out which, the function lists the collections (through
+ * `client`). */
 bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_error *error);
 /* sl_target_replaced with a client borrowed from the connection. */
 bool sl_target_mismatch(sl_connection *connection, const sl_target *target, sl_error *error);
@@ -216,8 +218,8 @@ void sl_shard_map_destroy(sl_shard_map *map);
 sl_route sl_shard_map_route(const sl_shard_map *map);
 /* Is the route SL_ROUTE_BY_ID? */
 bool sl_shard_map_by_id(const sl_shard_map *map);
-/* The index (into the topology) of the shard that owns `id`; 0 unless the map is by id. Any thread,
- * without a lock. */
+/* Returns the shard that owns the document with this `_id`, as an index into the topology's shards.
+ * Returns 0 if the route is not SL_ROUTE_BY_ID. Several threads may call it at the same time. */
 uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id);
 
 /* Are all ids of the range on range->shard? Only for a map by id. */
@@ -229,8 +231,8 @@ typedef struct sl_step_counts {
 } sl_step_counts;
 
 /* Counts the steps that sl_prepare_ranges would take with the chunk map `map`; changes nothing.
- * Without a connection (NULL) all ranges count as empty. `stays[i]`: range i holds documents, so it
- * is not moved. */
+ * Without a connection (NULL) all ranges count as empty. Sets `stays[i]` if range i holds
+ * documents: sl_prepare_ranges leaves such a range on the shard where it is. */
 bool sl_count_steps(sl_connection *connection, const sl_target *target,
                     const sl_shard_map *map, const sl_range *ranges, size_t count,
                     bool *stays, sl_step_counts *counts, sl_error *error);
@@ -472,8 +474,8 @@ typedef struct sl_storage_engine {
     uint64_t cache_bytes; /* 0 if unknown */
 } sl_storage_engine;
 
-/* The storage engine of the server that receives the command. Both fields stay unknown on a router,
- * or without the privilege for serverStatus. Never fails. */
+/* Reads which storage engine the server uses. Both fields are unknown if the server is a router, or
+ * if the user may not run serverStatus. Never fails. */
 void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine);
 
 #endif

@@ -7,8 +7,8 @@
  * The uncompressed stream of a source is divided into blocks of 1 MiB. A block's index has 20 bits:
  * the low 8, reversed, are the stripe, and the high 12 are the row. So consecutive blocks are far
  * apart in the key space, in the order of a van der Corput sequence: for any number of ranges of a
- * source's keys, a sequential reader fills all ranges evenly from the first megabytes on. Within a
- * stripe, ids ascend with the offset.
+ * source's keys, a sequential reader fills all ranges evenly from the first megabytes on. Of two
+ * records in the same stripe, the one with the higher offset has the higher id.
  *
  * The mapping is one to one: an id identifies the source and the byte at which a record begins, and
  * the same record of the same source always gets the same id. A source has at most 1 TiB. Source

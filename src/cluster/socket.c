@@ -70,7 +70,7 @@ void sl_socket_keep_alive(int file) {
                    {IPPROTO_TCP, TCP_KEEPINTVL, 10},
                    {IPPROTO_TCP, TCP_KEEPCNT, 9},
                    {IPPROTO_TCP, TCP_NODELAY, 1}};
-    /* A Unix socket has none of the TCP options. */
+    /* Failures are ignored: on a Unix socket, setting a TCP option fails. */
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         setsockopt(file, options[i].level, options[i].option, &options[i].value,
                    sizeof options[i].value);

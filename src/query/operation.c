@@ -241,7 +241,8 @@ static void read_number(const answer_reader *reader, int64_t number) {
     bson_destroy(&document);
 }
 
-/* Another server may be selected for the next operation. */
+/* Sets the error and the result for an operation that failed in the driver. The next operation
+ * selects a server again, since this one may have failed. Returns false. */
 static bool driver_failed(sl_runner *runner, const bson_error_t *wrong, sl_result *result,
                           sl_error *error) {
     runner->selected_at = 0;

@@ -18,8 +18,8 @@ void sl_positions_add(sl_positions *positions, uint64_t position);
 
 /* Checks the central directory of a seekable archive: each of its records has a local header at its
  * offset with the same contents, and entries and directory fill the file without gaps up to its
- * end. Leaves the input at its beginning. `*needed`: without the central directory, libarchive
- * cannot read some entries, or cannot distinguish them from links. */
+ * end. Leaves the input at its beginning. Sets `*needed` if libarchive needs the central directory:
+ * without it, libarchive cannot read some of the entries, or takes a link for a file. */
 bool sl_zip_check_file(sl_input *input, bool *needed, sl_reader_times *times, sl_error *error);
 
 /* Checks the central directory at the input's position: it lists exactly the entries that begin at

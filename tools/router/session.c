@@ -3,9 +3,10 @@
 /*
  * One client connection: see session.h.
  *
- * A session belongs to one thread, so its data needs no lock. Sessions share the topology (constant
- * except for an atomic hint) and the cursor table (which has a lock). To end a session, its socket
- * is shut down: the session watches that socket whenever it waits for the client or for a server.
+ * A session belongs to one thread, so its data needs no lock. All sessions share two objects: the
+ * topology, whose only variable part is an atomic number (each set's last known primary), and the
+ * cursor table, which has its own lock. Another thread ends a session by shutting down the client's
+ * socket: whenever the session waits, for its client or for a server, it also waits for that.
  *
  * A connection to a server is used for one command at a time and is closed when an exchange fails,
  * so that a reply cannot be taken for the reply to another command.
