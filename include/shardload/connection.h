@@ -57,6 +57,33 @@ const char *sl_deployment_name(sl_deployment deployment);
 mongoc_client_t *sl_connection_borrow(sl_connection *connection);
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client);
 
+/* ---- exchange.c: short reads on a borrowed client's connection, without the driver ---- */
+
+typedef struct sl_exchange sl_exchange;
+
+/* For the thread that has borrowed the client; destroy it before the client is returned. NULL when
+ * the URI names compressors: then reads go through the driver, which compresses. */
+sl_exchange *sl_exchange_create(sl_connection *connection, mongoc_client_t *client);
+void sl_exchange_destroy(sl_exchange *exchange); /* NULL is fine */
+
+/* Where the following commands go, and the fields that they get. */
+typedef struct sl_exchange_target {
+    const mongoc_server_description_t *server;
+    const char *database;
+    const mongoc_read_prefs_t *preference;    /* NULL: that of the URI */
+    const mongoc_client_session_t *session;   /* NULL: none */
+    const bson_t *read_concern;               /* NULL: that of the URI */
+} sl_exchange_target;
+
+void sl_exchange_select(sl_exchange *exchange, const sl_exchange_target *target,
+                        const mongoc_client_t *client);
+
+/* Sends a read to the selected server and receives the reply, whose `ok` may be 0; `reply` is a
+ * view that the next call replaces. The driver must have run a command on that server. False when
+ * no reply was received: the read may be sent again through the driver, which opens a new
+ * connection. */
+bool sl_exchange_run(sl_exchange *exchange, const bson_t *command, bson_t *reply);
+
 /* Opens a second pool, for writers: their commands wait `timeout_seconds` for a reply, after which
  * the connection is closed; the driver's retryable writes are off. Call it once, before the first
  * writer is borrowed. */

@@ -363,7 +363,8 @@ static bool open_pools(sl_connection *connection, const char *application,
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     ok = ok && open_pool(uri, application, &connection->patient, error);
     mongoc_uri_destroy(uri);
-    connection->patience = (sl_patience){.uri = connection->uri, .milliseconds = milliseconds};
+    connection->patience.uri = connection->uri;
+    connection->patience.milliseconds = milliseconds;
     return ok;
 }
 
@@ -374,6 +375,7 @@ bool sl_connection_open(const char *uri, const char *application, unsigned pool_
     sl_connection *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "connecting");
+    sl_patience_init(&made->patience);
     made->display_uri = sl_redact_uri(uri);
     if (!made->display_uri) {
         sl_error_memory(error, "connecting");
@@ -422,6 +424,7 @@ void sl_connection_close(sl_connection *connection) {
     mongoc_client_pool_destroy(connection->patient);
     if (connection->writers)
         mongoc_client_pool_destroy(connection->writers);
+    sl_patience_clear(&connection->patience);
     mongoc_uri_destroy(connection->uri);
     free(connection->display_uri);
     free(connection);
@@ -478,6 +481,10 @@ mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
     mongoc_client_t *client = mongoc_client_pool_pop(connection->patient);
     sl_patience_attach(&connection->patience, client);
     return client;
+}
+
+sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *client) {
+    return sl_patience_attach(&connection->patience, client);
 }
 
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {

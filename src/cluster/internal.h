@@ -4,6 +4,8 @@
 #ifndef SHARDLOAD_CLUSTER_INTERNAL_H
 #define SHARDLOAD_CLUSTER_INTERNAL_H
 
+#include <pthread.h>
+
 #include <shardload/cluster.h>
 
 /* ---- socket.c ---- */
@@ -32,21 +34,53 @@ bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host);
 
 /* ---- patience.c ---- */
 
+/* The open streams of one client. */
+typedef struct sl_streams sl_streams;
+
 /* How long a server may be silent before a stream to it fails. Must outlive the clients. */
 typedef struct sl_patience {
-    const mongoc_uri_t *uri;
-    int64_t milliseconds; /* at most INT32_MAX */
+    const mongoc_uri_t *uri; /* borrowed */
+    int64_t milliseconds;    /* at most INT32_MAX */
+    pthread_mutex_t lock;    /* guards the list of clients */
+    sl_streams *clients;
 } sl_patience;
 
+/* The caller sets `uri` and `milliseconds` before the first client is attached. */
+void sl_patience_init(sl_patience *patience);
+/* Call it after the clients have been destroyed. */
+void sl_patience_clear(sl_patience *patience);
+
 /* Makes the connections of the client wait for a reply as long as the server is alive. Call it
- * before the client's first command. */
-void sl_patience_attach(const sl_patience *patience, mongoc_client_t *client);
+ * before the client's first command; further calls change nothing. Any thread. Returns the client's
+ * streams, which live as long as the patience. */
+sl_streams *sl_patience_attach(sl_patience *patience, mongoc_client_t *client);
+
+/* The client's stream to this host ("host:port"); NULL if there is none. Valid until the client's
+ * next command. */
+mongoc_stream_t *sl_streams_find(const sl_streams *streams, const char *host_and_port);
+
+/* Shuts the connection to this host down: the driver's next command on it fails, and the driver
+ * opens another one. */
+void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port);
+
+/* ---- exchange.c ---- */
+
+/* Does the header (16 bytes) belong to the reply to this request, with a length of at most `most`
+ * bytes? */
+bool sl_exchange_check_header(const uint8_t *header, int32_t request, size_t most);
+
+/* Is the rest of a reply, after its header, one section with one document? Then `document` is a
+ * view of it. `length` is at least 10. */
+bool sl_exchange_check_body(const uint8_t *body, size_t length, bson_t *document);
 
 /* ---- connection.c ---- */
 
 /* The time (sl_clock_ns) after which a command is not repeated any more: half a minute plus the
  * timeout from now, so that a command whose first attempt timed out is repeated at least once. */
 int64_t sl_connection_retry_until(const sl_connection *connection);
+
+/* The open streams of a borrowed client. */
+sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *client);
 
 /* The driver's URI, including credentials; lives as long as the connection. */
 const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);

@@ -9,7 +9,9 @@
  * The stream initiator replaces the innermost of the driver's streams; the TLS stream and the
  * buffered stream around it are the driver's. The socket is blocking, with timeouts: a wait for a
  * reply is one system call, where the driver's own stream needs three. A connection that is lost
- * while its server is alive (a router was restarted) is detected by keep-alive. */
+ * while its server is alive (a router was restarted) is detected by keep-alive.
+ *
+ * The open streams of each client are in a list, for exchange.c. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -22,16 +24,28 @@
 
 #define STREAM_TYPE 101 /* not a type of the driver */
 #define CHECK_MS 5000   /* interval of the hello on another connection */
-#define BUFFER_BYTES 1024
+#define BUFFER_BYTES 16384 /* read at once: a reply with one document needs one system call */
 
 typedef struct patient_stream {
     mongoc_stream_t vtable;      /* first, so that a pointer to it is one to this */
+    struct patient_stream *next; /* in the list of its client */
+    sl_streams *owner;
+    mongoc_stream_t *outermost;  /* the stream that the driver uses; NULL while connecting */
     int socket;                  /* -1: closed */
     int64_t receive_ms, send_ms; /* timeouts of the socket; 0: none set yet */
     const sl_patience *patience;
     mongoc_host_list_t host;
     bool timed_out;
 } patient_stream;
+
+/* The open streams of one client. They are opened, used and closed by the thread that has borrowed
+ * the client. */
+struct sl_streams {
+    struct sl_streams *next; /* of another client */
+    const mongoc_client_t *client;
+    const sl_patience *patience;
+    patient_stream *first;
+};
 
 static int64_t expiry_of(int32_t timeout_ms) {
     return timeout_ms < 0    ? INT64_MAX
@@ -63,8 +77,12 @@ static int on_close(mongoc_stream_t *stream) {
 }
 
 static void on_destroy(mongoc_stream_t *stream) {
+    patient_stream *self = (patient_stream *)stream, **link = &self->owner->first;
+    while (*link != self)
+        link = &(*link)->next;
+    *link = self->next;
     on_close(stream);
-    bson_free(stream);
+    bson_free(self);
 }
 
 static int on_flush(mongoc_stream_t *stream) {
@@ -225,6 +243,7 @@ static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *
 static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
                                     void *context, bson_error_t *error) {
     int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+    sl_streams *owner = context;
     int socket = sl_socket_connect(host, timeout_ms);
     if (socket < 0) {
         bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
@@ -244,16 +263,68 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
                                         .poll = on_poll,
                                         .failed = on_failed,
                                         .timed_out = on_timed_out},
+                             .next = owner->first,
+                             .owner = owner,
                              .socket = socket,
-                             .patience = context,
+                             .patience = owner->patience,
                              .host = *host};
     made->host.next = NULL;
+    owner->first = made;
     mongoc_stream_t *stream = &made->vtable;
     if (mongoc_uri_get_tls(uri))
         stream = wrap_in_tls(stream, uri, host->host, timeout_ms, error);
-    return stream ? mongoc_stream_buffered_new(stream, BUFFER_BYTES) : NULL;
+    if (!stream)
+        return NULL;
+    made->outermost = mongoc_stream_buffered_new(stream, BUFFER_BYTES);
+    return made->outermost;
 }
 
-void sl_patience_attach(const sl_patience *patience, mongoc_client_t *client) {
-    mongoc_client_set_stream_initiator(client, open_stream, (void *)(uintptr_t)patience);
+/* ---- the streams of the clients ---- */
+
+void sl_patience_init(sl_patience *patience) {
+    *patience = (sl_patience){0};
+    pthread_mutex_init(&patience->lock, NULL);
+}
+
+void sl_patience_clear(sl_patience *patience) {
+    for (sl_streams *streams = patience->clients, *next; streams; streams = next) {
+        next = streams->next;
+        bson_free(streams);
+    }
+    pthread_mutex_destroy(&patience->lock);
+}
+
+sl_streams *sl_patience_attach(sl_patience *patience, mongoc_client_t *client) {
+    pthread_mutex_lock(&patience->lock);
+    sl_streams *streams = patience->clients;
+    while (streams && streams->client != client)
+        streams = streams->next;
+    if (!streams) {
+        streams = bson_malloc0(sizeof *streams);
+        *streams = (sl_streams){patience->clients, client, patience, NULL};
+        patience->clients = streams;
+    }
+    pthread_mutex_unlock(&patience->lock);
+    /* Always: the pool may have destroyed a client and made another one at the same address. */
+    mongoc_client_set_stream_initiator(client, open_stream, streams);
+    return streams;
+}
+
+static patient_stream *find(const sl_streams *streams, const char *host_and_port) {
+    patient_stream *stream = streams->first;
+    while (stream && (!stream->outermost ||
+                      strcmp(stream->host.host_and_port, host_and_port) != 0))
+        stream = stream->next;
+    return stream;
+}
+
+mongoc_stream_t *sl_streams_find(const sl_streams *streams, const char *host_and_port) {
+    patient_stream *stream = find(streams, host_and_port);
+    return stream ? stream->outermost : NULL;
+}
+
+void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port) {
+    patient_stream *stream = find(streams, host_and_port);
+    if (stream && stream->socket >= 0)
+        shutdown(stream->socket, SHUT_RDWR);
 }

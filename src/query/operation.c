@@ -2,17 +2,19 @@
 /* Builds commands from queries, and reads documents from replies.
  *
  * The driver selects the server (by read preference) before the command is sent, because the
- * getMore commands of a cursor must go to the same server in the same session. A failed operation
- * is not retried. */
+ * getMore commands of a cursor must go to the same server in the same session. The first command
+ * after each selection goes through the driver; when it succeeds, reads go to that server by
+ * sl_exchange_run until the next selection. A read that fails because of a lost connection or an
+ * election is sent again by the driver, once; other failed operations are not repeated. */
 #include "operation.h"
 
 #include <string.h>
 
 #include <shardload/clock.h>
 
-/* A server is selected again after this time. The driver copies the server's description for each
- * selection, which takes longer than the rest of its work for a small read. */
+/* A server is selected again after this time. */
 #define SELECTION_NS 100000000
+#define CODE_MAX_TIME_EXPIRED 50
 
 /* ---- the command ---- */
 
@@ -58,8 +60,8 @@ static bool append_insert(bson_t *command, const sl_query *query) {
            bson_append_iter(&list, "0", -1, &iter) && bson_append_array_end(command, &list);
 }
 
-/* Appends the options as fields of the command; the batchSize of an aggregate goes under
- * "cursor". */
+/* Appends the options as fields of the command; the batchSize of an aggregate goes under "cursor".
+ * The read concern is left out: the driver appends it, from the query or from the URI. */
 static bool append_options(bson_t *command, const sl_query *query) {
     bool cursor = query->operation == SL_AGGREGATE;
     bson_iter_t iter;
@@ -70,8 +72,9 @@ static bool append_options(bson_t *command, const sl_query *query) {
     ok = ok && (!cursor || bson_append_document_end(command, &inside)) &&
          bson_iter_init(&iter, query->options);
     while (ok && bson_iter_next(&iter)) {
-        if (!cursor || strcmp(bson_iter_key(&iter), "batchSize") != 0)
-            ok = bson_append_iter(command, bson_iter_key(&iter), -1, &iter);
+        const char *key = bson_iter_key(&iter);
+        if (strcmp(key, "readConcern") != 0 && (!cursor || strcmp(key, "batchSize") != 0))
+            ok = bson_append_iter(command, key, -1, &iter);
     }
     return ok;
 }
@@ -138,9 +141,9 @@ static mongoc_client_session_t *start_session(mongoc_client_t *client) {
     return session;
 }
 
-bool sl_runner_init(sl_runner *runner, mongoc_client_t *client, const sl_query *query,
-                    const sl_query_target *target, uint64_t number, uint64_t clients,
-                    sl_error *error) {
+bool sl_runner_init(sl_runner *runner, sl_connection *connection, mongoc_client_t *client,
+                    const sl_query *query, const sl_query_target *target, uint64_t number,
+                    uint64_t clients, sl_error *error) {
     *runner = (sl_runner){.query = query, .target = target, .client = client};
     bson_init(&runner->values);
     bson_init(&runner->filled);
@@ -153,6 +156,7 @@ bool sl_runner_init(sl_runner *runner, mongoc_client_t *client, const sl_query *
     runner->preference = sl_read_preference(target->read_preference ? target->read_preference
                                                                     : query->read_preference);
     runner->session = start_session(client);
+    runner->exchange = sl_exchange_create(connection, client);
     runner->command = command_of(query, target->collection);
     runner->has_parameters = runner->command && sl_has_parameter(runner->command, NULL);
     if (target->limit == 0 && runner->command &&
@@ -166,6 +170,7 @@ bool sl_runner_init(sl_runner *runner, mongoc_client_t *client, const sl_query *
 
 void sl_runner_clear(sl_runner *runner) {
     sl_value_generator_clear(&runner->generator);
+    sl_exchange_destroy(runner->exchange);
     if (runner->session)
         mongoc_client_session_destroy(runner->session);
     mongoc_read_prefs_destroy(runner->preference);
@@ -246,6 +251,7 @@ static void read_number(const answer_reader *reader, int64_t number) {
 static bool driver_failed(sl_runner *runner, const bson_error_t *wrong, sl_result *result,
                           sl_error *error) {
     runner->selected_at = 0;
+    runner->direct = false;
     result->code = wrong->code ? (int32_t)wrong->code : -1;
     return sl_error_from_driver(error, runner->query->name, wrong);
 }
@@ -294,8 +300,12 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
     case SL_FIND:
     case SL_FIND_ONE:
         if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.id", &id) &&
-            bson_iter_as_int64(&id) != 0)
-            return read_cursor(runner, reader, reply, error);
+            bson_iter_as_int64(&id) != 0) {
+            bson_t own;
+            bson_copy_to(reply, &own); /* the reply may be a view */
+            bson_destroy(reply);
+            return read_cursor(runner, reader, &own, error);
+        }
         read_array(reader, reply, "cursor.firstBatch");
         break;
     case SL_COUNT:
@@ -318,6 +328,17 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
     return true;
 }
 
+/* Makes `concern` a view of the query's read concern. False when it has none. */
+static bool read_concern_of(const sl_query *query, bson_t *concern) {
+    bson_iter_t iter;
+    uint32_t length;
+    const uint8_t *bytes;
+    if (!bson_iter_init_find(&iter, query->options, "readConcern"))
+        return false;
+    bson_iter_document(&iter, &length, &bytes);
+    return bson_init_static(concern, bytes, length);
+}
+
 /* Selects a server by the read preference, unless the selection is recent. */
 static bool select_server(sl_runner *runner, bool writes, bson_error_t *wrong) {
     int64_t now = sl_clock_ns();
@@ -327,29 +348,73 @@ static bool select_server(sl_runner *runner, bool writes, bson_error_t *wrong) {
         mongoc_client_select_server(runner->client, writes, runner->preference, wrong);
     if (!server)
         return false;
+    bson_t concern;
+    bool has_concern = read_concern_of(runner->query, &concern);
     bson_reinit(&runner->options);
     BSON_APPEND_INT32(&runner->options, "serverId", (int32_t)mongoc_server_description_id(server));
+    if (has_concern)
+        BSON_APPEND_DOCUMENT(&runner->options, "readConcern", &concern);
+    if (runner->exchange && !writes) {
+        const sl_exchange_target target = {
+            .server = server,
+            .database = runner->target->database,
+            .preference = runner->preference,
+            .session = runner->session,
+            .read_concern = has_concern ? &concern : NULL};
+        sl_exchange_select(runner->exchange, &target, runner->client);
+    }
     mongoc_server_description_destroy(server);
     runner->selected_at = now;
+    runner->direct = false;
     return !runner->session ||
            mongoc_client_session_append(runner->session, &runner->options, wrong);
+}
+
+/* Sends a read without the driver. `*ok`: the operation succeeded, otherwise `wrong` is set. False
+ * when the driver has to send the read. */
+static bool run_directly(sl_runner *runner, const bson_t *command, bson_t *reply, bool *ok,
+                         bson_error_t *wrong) {
+    if (!runner->direct)
+        return false;
+    runner->direct = sl_exchange_run(runner->exchange, command, reply);
+    if (!runner->direct)
+        return false;
+    bson_iter_t iter;
+    *ok = bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter);
+    if (*ok)
+        return true;
+    int32_t code = (int32_t)number_in(reply, "code");
+    bool has_message =
+        bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter);
+    bson_set_error(wrong, MONGOC_ERROR_SERVER, (uint32_t)code, "%s",
+                   has_message ? bson_iter_utf8(&iter, NULL) : "the command failed");
+    return !sl_code_is_transient(code) || code == CODE_MAX_TIME_EXPIRED;
+}
+
+/* Sends the command through the driver. `reply` is always initialised. */
+static bool run_by_driver(sl_runner *runner, const bson_t *command, bool writes, bson_t *reply,
+                          bson_error_t *wrong) {
+    if (writes)
+        return mongoc_client_write_command_with_opts(runner->client, runner->target->database,
+                                                     command, &runner->options, reply, wrong);
+    bool ok = mongoc_client_read_command_with_opts(runner->client, runner->target->database,
+                                                   command, runner->preference, &runner->options,
+                                                   reply, wrong);
+    runner->direct = ok && runner->exchange;
+    return ok;
 }
 
 bool sl_runner_run(sl_runner *runner, sl_document_function *each, void *context, sl_result *result,
                    sl_error *error) {
     *result = (sl_result){0};
-    bool writes = sl_operation_writes(runner->query->operation);
+    bool ok, writes = sl_operation_writes(runner->query->operation);
     bson_error_t wrong = {0};
     bson_t reply;
     if (!select_server(runner, writes, &wrong))
         return driver_failed(runner, &wrong, result, error);
     const bson_t *command = sl_runner_command(runner);
-    bool ok = writes
-                  ? mongoc_client_write_command_with_opts(runner->client, runner->target->database,
-                                                          command, &runner->options, &reply, &wrong)
-                  : mongoc_client_read_command_with_opts(runner->client, runner->target->database,
-                                                         command, runner->preference,
-                                                         &runner->options, &reply, &wrong);
+    if (!run_directly(runner, command, &reply, &ok, &wrong))
+        ok = run_by_driver(runner, command, writes, &reply, &wrong);
     const answer_reader reader = {each, context, result};
     if (ok)
         return read_reply(runner, &reader, &reply, error);
@@ -376,7 +441,7 @@ static void add_sampled(void *context, const bson_t *document) {
     bson_append_iter(so_far->values, key, -1, &iter);
 }
 
-static bool sample_one(sl_parameter *parameter, mongoc_client_t *client,
+static bool sample_one(sl_parameter *parameter, sl_connection *connection, mongoc_client_t *client,
                        const sl_query_target *target, sl_error *error) {
     char *path = bson_strdup_printf("$%s", parameter->field);
     sl_query query = {.name = parameter->field,
@@ -392,7 +457,7 @@ static bool sample_one(sl_parameter *parameter, mongoc_client_t *client,
     bson_destroy(parameter->values);
     parameter->values = bson_new();
     sampled sample = {parameter->values, 0};
-    bool ok = sl_runner_init(&runner, client, &query, target, 0, 1, error) &&
+    bool ok = sl_runner_init(&runner, connection, client, &query, target, 0, 1, error) &&
               sl_runner_run(&runner, add_sampled, &sample, &result, error);
     sl_runner_clear(&runner);
     bson_destroy(query.pipeline);
@@ -412,7 +477,7 @@ bool sl_query_sample(sl_connection *connection, sl_query *query, const sl_query_
     bool ok = true;
     for (size_t i = 0; ok && i < query->parameter_count; i++) {
         if (query->parameters[i].draw == SL_DRAW_SAMPLE)
-            ok = sample_one(&query->parameters[i], client, target, error);
+            ok = sample_one(&query->parameters[i], connection, client, target, error);
     }
     sl_connection_return(connection, client);
     return ok;

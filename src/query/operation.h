@@ -31,13 +31,16 @@ typedef struct sl_runner {
     bson_t values, filled; /* of the next operation: the drawn values, the command with them */
     bson_t options;        /* names the selected server and the session */
     int64_t selected_at;   /* when that server was selected (sl_clock_ns); 0: none is selected */
+    sl_exchange *exchange; /* NULL: all commands go through the driver */
+    bool direct;           /* the driver has read from the selected server: the exchange can */
 } sl_runner;
 
-/* Runner `number` (from 0) of `clients` runners of the same query; its sequences give each
- * runner other numbers. The client is borrowed. On false `error` is set; clear the runner in any case. */
-bool sl_runner_init(sl_runner *runner, mongoc_client_t *client, const sl_query *query,
-                    const sl_query_target *target, uint64_t number, uint64_t clients,
-                    sl_error *error);
+/* Initialises runner `number` (from 0) of `clients` runners of the same query; the sequences of
+ * different runners have different numbers. `client` is borrowed from the connection, by this
+ * thread, until the runner is cleared. On false `error` is set; clear the runner in any case. */
+bool sl_runner_init(sl_runner *runner, sl_connection *connection, mongoc_client_t *client,
+                    const sl_query *query, const sl_query_target *target, uint64_t number,
+                    uint64_t clients, sl_error *error);
 void sl_runner_clear(sl_runner *runner);
 
 /* Draws the values of the next operation and builds its command. False without memory, or when a

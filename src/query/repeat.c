@@ -148,7 +148,7 @@ bool sl_query_execute(sl_connection *connection, sl_query *query, const sl_query
         return false;
     }
     mongoc_client_t *client = sl_connection_borrow(connection);
-    bool ok = sl_runner_init(&s.runner, client, query, &s.target, 0, 1, &run->error) &&
+    bool ok = sl_runner_init(&s.runner, connection, client, query, &s.target, 0, 1, &run->error) &&
               (!options->explain || sl_explain_query(&s.runner, options->documents, run)) &&
               run_all(&s, run);
     if (!ok && run->answer != SL_ANSWER_UNSUPPORTED)

@@ -64,7 +64,7 @@ static void *run_worker(void *context) {
     worker *w = context;
     mongoc_client_t *client = sl_connection_borrow(w->connection);
     sl_runner runner;
-    w->ok = sl_runner_init(&runner, client, &w->query, w->target, 0, 1, &w->error) &&
+    w->ok = sl_runner_init(&runner, w->connection, client, &w->query, w->target, 0, 1, &w->error) &&
             (sl_runner_prepare(&runner) || sl_error_memory(&w->error, "preparing a query")) &&
             sl_runner_run(&runner, read_value, w, &w->result, &w->error);
     sl_runner_clear(&runner);

@@ -110,6 +110,20 @@ class AnyServer:
         self.assertIn("_id", entry["failures"][0]["message"])
         self.assertIn("operations failed: ", outcome.out)
 
+    def test_each_read_that_the_server_refuses_is_counted_once(self):
+        suite = """
+name: own
+queries:
+  - name: divide
+    operation: findOne
+    filter: '{"_id": {"$parameter": "id"}, "$expr": {"$gte": [{"$divide": [1, "$_id"]}, 0]}}'
+    parameters: {id: {sequence: {from: 0}}}
+"""
+        entry, = self.measure("--clients", 1, "--operations", 1000, "--warm-up-time", "0s",
+                              suite=suite)
+        self.assertEqual((entry["succeeded"], entry["failed"]), (999, 1))
+        self.assertIn("divide", entry["failures"][0]["message"])
+
     def test_all_methods_of_a_statistic_give_the_same_answer(self):
         report = self.scratch / "report.json"
         self.query("run", *self.target("t"), "--limit", "1,10,1000", "--repeat", 2,
@@ -326,6 +340,49 @@ class OnOneServer(AnyServer, QueryCase):
         self.assertEqual([(row["oldRuns"], row["newRuns"]) for row in rows], [(6, 6)] * 2)
         self.assertIn("permutation test over pairs of runs", outcome.out)
         self.assertEqual(sum(document["n"] for document in self.database.t.find()), 6 * 2 * 3)
+
+
+class OnASet(QueryCase):
+    variable = "SHARDLOAD_TEST_REPLICA_URI"
+
+    def commands(self, *words, options=""):
+        """Measures 500 reads. Returns the commands as the server profiled them."""
+        suite = f"""
+name: own
+queries:
+  - name: read
+    operation: findOne
+    filter: '{{"_id": 5}}'
+    options: {{comment: a read{options}}}
+"""
+        self.database.command("profile", 2)
+        self.measure("--clients", 1, "--operations", 500, "--warm-up-time", "0s", *words, suite=suite)
+        self.database.command("profile", 0)
+        found = [entry["command"] for entry in
+                 self.database["system.profile"].find({"command.comment": "a read"})]
+        self.database.drop_collection("system.profile")
+        return found
+
+    def test_reads_without_the_driver_send_what_the_driver_sends(self):
+        """The driver alone adds the field $clusterTime."""
+        separator = "&" if "?" in self.uri else "/?"
+        for words, options in (
+                ((), ""),
+                ((), ", readConcern: majority, maxTimeMS: 5000"),
+                (("--read-preference", "primaryPreferred"), ""),
+                (("--uri", f"{self.uri}{separator}readConcernLevel=majority&readPreference=primaryPreferred"
+                           "&readPreferenceTags=place:here&readPreferenceTags="
+                           "&maxStalenessSeconds=90"), ""),
+                (("--uri", f"{self.uri}{separator}readConcernLevel=majority"),
+                 ", readConcern: local")):
+            with self.subTest(words=words, options=options):
+                found = self.commands(*words, options=options)
+                self.assertEqual(len(found), 500)
+                timed = sum(command.pop("$clusterTime", None) is not None for command in found)
+                self.assertTrue(1 <= timed < 250, timed)
+                self.assertEqual({json.dumps(command, sort_keys=True, default=str)
+                                  for command in found},
+                                 {json.dumps(found[0], sort_keys=True, default=str)})
 
 
 class OnShards(AnyServer, QueryCase):
