@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The BSON writer's functions that are not inline: keys. */
-#include <shardload/bson_writer.h>
+#include "bson_writer.h"
 
 size_t sl_bson_prefix_room(const char *key) {
     size_t length = strlen(key) + 2;

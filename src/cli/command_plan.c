@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/capacity.h>
-#include <shardload/log.h>
-#include <shardload/plan.h>
+#include "trial/capacity.h"
+#include "util/log.h"
+#include "trial/plan.h"
 
 #include "load_setup.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/reload.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "util/log.h"
+#include "trial/reload.h"
+#include "util/text.h"
 
 #include "load_options.h"
 #include "load_setup.h"

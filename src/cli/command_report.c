@@ -10,11 +10,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/private_file.h>
-#include <shardload/report.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "util/log.h"
+#include "util/private_file.h"
+#include "report/report.h"
+#include "util/text.h"
 
 #include "load_setup.h"
 

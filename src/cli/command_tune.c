@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/log.h>
-#include <shardload/query.h>
-#include <shardload/text.h>
-#include <shardload/tune.h>
+#include "util/log.h"
+#include "query/query.h"
+#include "util/text.h"
+#include "trial/tune.h"
 
 #include "commands.h"
 #include "load_setup.h"

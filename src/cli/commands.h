@@ -4,7 +4,7 @@
 #ifndef SHARDLOAD_COMMANDS_H
 #define SHARDLOAD_COMMANDS_H
 
-#include <shardload/options.h>
+#include "options.h"
 
 int sl_command_plan(const sl_options *options);
 int sl_command_report(const sl_options *options);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 #include "options_internal.h"
 #include "secrets.h"

@@ -4,7 +4,7 @@
 #ifndef SHARDLOAD_CLI_CONNECTION_STRING_H
 #define SHARDLOAD_CLI_CONNECTION_STRING_H
 
-#include <shardload/options.h>
+#include "options.h"
 
 #include "option_rows.h"
 

@@ -3,8 +3,8 @@
  * help. */
 #include "load_options.h"
 
-#include <shardload/bson_writer.h>
-#include <shardload/ycsb.h>
+#include "bson/bson_writer.h"
+#include "format/ycsb.h"
 
 #include "connection_string.h"
 #include "option_checks.h"

@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_LOAD_OPTIONS_H
 #define SHARDLOAD_LOAD_OPTIONS_H
 
-#include <shardload/options.h>
+#include "options.h"
 
 /* The commands' bits in sl_option_row.commands. */
 enum {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/cluster.h>
-#include <shardload/text.h>
+#include "cluster/cluster.h"
+#include "util/text.h"
 
 #include "connection_string.h"
 #include "load_options.h"

@@ -5,8 +5,8 @@
 
 #include <bson/bson.h>
 
-#include <shardload/load.h>
-#include <shardload/options.h>
+#include "load/load.h"
+#include "options.h"
 
 /* A configuration, and the data that it borrows. */
 typedef struct sl_setup {

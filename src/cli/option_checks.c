@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include <shardload/json.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "util/text.h"
 
 #define SKEW_MAX 10
 

@@ -5,7 +5,7 @@
 #ifndef SHARDLOAD_OPTION_ROWS_H
 #define SHARDLOAD_OPTION_ROWS_H
 
-#include <shardload/options.h>
+#include "options.h"
 
 #define SL_ROW_FLAG .kind = SL_OPTION_FLAG
 #define SL_ROW_TEXT(value) .kind = SL_OPTION_STRING, .argument = value

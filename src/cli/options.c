@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/print.h>
-#include <shardload/text.h>
+#include "util/print.h"
+#include "util/text.h"
 
 #include "options_internal.h"
 

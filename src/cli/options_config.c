@@ -6,9 +6,9 @@
 #include <string.h>
 #include <yaml.h>
 
-#include <shardload/print.h>
-#include <shardload/text.h>
-#include <shardload/yaml_limits.h>
+#include "util/print.h"
+#include "util/text.h"
+#include "util/yaml_limits.h"
 
 #include "options_internal.h"
 

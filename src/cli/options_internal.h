@@ -4,7 +4,7 @@
 #ifndef SHARDLOAD_OPTIONS_INTERNAL_H
 #define SHARDLOAD_OPTIONS_INTERNAL_H
 
-#include <shardload/options.h>
+#include "options.h"
 
 /* Ordered by precedence: a later origin overrides an earlier one. */
 typedef enum sl_option_origin {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/print.h>
-#include <shardload/text.h>
+#include "util/print.h"
+#include "util/text.h"
 
 #include "options_internal.h"
 

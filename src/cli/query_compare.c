@@ -13,10 +13,10 @@
 #include <unistd.h>
 #include <wordexp.h>
 
-#include <shardload/clock.h>
-#include <shardload/json.h>
-#include <shardload/print.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "report/json.h"
+#include "util/print.h"
+#include "util/text.h"
 
 #include "query_session.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/print.h>
-#include <shardload/private_file.h>
+#include "util/print.h"
+#include "util/private_file.h"
 
 /* The columns: dotted paths in an entry of the report. */
 static const char *const columns[] = {

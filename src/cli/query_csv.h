@@ -5,7 +5,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* `queries` is the array of that name in a report. Replaces the file as sl_private_file_replace
  * does; false with the error set. */

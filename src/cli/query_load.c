@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/print.h>
-#include <shardload/query_load.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/print.h"
+#include "query/query_load.h"
+#include "util/text.h"
 
 #include "query_session.h"
 

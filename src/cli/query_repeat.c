@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <shardload/print.h>
+#include "util/print.h"
 
 #include "query_session.h"
 

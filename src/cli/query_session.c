@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/json.h>
-#include <shardload/print.h>
-#include <shardload/report.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "report/json.h"
+#include "util/print.h"
+#include "report/report.h"
+#include "util/text.h"
 
 #include "connection_string.h"
 #include "query_csv.h"

@@ -6,8 +6,8 @@
 
 #include <stdatomic.h>
 
-#include <shardload/options.h>
-#include <shardload/query.h>
+#include "options.h"
+#include "query/query.h"
 
 #define SL_STEPS_MAX 64 /* numbers in a list such as --clients 8,16,32 */
 

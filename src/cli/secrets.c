@@ -13,8 +13,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <shardload/log.h>
-#include <shardload/print.h>
+#include "util/log.h"
+#include "util/print.h"
 
 /* ---- the terminal ---- */
 

@@ -4,8 +4,8 @@
 #ifndef SHARDLOAD_CLI_SECRETS_H
 #define SHARDLOAD_CLI_SECRETS_H
 
-#include <shardload/error.h>
-#include <shardload/text.h> /* sl_secret_free */
+#include "util/error.h"
+#include "util/text.h" /* sl_secret_free */
 
 /* Longer passwords than this are refused. */
 #define SL_SECRET_ROOM 1024

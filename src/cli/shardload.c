@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shardload: the program's commands and their help. Each command converts its options to a
  * configuration and calls src/load/ or src/trial/. */
-#include <shardload/load.h>
-#include <shardload/log.h>
-#include <shardload/options.h>
+#include "load/load.h"
+#include "util/log.h"
+#include "options.h"
 
 #include "commands.h"
 #include "load_options.h"

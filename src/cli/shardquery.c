@@ -7,13 +7,13 @@
  *   list     lists the built-in suites
  *
  * The measurements are in src/query/. */
-#include <shardload/log.h>
+#include "util/log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/embedded.h>
-#include <shardload/print.h>
+#include "util/embedded.h"
+#include "util/print.h"
 
 #include "connection_string.h"
 #include "option_rows.h"

@@ -45,8 +45,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "util/log.h"
 
 #include "balancer.h"
 

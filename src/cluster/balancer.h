@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-#include <shardload/process.h>
+#include "util/process.h"
 
 struct sl_balancer {
     sl_connection *connection;

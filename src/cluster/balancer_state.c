@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "util/log.h"
 
 #include "balancer.h"
 

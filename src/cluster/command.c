@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <shardload/clock.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "util/log.h"
 
 char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
     snprintf(out, SL_NAMESPACE_ROOM, "%s.%s", target->database, target->collection);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connection to the server: the driver's pools, the server's properties, and error messages. */
-#include <shardload/connection.h>
+#include "connection.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/text.h"
 
 #include "internal.h"
 #include "tls.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/log.h"
+#include "util/text.h"
 
 #include "internal.h"
 

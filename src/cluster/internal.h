@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include <shardload/cluster.h>
+#include "cluster.h"
 
 /* ---- socket.c ---- */
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <shardload/md5.h>
+#include "util/md5.h"
 
 #include "internal.h"
 

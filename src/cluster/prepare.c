@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/log.h>
+#include "util/log.h"
 
 #include "internal.h"
 

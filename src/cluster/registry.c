@@ -31,9 +31,9 @@
 #include <string.h>
 #include <time.h>
 
-#include <shardload/clock.h>
-#include <shardload/document_id.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/document_id.h"
+#include "util/text.h"
 
 #include "registry.h"
 

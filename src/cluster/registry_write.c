@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/document_id.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/document_id.h"
+#include "util/text.h"
 
 #include "registry.h"
 

@@ -9,7 +9,7 @@
 #include <mongoc/mongoc.h>
 #include <openssl/ssl.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* Makes a context from the TLS options of the URI: trusted authorities, and a client certificate,
  * whose key and dates are checked. Free it with SSL_CTX_free. Errors: SL_EXIT_USAGE for a file that

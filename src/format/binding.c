@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding: compiles a schema and a source's header (or number of fields) into a dialect: a flat
  * list of converters in the source's column order. */
-#include <shardload/bson_writer.h>
-#include <shardload/convert.h>
-#include <shardload/delimited.h>
+#include "bson/bson_writer.h"
+#include "convert.h"
+#include "delimited.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converters that are not on the fast path, and messages for refused fields. */
-#include <shardload/convert.h>
+#include "convert.h"
 
 #include <inttypes.h>
 #include <math.h>

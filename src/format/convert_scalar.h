@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_CONVERT_SCALAR_H
 #define SHARDLOAD_CONVERT_SCALAR_H
 
-#include <shardload/convert.h>
+#include "convert.h"
 
 #define convert_digits sl_convert_digits
 #define convert_date sl_convert_date

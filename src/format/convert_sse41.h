@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 
-#include <shardload/convert.h>
+#include "convert.h"
 
 /* Constants in memory: compilers would otherwise compute them again for each field. */
 #define CONSTANT static const __attribute__((aligned(16)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format `delimited`: any text of fields between delimiters. Columns and types come from a
  * schema; without one, the columns come from the header, and all are text. */
-#include <shardload/convert.h>
-#include <shardload/delimited.h>
+#include "convert.h"
+#include "delimited.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * convert_*.h are included; defines SL_KERNELS, the functions of the set's sl_simd. */
 #include <stdio.h>
 
-#include <shardload/document_id.h>
+#include "util/document_id.h"
 
 #include "kernels.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry of formats. */
-#include <shardload/delimited.h>
-#include <shardload/format.h>
-#include <shardload/isd.h>
-#include <shardload/ycsb.h>
+#include "delimited.h"
+#include "format.h"
+#include "isd.h"
+#include "ycsb.h"
 
 #include <string.h>
 

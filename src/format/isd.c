@@ -8,7 +8,7 @@
  * and counted. */
 #include "isd_plan.h"
 
-#include <shardload/convert.h>
+#include "convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  * means that the station has none, and the station's name comes last in the document. */
 #include "isd_csv.h"
 
-#include <shardload/convert.h>
-#include <shardload/head.h>
+#include "convert.h"
+#include "head.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Packs a row of a global-hourly table into a record. */
 #include "isd_csv.h"
 
-#include <shardload/convert.h>
+#include "convert.h"
 
 #include <math.h>
 #include <stdio.h>

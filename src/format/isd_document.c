@@ -7,7 +7,7 @@
  * it. */
 #include "isd_plan.h"
 
-#include <shardload/convert.h>
+#include "convert.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -2,9 +2,9 @@
 /* Functions that the ISD formats share: the loop over a block's lines, rejects, the sniff. */
 #include "isd_plan.h"
 
-#include <shardload/convert.h>
-#include <shardload/document_id.h>
-#include <shardload/head.h>
+#include "convert.h"
+#include "util/document_id.h"
+#include "head.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * identifies the station: USAF-WBAN-YEAR. */
 #include "isd_plan.h"
 
-#include <shardload/convert.h>
+#include "convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Name maps: rename the keys of ISD documents, by YAML. */
 #include "isd_plan.h"
 
-#include <shardload/yaml_limits.h>
+#include "util/yaml_limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #ifndef SHARDLOAD_ISD_PLAN_H
 #define SHARDLOAD_ISD_PLAN_H
 
-#include <shardload/bson_writer.h>
-#include <shardload/isd.h>
+#include "bson/bson_writer.h"
+#include "isd.h"
 
 /* ---- name maps (isd_names.c) ---- */
 

@@ -4,7 +4,7 @@
 #ifndef SHARDLOAD_KERNELS_H
 #define SHARDLOAD_KERNELS_H
 
-#include <shardload/simd.h>
+#include "simd.h"
 
 #include "marks.h"
 #include "record.h"

@@ -12,8 +12,8 @@
  *   G      as D, with completed_date as 15th column
  *
  * Tabs are accepted in place of pipes. The engine in delimited.c does the parsing. */
-#include <shardload/delimited.h>
-#include <shardload/embedded.h>
+#include "delimited.h"
+#include "util/embedded.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Records that are not on the fast path; see record.h. */
 #include "record.h"
 
-#include <shardload/convert.h>
+#include "convert.h"
 
 #include <stdio.h>
 

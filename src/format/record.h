@@ -4,8 +4,8 @@
 #ifndef SHARDLOAD_RECORD_H
 #define SHARDLOAD_RECORD_H
 
-#include <shardload/bson_writer.h>
-#include <shardload/delimited.h>
+#include "bson/bson_writer.h"
+#include "delimited.h"
 
 /* Field f lies between the bytes before[f] and after[f] of the block, which are delimiters, line
  * ends or the field's quotes. before[0] of a block's first record is UINT32_MAX, so that adding 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads schemas from YAML, by two tables of keys and one function for each kind of value. */
-#include <shardload/schema.h>
-#include <shardload/yaml_limits.h>
+#include "schema.h"
+#include "util/yaml_limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_UTF8_SCALAR_H
 #define SHARDLOAD_UTF8_SCALAR_H
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 static bool utf8_valid(const char *text, size_t length) {
     return sl_utf8_valid(text, length, NULL);

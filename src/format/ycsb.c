@@ -5,14 +5,14 @@
  * and the number of the first record. A block's length gives the number of its records, since each
  * counts as SL_GENERATED_BYTES. So threads share no state: each computes the position of a block's
  * first record in the sequence of random words, and continues from there. */
-#include <shardload/ycsb.h>
+#include "ycsb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/bson_writer.h>
-#include <shardload/document_id.h>
+#include "bson/bson_writer.h"
+#include "util/document_id.h"
 
 #define WORD sizeof(uint64_t)
 #define NAME_START "ycsb records "

@@ -6,7 +6,7 @@
  * over as many slots as there are values, each of size 2^48, with at most two values per slot: a
  * value whose share does not fill its slot is paired with a value whose share is larger than a
  * slot. The computation uses integers, so it is exact. */
-#include <shardload/ycsb.h>
+#include "ycsb.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/head.h>
+#include "format/head.h"
 
 #include "engine.h"
 

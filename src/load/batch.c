@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room) {
     memset(batch, 0, sizeof *batch);

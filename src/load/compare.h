@@ -10,7 +10,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/bson_writer.h>
+#include "bson/bson_writer.h"
 
 typedef enum sl_finding {
     SL_MISSING,   /* expected, and not found */

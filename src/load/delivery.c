@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/bson_writer.h>
-#include <shardload/clock.h>
+#include "bson/bson_writer.h"
+#include "util/clock.h"
 
 #define SCRATCH_BYTES ((size_t)256 << 10) /* fits into a core's own cache */
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)

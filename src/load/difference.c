@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/json.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "util/text.h"
 
 #include "compare.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include <shardload/document_id.h>
+#include "util/document_id.h"
 
 #include "compare.h"
 

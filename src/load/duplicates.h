@@ -5,7 +5,7 @@
 #ifndef SHARDLOAD_DUPLICATES_H
 #define SHARDLOAD_DUPLICATES_H
 
-#include <shardload/cluster.h>
+#include "cluster/cluster.h"
 
 typedef struct sl_duplicates {
     const bson_t *const *documents; /* of the batch; borrowed */

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/hash.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/text.h"
 
 int sl_earlier_entry_order(const void *a, const void *b) {
     const sl_journal_entry *x = a, *y = b;

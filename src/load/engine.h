@@ -9,12 +9,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <shardload/cluster.h>
-#include <shardload/document_id.h>
-#include <shardload/histogram.h>
-#include <shardload/load.h>
-#include <shardload/run_record.h>
-#include <shardload/source.h>
+#include "cluster/cluster.h"
+#include "util/document_id.h"
+#include "util/histogram.h"
+#include "load.h"
+#include "report/run_record.h"
+#include "source/source.h"
 
 #include "journal.h"
 #include "pace.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <shardload/document_id.h>
+#include "util/document_id.h"
 
 sl_interval sl_interval_of_source(uint32_t number) {
     return (sl_interval){sl_stripe_first_id(number, 0), sl_stripe_first_id(number, SL_STRIPES)};

@@ -9,7 +9,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* Ids from minimum to before maximum. */
 typedef struct sl_interval {

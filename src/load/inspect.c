@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/bson_writer.h>
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/print.h>
-#include <shardload/text.h>
+#include "bson/bson_writer.h"
+#include "report/json.h"
+#include "util/log.h"
+#include "util/print.h"
+#include "util/text.h"
 
 #define REJECTS_SHOWN 5
 

@@ -22,7 +22,7 @@
  * reads after the handler's write, it sees the write and sends nothing. If it reads before, its
  * addition came before, too, so the handler sees the addition and waits. So no insert follows the
  * drop, unless waiting for it has timed out. */
-#include <shardload/interrupt.h>
+#include "interrupt.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 #define WAKE SIGRTMIN
 

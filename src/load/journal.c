@@ -16,7 +16,7 @@
 
 #include <zlib.h>
 
-#include <shardload/private_file.h>
+#include "util/private_file.h"
 
 #define HEAD_BYTES 12u
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)

@@ -15,8 +15,8 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
-#include <shardload/format.h>
+#include "util/error.h"
+#include "format/format.h"
 
 /* The outcome of one block, all of whose documents are durable. */
 typedef struct sl_journal_entry {

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "interrupt.h"
+#include "util/log.h"
+#include "util/text.h"
 
 #include "progress.h"
 #include "record.h"

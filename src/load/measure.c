@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <shardload/bson_writer.h>
+#include "bson/bson_writer.h"
 
 #define BLOCKS_LEAST 4u     /* read of a source, if it has so many */
 #define SOURCES_LEAST 4u    /* read, if there are so many, also beyond the requested blocks */

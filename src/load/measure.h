@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_LOAD_MEASURE_H
 #define SHARDLOAD_LOAD_MEASURE_H
 
-#include <shardload/preview.h>
+#include "preview.h"
 
 #include "engine.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/log.h>
+#include "util/log.h"
 
 #define KEPT_MAX 1000
 #define SHOWN_MAX 20 /* on the screen */

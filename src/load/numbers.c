@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/log.h"
+#include "util/text.h"
 
 bool sl_sources_number_offline(sl_load *load, sl_error *error) {
     uint32_t number = 0;

@@ -28,9 +28,9 @@
 
 #include <stdlib.h>
 
-#include <shardload/clock.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/text.h"
 
 #include "adapt.h"
 #include "engine.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 struct sl_adapt;
 struct sl_load;

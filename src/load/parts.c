@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/hash.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/text.h"
 
 /* ---- the parts of this loader ---- */
 

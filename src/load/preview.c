@@ -2,7 +2,7 @@
 /* A preview of a load. It executes the phases of load.c, with the same modules, up to the first
  * change of the cluster: sources, numbers, ranges. Where load.c creates the target and the
  * registry's entries, it computes what they would be. */
-#include <shardload/preview.h>
+#include "preview.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/print.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "util/log.h"
+#include "util/print.h"
+#include "util/text.h"
 
 #define DETAIL_ROOM 600
 

@@ -17,10 +17,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "report/json.h"
+#include "util/log.h"
+#include "util/text.h"
 
 struct sl_progress {
     sl_load *load;

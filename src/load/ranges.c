@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include <shardload/log.h>
+#include "util/log.h"
 
 #define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored bytes that justify a range of their own */
 #define RANGES_PER_SHARD 16u                 /* always allowed */

@@ -11,7 +11,7 @@
 
 #include <time.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 #define CREDIT_NS INT64_C(50000000)
 #define SLICE_NS INT64_C(100000000) /* a wait checks `stop` at this interval */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/log.h>
-#include <shardload/report.h>
-#include <shardload/simd.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/log.h"
+#include "report/report.h"
+#include "format/simd.h"
+#include "util/text.h"
 
 #include "progress.h"
 

@@ -22,9 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <shardload/log.h>
-#include <shardload/print.h>
-#include <shardload/private_file.h>
+#include "util/log.h"
+#include "util/print.h"
+#include "util/private_file.h"
 
 /* How many rejects are also shown on the screen. */
 #define SHOWN_MAX 5

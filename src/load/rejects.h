@@ -4,8 +4,8 @@
 #ifndef SHARDLOAD_REJECTS_H
 #define SHARDLOAD_REJECTS_H
 
-#include <shardload/format.h>
-#include <shardload/source.h>
+#include "format/format.h"
+#include "source/source.h"
 
 #include "journal.h"
 

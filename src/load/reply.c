@@ -6,8 +6,8 @@
 
 #include <mongoc/mongoc.h>
 
-#include <shardload/connection.h>
-#include <shardload/document_id.h>
+#include "cluster/connection.h"
+#include "util/document_id.h"
 
 #define DUPLICATE_KEY 11000
 

@@ -17,7 +17,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* Ascending: an answer with several errors has the highest of their verdicts. */
 typedef enum sl_verdict {

@@ -25,11 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
-#include <shardload/md5.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "interrupt.h"
+#include "util/log.h"
+#include "util/md5.h"
+#include "util/text.h"
 
 #include "unregistered.h"
 

@@ -7,7 +7,7 @@
  * (sl_direct_check; resume.c). */
 #include "engine.h"
 
-#include <shardload/log.h>
+#include "util/log.h"
 
 bool sl_route_open(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->config;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/head.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "format/head.h"
+#include "util/log.h"
 
 static size_t format_index(const sl_format *format) {
     size_t i = 0;

@@ -3,7 +3,7 @@
  * the last. cluster/identity.c has the reasons. */
 #include "engine.h"
 
-#include <shardload/log.h>
+#include "util/log.h"
 
 void sl_target_configure(sl_load *load) {
     const sl_load_config *config = load->config;

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "interrupt.h"
+#include "util/log.h"
+#include "util/text.h"
 
 #include "gaps.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/json.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "interrupt.h"
+#include "report/json.h"
+#include "util/log.h"
 
 #include "progress.h"
 #include "record.h"

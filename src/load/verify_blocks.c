@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/hash.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "util/hash.h"
+#include "util/log.h"
 
 #include "worker.h"
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "interrupt.h"
+#include "util/log.h"
+#include "util/text.h"
 
 #include "unregistered.h"
 

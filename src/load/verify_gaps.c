@@ -9,10 +9,10 @@
 
 #include <stdlib.h>
 
-#include <shardload/clock.h>
-#include <shardload/hash.h>
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "util/hash.h"
+#include "interrupt.h"
+#include "util/log.h"
 
 sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id) {
     const sl_load *load = verification->load;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/log.h"
+#include "util/text.h"
 
 #define ROWS_SHOWN 40
 #define NAME_ROOM 80

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/private_file.h>
+#include "report/json.h"
+#include "util/log.h"
+#include "util/private_file.h"
 
 /* Creates a folder named after target and time; with a number behind it if another load of the same
  * second has taken that name. */

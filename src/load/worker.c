@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing",
                                             "the rate limit", "the server"};

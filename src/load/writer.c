@@ -19,10 +19,10 @@
 
 #include <mongoc/mongoc.h>
 
-#include <shardload/bson_writer.h>
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
+#include "bson/bson_writer.h"
+#include "util/clock.h"
+#include "interrupt.h"
+#include "util/log.h"
 
 #include "duplicates.h"
 #include "reply.h"

@@ -5,7 +5,7 @@
  * Two integers must be equal: a count of ten thousand million that is off by one is wrong. The
  * tolerance applies when one side is a double or a decimal, because the order in which the results
  * of shards are added up is not fixed. */
-#include <shardload/query.h>
+#include "query.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/json.h>
-#include <shardload/md5.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "util/md5.h"
+#include "util/text.h"
 
 #define TOLERANCE 1e-9
 #define VALUE_ROOM 100

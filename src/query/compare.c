@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/lookup.h>
-#include <shardload/print.h>
-#include <shardload/query.h>
-#include <shardload/text.h>
+#include "report/lookup.h"
+#include "util/print.h"
+#include "query.h"
+#include "util/text.h"
 
 #include "difference.h"
 

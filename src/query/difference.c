@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/query.h>
+#include "query.h"
 
 #include "random.h"
 

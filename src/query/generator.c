@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients in closed and open loop; query_load.h defines the figures. */
-#include <shardload/query_load.h>
+#include "query_load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include <shardload/clock.h>
-#include <shardload/print.h>
+#include "util/clock.h"
+#include "util/print.h"
 
 #include "operation.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads: their entries in a report, the table and the notes on standard output. */
-#include <shardload/print.h>
-#include <shardload/query_load.h>
+#include "util/print.h"
+#include "query_load.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 #include "report.h"
 

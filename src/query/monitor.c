@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The monitor thread sends replSetGetStatus once a second, and serverStatus when it starts and when
  * it ends. */
-#include <shardload/query_load.h>
+#include "query_load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

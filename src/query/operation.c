@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 /* A server is selected again after this time. */
 #define SELECTION_NS 100000000

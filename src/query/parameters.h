@@ -6,7 +6,7 @@
 #ifndef QUERY_PARAMETERS_H
 #define QUERY_PARAMETERS_H
 
-#include <shardload/query.h>
+#include "query.h"
 
 /* The name in {"$parameter": name}; NULL for any other value. */
 const char *sl_parameter_name(const bson_iter_t *value);

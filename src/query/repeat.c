@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 #include "explain.h"
 #include "statistic.h"

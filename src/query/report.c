@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include <shardload/query.h>
+#include "query.h"
 
 bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
     const sl_query_run *run = outcome->run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mean, median and deviation of timings. */
-#include <shardload/query.h>
+#include "query.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables on standard output: answers, plans, timings, differences. */
-#include <shardload/print.h>
-#include <shardload/query.h>
+#include "util/print.h"
+#include "query.h"
 
 #include <inttypes.h>
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 /* The unit of time of a table, chosen by its longest run. */
 typedef struct unit {

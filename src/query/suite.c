@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <shardload/embedded.h>
-#include <shardload/yaml_limits.h>
+#include "util/embedded.h"
+#include "util/yaml_limits.h"
 
 #define FILE_BYTES_MAX ((off_t)16 << 20)
 #define REPEAT_DEFAULT 5

@@ -4,7 +4,7 @@
 #ifndef QUERY_SUITE_H
 #define QUERY_SUITE_H
 
-#include <shardload/query.h>
+#include "query.h"
 
 #include "parameters.h"
 #include "yaml_reader.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/json.h>
+#include "report/json.h"
 
 static const char *const operation_names[SL_OPERATIONS] = {
     "aggregate", "find", "findOne", "count", "distinct", "mapReduce", "update", "insert"};

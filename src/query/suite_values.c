@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/json.h>
+#include "report/json.h"
 
 bool sl_suite_append(sl_yaml *r, bool appended) {
     return appended || sl_error_memory(r->error, "reading a query suite");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text tables, whose columns are as wide as their widest cell, and tables of BSON documents. */
-#include <shardload/query.h>
+#include "query.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/json.h>
-#include <shardload/print.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "util/print.h"
+#include "util/text.h"
 
 #define CELL_ROOM 80
 #define COLUMNS_MAX 64

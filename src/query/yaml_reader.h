@@ -12,8 +12,8 @@
 
 #include <yaml.h>
 
-#include <shardload/error.h>
-#include <shardload/text.h>
+#include "util/error.h"
+#include "util/text.h"
 
 typedef struct sl_yaml {
     yaml_document_t document; /* between sl_yaml_load and yaml_document_delete */

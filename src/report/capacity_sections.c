@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/lookup.h>
+#include "lookup.h"
 
 #include "scale.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <shardload/lookup.h>
+#include "lookup.h"
 
 #include "scale.h"
 

@@ -2,12 +2,12 @@
 /* Writes a page as one HTML file, without scripts or external files, for light and dark mode and
  * for print. Text from records is escaped; should that fail, the page's content security policy
  * forbids scripts and requests. */
-#include <shardload/report.h>
+#include "report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/private_file.h>
+#include "util/private_file.h"
 
 #include "page.h"
 #include "picture.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON files. libbson writes a document as one line; flatten() normalises that line, then indent()
  * breaks it into lines. */
-#include <shardload/json.h>
+#include "json.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <shardload/private_file.h>
-#include <shardload/text.h>
+#include "util/private_file.h"
+#include "util/text.h"
 
 #define LINE_COLUMNS 100
 #define FILE_BYTES_MAX ((off_t)256 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads values from records. */
-#include <shardload/lookup.h>
+#include "lookup.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 #define TEXT_ROOM 4000
 

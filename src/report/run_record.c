@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The record of one run: run.json. */
-#include <shardload/run_record.h>
+#include "run_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "json.h"
+#include "util/log.h"
+#include "util/text.h"
 
 #define POINTS_MAX 7200
 #define PHASES_MAX 32

@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_REPORT_SCALE_H
 #define SHARDLOAD_REPORT_SCALE_H
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 #include "page.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/lookup.h>
-#include <shardload/text.h>
+#include "lookup.h"
+#include "util/text.h"
 
 typedef struct kind {
     const char *program, *command;

@@ -5,7 +5,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/report.h>
+#include "report.h"
 
 #include "page.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include <shardload/lookup.h>
+#include "lookup.h"
 
 #include "scale.h"
 

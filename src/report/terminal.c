@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a page as text for a terminal: the same blocks as in HTML, with pictures of Unicode block
  * characters, or of ASCII characters. */
-#include <shardload/report.h>
+#include "report.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/print.h>
+#include "util/print.h"
 
 #include "scale.h"
 #include "sections.h"

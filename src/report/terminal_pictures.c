@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/print.h>
+#include "util/print.h"
 
 #include "picture.h"
 #include "scale.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/lookup.h>
+#include "lookup.h"
 
 #include "scale.h"
 

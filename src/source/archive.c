@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/log.h>
-#include <shardload/text.h>
+#include "util/log.h"
+#include "util/text.h"
 
 #include "bridge.h"
 #include "source_set.h"

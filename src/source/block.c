@@ -32,9 +32,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/document_id.h>
-#include <shardload/grow.h>
+#include "util/clock.h"
+#include "util/document_id.h"
+#include "util/grow.h"
 
 #include "identity.h"
 #include "reader.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 #define KEPT_MAX ((size_t)1 << 10) /* far below the room of any input */
 

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/grow.h>
-#include <shardload/log.h>
+#include "util/clock.h"
+#include "util/grow.h"
+#include "util/log.h"
 
 #include "names.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* Called for a regular file; false ends the walk with its error. */
 typedef bool sl_folder_visit(void *context, const char *path, const struct stat *facts,

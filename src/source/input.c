@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
 #define FILE_BUFFER_BYTES ((size_t)256 << 10)
 #define FILE_BUFFER_BYTES_MIN ((size_t)4 << 10)

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/error.h>
-#include <shardload/source.h>
+#include "util/error.h"
+#include "source.h"
 
 typedef struct sl_input sl_input;
 

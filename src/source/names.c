@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 

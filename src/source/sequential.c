@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/document_id.h>
+#include "util/clock.h"
+#include "util/document_id.h"
 
 #include "identity.h"
 #include "reader.h"

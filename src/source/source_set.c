@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/document_id.h>
-#include <shardload/grow.h>
+#include "util/clock.h"
+#include "util/document_id.h"
+#include "util/grow.h"
 
 #include "folder.h"
 #include "identity.h"

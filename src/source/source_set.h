@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <shardload/source.h>
+#include "source.h"
 
 #include "names.h"
 #include "stream.h"

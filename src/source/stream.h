@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/error.h>
-#include <shardload/source.h>
+#include "util/error.h"
+#include "source.h"
 
 typedef struct sl_stream sl_stream;
 

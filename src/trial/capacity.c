@@ -11,7 +11,7 @@
  *   most shards x replicas hosts work.
  * - A disk writes the documents as stored, their indexes and, through `write-factor`, the journal
  *   and data that is written repeatedly. */
-#include <shardload/capacity.h>
+#include "capacity.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *   values:
  *     documents: 2.5G
  *     shard-rate: {value: 85k, low: 68k, high: 85k, from: published, note: eight threads} */
-#include <shardload/capacity.h>
+#include "capacity.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,9 +16,9 @@
 
 #include <yaml.h>
 
-#include <shardload/embedded.h>
-#include <shardload/text.h>
-#include <shardload/yaml_limits.h>
+#include "util/embedded.h"
+#include "util/text.h"
+#include "util/yaml_limits.h"
 
 #define MODEL_BYTES_MAX ((size_t)1 << 20)
 

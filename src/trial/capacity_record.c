@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A capacity model and its result as JSON: inputs, resources, missing inputs, times and costs. */
-#include <shardload/capacity.h>
+#include "capacity.h"
 
 #include <math.h>
 

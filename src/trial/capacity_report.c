@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a capacity model and its result as tables. */
-#include <shardload/capacity.h>
+#include "capacity.h"
 
 #include <math.h>
 #include <string.h>
 
-#include <shardload/print.h>
-#include <shardload/query.h>
-#include <shardload/text.h>
+#include "util/print.h"
+#include "query/query.h"
+#include "util/text.h"
 
 #define CELL 64
 

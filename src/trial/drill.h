@@ -5,8 +5,8 @@
 
 #include <stdatomic.h>
 
-#include <shardload/extrapolate.h>
-#include <shardload/reload.h>
+#include "extrapolate.h"
+#include "reload.h"
 
 #include "throwaway.h"
 

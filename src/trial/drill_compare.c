@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/log.h>
-#include <shardload/lookup.h>
-#include <shardload/text.h>
+#include "util/log.h"
+#include "report/lookup.h"
+#include "util/text.h"
 
 /* Two single runs that differ by less (relative, or in seconds) are not significantly different. */
 #define RATIO_SCATTER 0.1

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/document_id.h>
-#include <shardload/lookup.h>
-#include <shardload/text.h>
+#include "util/document_id.h"
+#include "report/lookup.h"
+#include "util/text.h"
 
 /* Standard deviations of a timing when no better value is known: relative, and in seconds. */
 #define TIMING_DEVIATION 0.05

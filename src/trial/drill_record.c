@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/log.h>
-#include <shardload/run_record.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/log.h"
+#include "report/run_record.h"
+#include "util/text.h"
 
 /* ---- tables ---- */
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
-#include <shardload/lookup.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "load/interrupt.h"
+#include "util/log.h"
+#include "report/lookup.h"
+#include "util/text.h"
 
 /* ---- the load ---- */
 

@@ -13,7 +13,7 @@
  * The exponent of g is not known exactly. A line is fitted for each of several exponents, and
  * weighted by the prior probability of the exponent times the likelihood of the timings. The
  * prediction is the weighted mean. */
-#include <shardload/extrapolate.h>
+#include "extrapolate.h"
 
 #include <math.h>
 

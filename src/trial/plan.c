@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a plan from the preview of a load and the rates of an earlier load. */
-#include <shardload/plan.h>
+#include "plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <shardload/clock.h>
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/print.h>
-#include <shardload/run_record.h>
+#include "util/clock.h"
+#include "report/json.h"
+#include "util/log.h"
+#include "util/print.h"
+#include "report/run_record.h"
 
 #include "plan_print.h"
 #include "plan_record.h"

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <shardload/document_id.h>
-#include <shardload/print.h>
-#include <shardload/query.h>
-#include <shardload/text.h>
+#include "util/document_id.h"
+#include "util/print.h"
+#include "query/query.h"
+#include "util/text.h"
 
 #define SOURCES_SHOWN 20
 #define RANGES_BAR 64 /* characters for the stripes of a source, 4 stripes each */

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include <shardload/plan.h>
+#include "plan.h"
 
 void sl_plan_print_sources(const sl_preview *preview, FILE *out);
 void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out);

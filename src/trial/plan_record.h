@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_TRIAL_PLAN_RECORD_H
 #define SHARDLOAD_TRIAL_PLAN_RECORD_H
 
-#include <shardload/plan.h>
+#include "plan.h"
 
 /* Appends the plan to `record`, which has been initialised. `prediction` and `from` are NULL when
  * no rates are known. */

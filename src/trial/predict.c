@@ -4,7 +4,7 @@
  * If the documents have another size than in the earlier load, the true time lies between the times
  * computed from documents per second and from bytes per second. So both are computed: the
  * prediction is their mean, and the range covers both. */
-#include <shardload/plan.h>
+#include "plan.h"
 
 #include <math.h>
 

@@ -4,14 +4,14 @@
  * The range of a load's rate extends from its slowest to its fastest fifth of the time; for a load
  * too short to have fifths it is SHORT to each side. Rates measured once (placing, indexes,
  * verification) get a range of ONCE to each side, which is a guess. */
-#include <shardload/plan.h>
+#include "plan.h"
 
 #include <math.h>
 #include <string.h>
 
-#include <shardload/json.h>
-#include <shardload/lookup.h>
-#include <shardload/text.h>
+#include "report/json.h"
+#include "report/lookup.h"
+#include "util/text.h"
 
 #define PARTS 5
 #define SHORT 0.25

@@ -20,11 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/report.h>
+#include "util/clock.h"
+#include "load/interrupt.h"
+#include "report/json.h"
+#include "util/log.h"
+#include "report/report.h"
 
 #define KIND "drill"
 #define WARM_UP_SHARE (1.0 / 16) /* of the sample */

@@ -12,7 +12,7 @@
  *     has no contender left, it has been found;
  *  3. the remaining trials go in turns to the cheapest cell that might be as fast as the best, and
  *     to the best, until both have enough trials to be compared. */
-#include <shardload/search.h>
+#include "search.h"
 
 #include <math.h>
 #include <stdlib.h>

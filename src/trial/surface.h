@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <shardload/search.h>
+#include "search.h"
 
 typedef struct sl_surface sl_surface;
 

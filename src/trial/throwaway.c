@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
-#include <shardload/process.h>
+#include "util/clock.h"
+#include "load/interrupt.h"
+#include "util/log.h"
+#include "util/process.h"
 
 #define NAMESPACE_MAX 255 /* bytes, of database, dot and collection */
 #define REGISTRY ".sources"

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include <shardload/cluster.h>
-#include <shardload/load.h>
+#include "cluster/cluster.h"
+#include "load/load.h"
 
 #define SL_THROWAWAY_ROOM 256
 

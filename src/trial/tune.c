@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/interrupt.h>
-#include <shardload/json.h>
-#include <shardload/log.h>
-#include <shardload/print.h>
-#include <shardload/private_file.h>
-#include <shardload/report.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "load/interrupt.h"
+#include "report/json.h"
+#include "util/log.h"
+#include "util/print.h"
+#include "util/private_file.h"
+#include "report/report.h"
+#include "util/text.h"
 
 /* ---- interrupts ---- */
 

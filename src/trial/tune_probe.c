@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <shardload/document_id.h>
-#include <shardload/log.h>
+#include "util/document_id.h"
+#include "util/log.h"
 
 #define PROBE_BYTES (2.0 * (double)SL_BLOCK_BYTES)
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include <shardload/clock.h>
-#include <shardload/print.h>
-#include <shardload/run_record.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/print.h"
+#include "report/run_record.h"
+#include "util/text.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 

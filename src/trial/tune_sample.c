@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/document_id.h>
-#include <shardload/log.h>
-#include <shardload/source.h>
-#include <shardload/text.h>
+#include "util/document_id.h"
+#include "util/log.h"
+#include "source/source.h"
+#include "util/text.h"
 
 #define FIRST_LOOK_BYTES (8.0 * 1024 * 1024) /* of text, in the first load */
 #define TRIAL_SECONDS 3.0

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/print.h>
-#include <shardload/text.h>
+#include "util/print.h"
+#include "util/text.h"
 
 #define NOISE_REPORTED 0.05 /* noise above this is reported */
 #define SETTINGS_SHOWN 40

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/interrupt.h>
-#include <shardload/log.h>
+#include "load/interrupt.h"
+#include "util/log.h"
 
 /* Forces a checkpoint: the servers report the sizes of the last one. */
 static void flush(sl_tune *tune) {

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/clock.h>
-#include <shardload/document_id.h>
-#include <shardload/interrupt.h>
-#include <shardload/lookup.h>
-#include <shardload/private_file.h>
-#include <shardload/text.h>
+#include "util/clock.h"
+#include "util/document_id.h"
+#include "load/interrupt.h"
+#include "report/lookup.h"
+#include "util/private_file.h"
+#include "util/text.h"
 
 /* The names of the dimensions, and the types of their values in tune.json. */
 static const struct {

@@ -3,9 +3,9 @@
 #ifndef SHARDLOAD_TRIAL_TUNING_H
 #define SHARDLOAD_TRIAL_TUNING_H
 
-#include <shardload/cluster.h>
-#include <shardload/query.h>
-#include <shardload/tune.h>
+#include "cluster/cluster.h"
+#include "query/query.h"
+#include "tune.h"
 
 #include "throwaway.h"
 

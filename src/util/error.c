@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Errors as values. */
-#include <shardload/error.h>
+#include "error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <shardload/print.h>
+#include "print.h"
 
 bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
     if (!error)

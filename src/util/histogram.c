@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A log-linear histogram. Values below 2^SL_HISTOGRAM_BITS have a bucket each. The bucket of a
  * larger value is given by its highest bit and the SL_HISTOGRAM_BITS bits after it. */
-#include <shardload/histogram.h>
+#include "histogram.h"
 
 #define BITS ((unsigned)SL_HISTOGRAM_BITS)
 #define LINEAR (1u << BITS)

@@ -2,7 +2,7 @@
 /* The log. One lock keeps lines of several threads apart. The screen hook runs under it, so that it
  * can erase a progress line before the log line and draw it again after, with nothing in
  * between. */
-#include <shardload/log.h>
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <shardload/print.h>
-#include <shardload/private_file.h>
+#include "print.h"
+#include "private_file.h"
 
 /* Room for lines logged before the file is opened; they are written to it first. */
 #define EARLY_BYTES ((size_t)64 << 10)

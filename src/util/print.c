@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* printf with escaped texts: interprets the format itself, writes %s and %c escaped, and formats
  * each number by snprintf. */
-#include <shardload/print.h>
+#include "print.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <shardload/text.h>
+#include "text.h"
 
 /* Where the output goes: a stream, or a buffer. */
 typedef struct output {

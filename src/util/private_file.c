@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private files: created, replaced and synced. */
-#include <shardload/private_file.h>
+#include "private_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

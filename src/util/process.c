@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of this host, from /proc, and the host's identity. */
-#include <shardload/process.h>
+#include "process.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <shardload/hash.h>
+#include "hash.h"
 
 #define NAME_SHOWN 16 /* bytes of the host's name in its identity */
 

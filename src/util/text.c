@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sized text, number parsing, human-readable figures, UTF-8, redaction. */
-#include <shardload/text.h>
+#include "text.h"
 
 #include <ctype.h>
 #include <stdio.h>

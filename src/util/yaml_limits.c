@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the limits while parsing a YAML text into events. The parser reads ahead by at most one
  * line of 1,024 characters, so the pass ends before deep nesting makes it slow. */
-#include <shardload/yaml_limits.h>
+#include "yaml_limits.h"
 
 static bool refuse(const char *file, const yaml_mark_t *mark, const char *reason, sl_exit code,
                    sl_error *error) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* `claim` is what should be true; it is printed when it is not. */
 static inline void require(bool condition, const char *claim) {

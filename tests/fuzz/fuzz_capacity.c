@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdint.h>
 
-#include <shardload/capacity.h>
-#include <shardload/json.h>
-#include <shardload/plan.h>
+#include "trial/capacity.h"
+#include "report/json.h"
+#include "trial/plan.h"
 
 #include "check.h"
 

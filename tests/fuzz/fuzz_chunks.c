@@ -5,7 +5,7 @@
  * shard by splitting and moving chunks. Each shard's address becomes a URI or is refused. */
 #include <stdint.h>
 
-#include "../../src/cluster/internal.h"
+#include "cluster/internal.h"
 #include "documents.h"
 
 #define SHARDS_MAX 8u

@@ -5,7 +5,7 @@
  * extra; and every difference has a description. */
 #include <stdint.h>
 
-#include "../../src/load/compare.h"
+#include "load/compare.h"
 #include "documents.h"
 
 #define EXPECTED_MAX 8u

@@ -3,8 +3,8 @@
  * one plan for each shard of the reply, or one plan if the reply names no shards. */
 #include <stdint.h>
 
-#include <shardload/json.h>
-#include <shardload/query.h>
+#include "report/json.h"
+#include "query/query.h"
 
 #include "documents.h"
 

@@ -4,7 +4,7 @@
  * as its sections. Mutation would hardly ever produce a correct length. */
 #include "parsing.h"
 
-#include <shardload/isd.h>
+#include "format/isd.h"
 
 #define FIXED_PART                                                                                 \
     "01001099999198801311200"                                                                      \

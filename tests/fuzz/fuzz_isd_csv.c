@@ -3,7 +3,7 @@
  * remaining bytes are the text. */
 #include "parsing.h"
 
-#include <shardload/isd.h>
+#include "format/isd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  * NUL are the text. */
 #include "parsing.h"
 
-#include <shardload/isd.h>
+#include "format/isd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#include "../../src/load/journal.h"
+#include "load/journal.h"
 #include "check.h"
 
 #define HEAD_BYTES 12u

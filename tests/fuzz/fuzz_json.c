@@ -3,7 +3,7 @@
  * with an error message; the written text can be read, and writing it again gives the same text. */
 #include <stdint.h>
 
-#include <shardload/json.h>
+#include "report/json.h"
 
 #include "check.h"
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../src/cli/load_options.h"
+#include "cli/load_options.h"
 #include "check.h"
 
 static const sl_command commands[] = {

@@ -4,8 +4,8 @@
  * record must not become HTML elements of the page. */
 #include <stdint.h>
 
-#include <shardload/json.h>
-#include <shardload/report.h>
+#include "report/json.h"
+#include "report/report.h"
 
 #include "check.h"
 

@@ -4,9 +4,9 @@
  * entries; a refusal has an error message. */
 #include <stdint.h>
 
-#include <shardload/document_id.h>
+#include "util/document_id.h"
 
-#include "../../src/cluster/registry.h"
+#include "cluster/registry.h"
 #include "documents.h"
 
 #define SOURCES 4u

@@ -3,8 +3,8 @@
  * other JSON. The comparison is printed, or fails with an error message. */
 #include <stdint.h>
 
-#include <shardload/json.h>
-#include <shardload/query.h>
+#include "report/json.h"
+#include "query/query.h"
 
 #include "check.h"
 

@@ -11,12 +11,12 @@
 
 #include <zlib.h>
 
-#include <shardload/document_id.h>
-#include <shardload/log.h>
+#include "util/document_id.h"
+#include "util/log.h"
 
-#include "../../src/load/engine.h"
-#include "../../src/load/journal.h"
-#include "../../src/load/rejects.h"
+#include "load/engine.h"
+#include "load/journal.h"
+#include "load/rejects.h"
 #include "documents.h"
 
 #define HEAD_BYTES 12u

@@ -4,7 +4,7 @@
  * NUL-terminated. */
 #include <stdint.h>
 
-#include "../../src/cluster/internal.h"
+#include "cluster/internal.h"
 #include "documents.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

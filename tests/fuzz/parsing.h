@@ -13,9 +13,9 @@
 
 #include <bson/bson.h>
 
-#include <shardload/document_id.h>
-#include <shardload/format.h>
-#include <shardload/simd.h>
+#include "util/document_id.h"
+#include "format/format.h"
+#include "format/simd.h"
 
 #include "check.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <shardload/capacity.h>
+#include "trial/capacity.h"
 
 static inline void set(sl_capacity_model *model, const char *assignment) {
     sl_error error = {0};

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/cluster/internal.h"
+#include "cluster/internal.h"
 
 typedef struct fixture {
     sl_connection *connection;

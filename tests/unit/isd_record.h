@@ -6,7 +6,7 @@
 #define BATCH_BYTES (1 << 20) /* room for the document of the longest record */
 #include "parse_text.h"
 
-#include <shardload/isd.h>
+#include "format/isd.h"
 
 /* Bytes 5 to 105 of a record with a value in every column. */
 #define FIXED_PART                                                                                 \

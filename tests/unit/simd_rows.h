@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <shardload/simd.h>
+#include "format/simd.h"
 
 /* Makes new plans use the instruction set after `simd` (NULL: the first), and returns it. After the
  * last one, returns NULL and restores the default. */

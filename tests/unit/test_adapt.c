@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../src/load/adapt.h"
+#include "load/adapt.h"
 
 #define WORKERS_MOST 64
 #define TICK 0.05

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/query.h>
+#include "query/query.h"
 
 #include "deep_document.h"
 

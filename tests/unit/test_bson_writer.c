@@ -3,7 +3,7 @@
  * or that has other values than the source. */
 #include "parse_text.h"
 
-#include <shardload/bson_writer.h>
+#include "bson/bson_writer.h"
 
 static void assert_json(const uint8_t *bytes, const uint8_t *end, const char *expected) {
     bson_t document;

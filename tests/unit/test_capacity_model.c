@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <shardload/embedded.h>
+#include "util/embedded.h"
 
 static bool parse(const char *text, sl_capacity_model *model, sl_error *error) {
     return sl_capacity_parse(text, strlen(text), "m.yaml", model, error);

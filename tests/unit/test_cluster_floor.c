@@ -2,7 +2,7 @@
 /* Targets, the registry and statistics on real servers, on every kind of deployment. An error here
  * would load into a collection with other properties than the user requested, or give two sources
  * the same number, so that documents of one are taken for the other's. */
-#include <shardload/document_id.h>
+#include "util/document_id.h"
 
 #include "cluster_fixture.h"
 

@@ -3,7 +3,7 @@
  * the other shards are idle, or leave the cluster's balancer off. */
 #include <sys/wait.h>
 
-#include <shardload/document_id.h>
+#include "util/document_id.h"
 
 #include "cluster_fixture.h"
 

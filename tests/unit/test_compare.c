@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/load/compare.h"
+#include "load/compare.h"
 
 static char findings[2000]; /* the reported findings, in order, like "missing 1 extra 2 " */
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/cli/connection_string.h"
-#include "../../src/cli/secrets.h"
+#include "cli/connection_string.h"
+#include "cli/secrets.h"
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://h", NULL, 0, 0, 1, "A", "Where.", SL_CREDENTIALS,

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include <shardload/convert.h>
+#include "format/convert.h"
 
 /* Copies a field into a larger text, whose other bytes must not affect the result. */
 static const char *in_text(const char *field, char room[128]) {

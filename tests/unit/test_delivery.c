@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../../src/cluster/internal.h"
-#include "../../src/load/worker.h"
+#include "cluster/internal.h"
+#include "load/worker.h"
 
 #define SHARDS 3u
 #define SOURCES 2u

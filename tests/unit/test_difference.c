@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/query/difference.h"
+#include "query/difference.h"
 
 static void assert_near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance))

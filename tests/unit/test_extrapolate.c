@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <shardload/extrapolate.h>
+#include "trial/extrapolate.h"
 
 /* cmocka compares floats, not doubles. */
 static bool within(double actual, double expected, double tolerance) {

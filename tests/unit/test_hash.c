@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <shardload/hash.h>
+#include "util/hash.h"
 
 static uint64_t hash_of(const char *text) {
     return sl_hash((const uint8_t *)text, strlen(text));

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/load/journal.h"
+#include "load/journal.h"
 #include "deep_document.h"
 
 static char folder[64];

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <shardload/json.h>
+#include "report/json.h"
 
 typedef struct scratch {
     char folder[40];

@@ -16,10 +16,10 @@
 #include <bson/bson.h>
 #include <cmocka.h>
 
-#include <shardload/document_id.h>
-#include <shardload/format.h>
+#include "util/document_id.h"
+#include "format/format.h"
 
-#include "../../src/format/kernels.h"
+#include "format/kernels.h"
 #include "simd_rows.h"
 
 #define ROUNDS 12u        /* texts per layout */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/load/engine.h"
+#include "load/engine.h"
 
 static char folder[] = "/tmp/shardload-parts-XXXXXX";
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <shardload/md5.h>
+#include "util/md5.h"
 
 static void hex_of(sl_md5 *md5, char hex[33]) {
     uint8_t digest[SL_MD5_BYTES];

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/cli/option_checks.h"
+#include "cli/option_checks.h"
 
 static void shard_keys(void **state) {
     (void)state;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/options.h>
+#include "cli/options.h"
 
 enum { EAT = 1, DRINK = 2 };
 

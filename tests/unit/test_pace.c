@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <shardload/ycsb.h>
+#include "format/ycsb.h"
 
-#include "../../src/load/sink.h"
+#include "load/sink.h"
 
 #define THREADS 8
 #define RECORDS 120000u

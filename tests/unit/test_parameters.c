@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include <shardload/histogram.h>
-#include <shardload/json.h>
+#include "util/histogram.h"
+#include "report/json.h"
 
-#include "../../src/query/parameters.h"
+#include "query/parameters.h"
 
 #define SUITE(declaration)                                                                         \
     "name: s\nqueries:\n  - name: q\n    operation: findOne\n"                                     \

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/cluster/internal.h"
+#include "cluster/internal.h"
 
 static void refusals_name_the_privilege(void **state) {
     (void)state;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "../../src/load/progress_figures.h"
+#include "load/progress_figures.h"
 
 static void assert_near(double actual, double expected) {
     if (fabs(actual - expected) > 1e-9 * fabs(expected))

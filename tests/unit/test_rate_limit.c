@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include <shardload/clock.h>
+#include "util/clock.h"
 
-#include "../../src/load/rate_limit.h"
+#include "load/rate_limit.h"
 
 #define THREADS 4
 #define BATCHES 100

@@ -11,7 +11,7 @@
 
 #include <mongoc/mongoc.h>
 
-#include "../../src/load/reply.h"
+#include "load/reply.h"
 
 static sl_error error;
 static uint32_t inserted;

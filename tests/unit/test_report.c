@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <shardload/lookup.h>
-#include <shardload/report.h>
+#include "report/lookup.h"
+#include "report/report.h"
 
-#include "../../src/report/picture.h"
-#include "../../src/report/scale.h"
-#include "../../src/report/series.h"
+#include "report/picture.h"
+#include "report/scale.h"
+#include "report/series.h"
 
 static void ticks_are_round(void **state) {
     (void)state;

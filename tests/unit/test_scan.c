@@ -4,7 +4,7 @@
 #include "parse_text.h"
 #include "simd_rows.h"
 
-#include "../../src/format/kernels.h"
+#include "format/kernels.h"
 
 static sl_marks marks;
 

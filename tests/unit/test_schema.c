@@ -3,8 +3,8 @@
  * the documented names. */
 #include "parse_text.h"
 
-#include <shardload/embedded.h>
-#include <shardload/schema.h>
+#include "util/embedded.h"
+#include "format/schema.h"
 
 static const char every_key[] =
     "name: parcels\n"

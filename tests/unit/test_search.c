@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include <shardload/json.h>
-#include <shardload/search.h>
+#include "report/json.h"
+#include "trial/search.h"
 
 #define SEEDS 200
 #define SIDE_MAX 12

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/cluster/internal.h"
+#include "cluster/internal.h"
 
 static sl_shard shards[] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
 static const sl_topology topology = {3, shards};

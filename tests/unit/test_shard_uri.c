@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/cluster/internal.h"
+#include "cluster/internal.h"
 
 static mongoc_uri_t *shard_uri(const char *host, const char *like) {
     sl_shard shard = {.name = (char[]){"s1"}, .host = strdup(host)};

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include <shardload/histogram.h>
-#include <shardload/query.h>
+#include "util/histogram.h"
+#include "query/query.h"
 
 static void assert_near(double actual, double expected) {
     if (fabs(actual - expected) > 1e-12 * fabs(expected))

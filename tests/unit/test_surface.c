@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <shardload/search.h>
+#include "trial/search.h"
 
 #define SEEDS 400
 #define RATE 1e5

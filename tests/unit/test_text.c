@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include <shardload/error.h>
-#include <shardload/histogram.h>
-#include <shardload/text.h>
+#include "util/error.h"
+#include "util/histogram.h"
+#include "util/text.h"
 
 static void sizes_as_people_write_them(void **state) {
     (void)state;

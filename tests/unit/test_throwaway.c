@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include <shardload/process.h>
+#include "util/process.h"
 
-#include "../../src/trial/throwaway.h"
+#include "trial/throwaway.h"
 
 #define BOOT "3f0c6a52-7c3e-4c58-9c8e-0d6a1f2b9e77\n"
 

@@ -4,9 +4,9 @@
 #include "parse_text.h"
 #include "simd_rows.h"
 
-#include <shardload/convert.h>
+#include "format/convert.h"
 
-#include "../../src/format/kernels.h"
+#include "format/kernels.h"
 
 /* Validates by the definition: decodes each character and checks that its encoding is the
  * shortest. */

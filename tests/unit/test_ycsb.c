@@ -15,9 +15,9 @@
 #include <bson/bson.h>
 #include <cmocka.h>
 
-#include <shardload/document_id.h>
-#include <shardload/source.h>
-#include <shardload/ycsb.h>
+#include "util/document_id.h"
+#include "source/source.h"
+#include "format/ycsb.h"
 
 #define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_GENERATED_BYTES)
 

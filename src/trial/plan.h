@@ -9,11 +9,11 @@
 
 #include <bson/bson.h>
 
-#include <shardload/capacity.h>
-#include <shardload/error.h>
-#include <shardload/estimate.h>
-#include <shardload/load.h>
-#include <shardload/preview.h>
+#include "capacity.h"
+#include "util/error.h"
+#include "util/estimate.h"
+#include "load/load.h"
+#include "load/preview.h"
 
 typedef struct sl_plan_config {
     const sl_load_config *load; /* a NULL uri: plan without a cluster */

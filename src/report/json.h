@@ -10,7 +10,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* The document as relaxed Extended JSON, indented by 2, ending with a newline. A value that fits
  * into 100 columns stays on one line; doubles have the fewest digits that identify them. Free the

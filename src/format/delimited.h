@@ -15,11 +15,11 @@
 #ifndef SHARDLOAD_DELIMITED_H
 #define SHARDLOAD_DELIMITED_H
 
-#include <shardload/bson_writer.h>
-#include <shardload/format.h>
-#include <shardload/head.h>
-#include <shardload/schema.h>
-#include <shardload/simd.h>
+#include "bson/bson_writer.h"
+#include "format.h"
+#include "head.h"
+#include "schema.h"
+#include "simd.h"
 
 /* The plan of a delimited format. */
 struct sl_plan {

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include <shardload/error.h>
+#include "error.h"
 
 typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG } sl_log_level;
 

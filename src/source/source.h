@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/error.h>
-#include <shardload/text.h>
+#include "util/error.h"
+#include "util/text.h"
 
 typedef enum sl_source_kind {
     SL_SOURCE_PLAIN,      /* a regular file: all threads read it, at any offset */

@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-#include <shardload/error.h>
-#include <shardload/format.h>
+#include "util/error.h"
+#include "format.h"
 
 extern const sl_format sl_format_ycsb;
 

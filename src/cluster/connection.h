@@ -10,7 +10,7 @@
 
 #include <mongoc/mongoc.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 typedef enum sl_deployment {
     SL_STANDALONE,  /* a lone mongod */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <shardload/print.h>
+#include "print.h"
 
 /* The programs' exit codes. The same numbers classify an sl_error. */
 typedef enum sl_exit {

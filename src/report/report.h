@@ -11,7 +11,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* The content of a report. All borrowed. */
 typedef struct sl_report {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/format.h>
+#include "format.h"
 
 #define SL_ISD_FIXED_BYTES 105u
 #define SL_ISD_RECORD_BYTES_MAX (SL_ISD_FIXED_BYTES + 9999u)

@@ -9,7 +9,7 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 /* Append the first fields of every record (program, command, version, startedAt, client, options)
  * and the last ones (endedAt, exitCode). `started` is in milliseconds since 1970. */

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <shardload/error.h>
-#include <shardload/text.h>
+#include "util/error.h"
+#include "util/text.h"
 
 /* A source's first line that is not blank. Offsets are from the source's first byte. */
 typedef struct sl_first_line {

@@ -11,8 +11,8 @@
 
 #include <bson/bson.h>
 
-#include <shardload/connection.h>
-#include <shardload/error.h>
+#include "cluster/connection.h"
+#include "util/error.h"
 
 /* ---- suite.c, suite_query.c: a YAML file of queries ---- */
 

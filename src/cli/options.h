@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 typedef struct sl_options sl_options;
 

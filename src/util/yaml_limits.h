@@ -7,8 +7,8 @@
 
 #include <yaml.h>
 
-#include <shardload/error.h>
-#include <shardload/text.h>
+#include "error.h"
+#include "text.h"
 
 #define SL_YAML_DEPTH_MAX 64     /* nested mappings and lists */
 #define SL_YAML_ANCHORS_MAX 1000 /* in one file */

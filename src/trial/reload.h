@@ -5,8 +5,8 @@
 #ifndef SHARDLOAD_RELOAD_H
 #define SHARDLOAD_RELOAD_H
 
-#include <shardload/load.h>
-#include <shardload/query.h>
+#include "load/load.h"
+#include "query/query.h"
 
 typedef struct sl_reload_config {
     const sl_load_config *load; /* its `sample` is the share that a sampled drill loads */

@@ -16,8 +16,8 @@
 
 #include <bson/bson.h>
 
-#include <shardload/connection.h>
-#include <shardload/error.h>
+#include "connection.h"
+#include "util/error.h"
 
 /* Waits before an operation is tried again. `attempt` is the number of the attempt that failed,
  * counted from 0. The wait is 0.25 s after attempt 0 and doubles with each attempt, up to 4 s.

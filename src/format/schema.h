@@ -32,8 +32,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/error.h>
-#include <shardload/text.h>
+#include "util/error.h"
+#include "util/text.h"
 
 typedef enum sl_type {
     SL_TYPE_TEXT,

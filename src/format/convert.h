@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <shardload/text.h>
+#include "util/text.h"
 
 #define SL_DAY_MS INT64_C(86400000)
 

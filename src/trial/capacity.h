@@ -20,8 +20,8 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
-#include <shardload/estimate.h>
+#include "util/error.h"
+#include "util/estimate.h"
 
 /* The inputs; capacity.c has a row for each with its name, unit and meaning. */
 typedef enum sl_capacity_input {

@@ -9,8 +9,8 @@
 
 #include <bson/bson.h>
 
-#include <shardload/error.h>
-#include <shardload/format.h>
+#include "util/error.h"
+#include "format/format.h"
 
 typedef enum sl_sink_kind {
     SL_SINK_CLUSTER,

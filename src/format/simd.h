@@ -7,7 +7,7 @@
 #ifndef SHARDLOAD_SIMD_H
 #define SHARDLOAD_SIMD_H
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 typedef struct sl_simd sl_simd;
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/error.h>
+#include "util/error.h"
 
 #define SL_SEARCH_DIMENSIONS_MAX 8
 #define SL_SEARCH_CELLS_MAX 4096

@@ -4,8 +4,8 @@
 #ifndef SHARDLOAD_TUNE_H
 #define SHARDLOAD_TUNE_H
 
-#include <shardload/load.h>
-#include <shardload/search.h>
+#include "load/load.h"
+#include "search.h"
 
 /* The options that tuning varies. */
 typedef enum sl_tune_dimension {

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/error.h>
-#include <shardload/text.h>
+#include "util/error.h"
+#include "util/text.h"
 
 /* A block's text is followed by this many readable bytes (of any value), so that a parser may load
  * full vectors at its end. A sink's buffer has this many writable bytes after its limit. */

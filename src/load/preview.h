@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <shardload/cluster.h>
-#include <shardload/error.h>
-#include <shardload/estimate.h>
-#include <shardload/load.h>
+#include "cluster/cluster.h"
+#include "util/error.h"
+#include "util/estimate.h"
+#include "load.h"
 
 /* Estimates for one or several sources. The ranges are 99 % confidence intervals of the sampling.
  * For a sequential source, of which only the beginning is read, they are widened by an assumed

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <shardload/error.h>
+#include "error.h"
 
 /* Opens `path`, and creates it with mode 0600 if it does not exist. `flags`: O_WRONLY or O_RDWR,
  * with or without O_APPEND. Refuses symbolic links, files with several hard links, FIFOs and
