@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "trial/capacity.h"
-#include "util/log.h"
 #include "trial/plan.h"
+#include "util/log.h"
 
 #include "load_setup.h"
 
@@ -112,10 +112,22 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
 static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
     static const char *const model_only[] = {"set", "sweep", NULL};
     static const char *const without_uri_only[] = {"shards", NULL};
-    static const char *const with_uri_only[] = {
-        "db", "collection", "drop", "again", "shard-existing", "username", "password",
-        "password-file", "authenticationDatabase", "authenticationMechanism", "tls", "tlsCAFile",
-        "tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsAllowInvalidHostnames", NULL};
+    static const char *const with_uri_only[] = {"db",
+                                                "collection",
+                                                "drop",
+                                                "again",
+                                                "shard-existing",
+                                                "username",
+                                                "password",
+                                                "password-file",
+                                                "authenticationDatabase",
+                                                "authenticationMechanism",
+                                                "tls",
+                                                "tlsCAFile",
+                                                "tlsCertificateKeyFile",
+                                                "tlsCertificateKeyFilePassword",
+                                                "tlsAllowInvalidHostnames",
+                                                NULL};
     sl_plan_config config = {.load = &setup->config,
                              .shards = (uint32_t)sl_option_number(options, "shards"),
                              .blocks = sl_option_number(options, "blocks"),

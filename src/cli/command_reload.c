@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "report/json.h"
-#include "util/log.h"
 #include "trial/reload.h"
+#include "util/log.h"
 #include "util/text.h"
 
 #include "load_options.h"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "report/json.h"
+#include "report/report.h"
 #include "util/log.h"
 #include "util/private_file.h"
-#include "report/report.h"
 #include "util/text.h"
 
 #include "load_setup.h"
@@ -122,8 +122,8 @@ int sl_command_report(const sl_options *options) {
             setlocale(LC_CTYPE, "");
             sl_report_terminal terminal = {
                 .columns = terminal_columns(),
-                .ascii = sl_option_flag(options, "ascii") ||
-                         strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+                .ascii =
+                    sl_option_flag(options, "ascii") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
             };
             sl_report_text(&report, &terminal, stdout, &error);
         }

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/log.h"
 #include "query/query.h"
-#include "util/text.h"
 #include "trial/tune.h"
+#include "util/log.h"
+#include "util/text.h"
 
 #include "commands.h"
 #include "load_setup.h"

@@ -9,6 +9,7 @@
 #include "option_rows.h"
 
 /* Rows of an option table, for the commands that connect. */
+/* clang-format off */
 #define SL_CONNECTION_ROWS(mask)                                                                   \
     {.name = "username", .letter = 'u', SL_ROW_TEXT("NAME"), SL_ROW_OF(mask, "Connection"),        \
      .help = "User name. This option and those below override the settings in --uri."},            \
@@ -49,6 +50,7 @@
      SL_ROW_OF(mask, "Connection"),                                                                \
      .help = "Compress network traffic, if the server allows it; worthwhile on a slow network. "   \
              "Without it compressors= in --uri decides; the two exclude each other."}
+/* clang-format on */
 
 /* Builds the connection string for the driver, with user and password; asks for a password that is
  * missing. Free it with sl_secret_free. False with the error set. */

@@ -27,6 +27,7 @@ enum {
 
 #define GENERATED "Generated records"
 
+/* clang-format off */
 const sl_option_row sl_load_rows[] = {
     {.name = "uri", SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
      SL_ROW_OF(CONNECTED, "Target"), .secret = SL_CREDENTIALS,
@@ -288,3 +289,4 @@ const sl_option_row sl_load_rows[] = {
      .help = "Draw with ASCII characters only. Without it the locale decides."},
     {0},
 };
+/* clang-format on */

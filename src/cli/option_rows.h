@@ -11,8 +11,7 @@
 #define SL_ROW_TEXT(value) .kind = SL_OPTION_STRING, .argument = value
 #define SL_ROW_LIST(value) .kind = SL_OPTION_LIST, .argument = value
 #define SL_ROW_TIME .kind = SL_OPTION_SECONDS, .argument = "TIME"
-#define SL_ROW_CHOICE(value, words)                                                                \
-    .kind = SL_OPTION_CHOICE, .argument = value, .choices = words
+#define SL_ROW_CHOICE(value, words) .kind = SL_OPTION_CHOICE, .argument = value, .choices = words
 #define SL_ROW_COUNT(value, low, high)                                                             \
     .kind = SL_OPTION_COUNT, .argument = value, .minimum = low, .maximum = high
 #define SL_ROW_BYTES(low, high)                                                                    \

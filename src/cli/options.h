@@ -17,7 +17,7 @@
 typedef struct sl_options sl_options;
 
 typedef enum sl_option_kind {
-    SL_OPTION_FLAG,    /* --drop; in files and environment true/false/yes/no/1/0 */
+    SL_OPTION_FLAG, /* --drop; in files and environment true/false/yes/no/1/0 */
     SL_OPTION_STRING,
     SL_OPTION_LIST,    /* may be given several times; a YAML sequence */
     SL_OPTION_COUNT,   /* a whole number (500, 10k, 100M) from minimum to maximum, or one of the
@@ -52,8 +52,8 @@ typedef struct sl_option_row {
 } sl_option_row;
 
 typedef struct sl_command {
-    const char *name; /* NULL ends a table */
-    unsigned bit;     /* its bit in sl_option_row.commands */
+    const char *name;     /* NULL ends a table */
+    unsigned bit;         /* its bit in sl_option_row.commands */
     const char *synopsis; /* "[options] SOURCE..." */
     const char *summary;  /* one line */
     const char *details;  /* paragraphs and examples for `--help` */
@@ -100,7 +100,7 @@ const char *sl_options_argument(const sl_options *options, size_t index);
 bool sl_option_given(const sl_options *options, const char *name); /* false for a default */
 bool sl_option_flag(const sl_options *options, const char *name);
 const char *sl_option_string(const sl_options *options, const char *name); /* or CHOICE; or NULL */
-uint64_t sl_option_number(const sl_options *options, const char *name); /* COUNT, BYTES */
+uint64_t sl_option_number(const sl_options *options, const char *name);    /* COUNT, BYTES */
 double sl_option_seconds(const sl_options *options, const char *name);
 /* Was a COUNT option given as the word `word` ("auto")? */
 bool sl_option_is_word(const sl_options *options, const char *name, const char *word);

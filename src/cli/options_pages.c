@@ -99,7 +99,8 @@ void sl_print_manual(const sl_program *program) {
           "Read options from a YAML file: long names as keys.\n"
           ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\n"
           "Show the options of a command; show the version.\n"
-          ".SH ENVIRONMENT\n", stdout);
+          ".SH ENVIRONMENT\n",
+          stdout);
     printf("An option can also be set by the environment variable %s_NAME. The command line\n"
            "overrides the environment, and the environment overrides the file of \\-\\-config.\n",
            program->environment_prefix);
@@ -127,7 +128,8 @@ void sl_print_completion(const sl_program *program) {
            "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
            "    local words=\n"
            "    COMPREPLY=()\n"
-           "    case $before in\n", program->name, program->name);
+           "    case $before in\n",
+           program->name, program->name);
     for (const sl_option_row *row = program->rows; row->name; row++) {
         if (!has_words(row) && !row->argument)
             continue;
@@ -143,13 +145,15 @@ void sl_print_completion(const sl_program *program) {
         }
     }
     printf("    --config) return ;;\n"
-           "    %s) words='", program->name);
+           "    %s) words='",
+           program->name);
     for (const sl_command *command = program->commands; command->name; command++)
         printf("%s ", command->name);
     fputs("--help --version' ;;\n"
           "    *)\n"
           "        [[ $word == -* ]] || return\n"
-          "        case ${COMP_WORDS[1]} in\n", stdout);
+          "        case ${COMP_WORDS[1]} in\n",
+          stdout);
     for (const sl_command *command = program->commands; command->name; command++) {
         printf("        %s) words='", command->name);
         for (const sl_option_row *row = program->rows; row->name; row++) {
@@ -162,5 +166,6 @@ void sl_print_completion(const sl_program *program) {
            "    esac\n"
            "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
            "}\n"
-           "complete -o default -F _%s %s\n", program->name, program->name);
+           "complete -o default -F _%s %s\n",
+           program->name, program->name);
 }

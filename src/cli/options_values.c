@@ -91,8 +91,8 @@ void sl_options_each(const sl_options *options,
             visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
         for (size_t k = 0; k < found->count; k++) {
             char *redacted = row->secret == SL_CREDENTIALS ? sl_redact_uri(found->texts[k]) : NULL;
-            visit(context, row->name,
-                  row->secret ? (redacted ? redacted : "***") : found->texts[k], origin);
+            visit(context, row->name, row->secret ? (redacted ? redacted : "***") : found->texts[k],
+                  origin);
             free(redacted);
         }
     }

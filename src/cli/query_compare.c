@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <wordexp.h>
 
-#include "util/clock.h"
 #include "report/json.h"
+#include "util/clock.h"
 #include "util/print.h"
 #include "util/text.h"
 

@@ -10,6 +10,7 @@
 #include "util/private_file.h"
 
 /* The columns: dotted paths in an entry of the report. */
+/* clang-format off */
 static const char *const columns[] = {
     "suite", "name", "mode", "phase", "readPreference", "limit", "clients", "rate", "documents",
     "examined", "seconds", "attempted", "succeeded", "failed", "skipped", "operationsPerSecond",
@@ -17,6 +18,7 @@ static const char *const columns[] = {
     "documentsPerMsDeviation", "latencyMs.mean", "latencyMs.p50", "latencyMs.p90", "latencyMs.p95",
     "latencyMs.p99", "latencyMs.p99_9", "latencyMs.max", "resultCount", "resultBytes", "answer",
 };
+/* clang-format on */
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
 /* Quotes text that contains a delimiter, a quote or a line end. */

@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "query/query_load.h"
 #include "util/clock.h"
 #include "util/print.h"
-#include "query/query_load.h"
 #include "util/text.h"
 
 #include "query_session.h"
@@ -30,7 +30,7 @@ typedef struct measuring {
     const sl_suite *suite;
     uint64_t documents;
     sl_share alone; /* the only query of the current step, without a mix */
-    step *steps; /* room for all steps of the suite */
+    step *steps;    /* room for all steps of the suite */
     size_t count;
     bool progress;
 } measuring;
@@ -45,11 +45,11 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
         sl_print_to(stderr, "warming up, %.0f s left\033[K", -elapsed);
     else if (one->plan.seconds > 0)
         sl_print_to(stderr, "%s operations, %llu failed, %.0f s left\033[K",
-                sl_human_count(succeeded, number), (unsigned long long)failed, left);
+                    sl_human_count(succeeded, number), (unsigned long long)failed, left);
     else
         sl_print_to(stderr, "%s operations of %llu, %llu failed\033[K",
-                sl_human_count(succeeded, number), (unsigned long long)one->plan.operations,
-                (unsigned long long)failed);
+                    sl_human_count(succeeded, number), (unsigned long long)one->plan.operations,
+                    (unsigned long long)failed);
 }
 
 static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, const char *phase,
@@ -74,8 +74,12 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
         return false;
     const sl_load_figures *all = &one->outcome.figures[one->outcome.count];
     m->session->failed = m->session->failed || (all->failed > 0 && all->succeeded == 0);
-    const sl_load_step record = {.suite = m->suite, .plan = &one->plan, .outcome = &one->outcome,
-                                 .monitor = &one->monitor, .phase = phase, .name = name,
+    const sl_load_step record = {.suite = m->suite,
+                                 .plan = &one->plan,
+                                 .outcome = &one->outcome,
+                                 .monitor = &one->monitor,
+                                 .phase = phase,
+                                 .name = name,
                                  .documents = m->documents};
     return (sl_load_report_append(m->session->queries, &record) ||
             sl_error_memory(error, "keeping the report")) &&
@@ -125,10 +129,10 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
     size_t limited = sl_query_numbers(options, "limit", limits);
     sl_load_plan plan = {
         .target = {.database = sl_query_database(m->session, m->suite),
-                  .collection = sl_query_collection(m->session, m->suite),
-                  .seed = sl_option_number(options, "seed")},
-        .seconds = sl_option_number(options, "operations") ? 0
-                                                           : sl_option_seconds(options, "duration"),
+                   .collection = sl_query_collection(m->session, m->suite),
+                   .seed = sl_option_number(options, "seed")},
+        .seconds =
+            sl_option_number(options, "operations") ? 0 : sl_option_seconds(options, "duration"),
         .operations = sl_option_number(options, "operations"),
         .warm_up = sl_option_seconds(options, "warm-up-time"),
         .rate = (double)sl_option_number(options, "rate"),
@@ -213,9 +217,12 @@ static bool show(const measuring *m, sl_error *error) {
     if (!steps)
         return sl_error_memory(error, "printing figures");
     for (size_t i = 0; i < m->count; i++)
-        steps[i] = (sl_load_step){.suite = m->suite, .plan = &m->steps[i].plan,
-                                  .outcome = &m->steps[i].outcome, .monitor = &m->steps[i].monitor,
-                                  .phase = m->steps[i].phase, .name = m->steps[i].name,
+        steps[i] = (sl_load_step){.suite = m->suite,
+                                  .plan = &m->steps[i].plan,
+                                  .outcome = &m->steps[i].outcome,
+                                  .monitor = &m->steps[i].monitor,
+                                  .phase = m->steps[i].phase,
+                                  .name = m->steps[i].name,
                                   .documents = m->documents};
     bool ok = sl_load_show(steps, m->count) || sl_error_memory(error, "printing figures");
     sl_load_show_notes(steps, m->count);
@@ -249,11 +256,12 @@ static size_t steps_at_most(const measuring *m, size_t phases) {
 }
 
 bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) {
-    measuring m = {.session = s, .suite = suite,
+    measuring m = {.session = s,
+                   .suite = suite,
                    .progress = !sl_option_flag(s->options, "quiet") && isatty(STDERR_FILENO)};
     const char *command = sl_option_string(s->options, "during");
     const sl_query_target target = {.database = sl_query_database(s, suite),
-                            .collection = sl_query_collection(s, suite)};
+                                    .collection = sl_query_collection(s, suite)};
     m.steps = calloc(steps_at_most(&m, command ? 3 : 1), sizeof *m.steps);
     if (!m.steps)
         return sl_error_memory(error, "measuring under load");

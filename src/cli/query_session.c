@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "report/json.h"
-#include "util/print.h"
 #include "report/report.h"
+#include "util/clock.h"
+#include "util/print.h"
 #include "util/text.h"
 
 #include "connection_string.h"

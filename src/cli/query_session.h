@@ -18,10 +18,10 @@ typedef struct sl_query_session {
     bson_t *answers_file; /* NULL without --answers */
     char *uri;            /* a secret: sl_secret_free */
     sl_connection *connection;
-    bson_t *queries;      /* the results so far, an array of the report */
-    int64_t started;      /* sl_wall_clock_ms */
-    bool wrong;           /* an answer was wrong */
-    bool failed;          /* a query or an operation failed */
+    bson_t *queries; /* the results so far, an array of the report */
+    int64_t started; /* sl_wall_clock_ms */
+    bool wrong;      /* an answer was wrong */
+    bool failed;     /* a query or an operation failed */
 } sl_query_session;
 
 /* Set by the first SIGINT (Ctrl-C) or SIGTERM: no further run is started. The second signal ends

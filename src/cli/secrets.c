@@ -131,8 +131,8 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
     explicit_bzero(secret, SL_SECRET_ROOM);
     return sl_error_set(error, SL_EXIT_USAGE, "--password-file %s: %s", path,
                         count < 0 ? strerror(why)
-                        : fits  ? "its first line is empty"
-                                : "its first line is no password: too long, or with a NUL byte");
+                        : fits    ? "its first line is empty"
+                                  : "its first line is no password: too long, or with a NUL byte");
 }
 
 /* ---- the process ---- */

@@ -2,8 +2,8 @@
 /* shardload: the program's commands and their help. Each command converts its options to a
  * configuration and calls src/load/ or src/trial/. */
 #include "load/load.h"
-#include "util/log.h"
 #include "options.h"
+#include "util/log.h"
 
 #include "commands.h"
 #include "load_options.h"

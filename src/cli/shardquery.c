@@ -33,8 +33,8 @@ static unsigned clients_needed(const sl_query_session *s) {
 }
 
 static bool check_options(const sl_query_session *s, sl_error *error) {
-    static const char *const of_load[] = {"during", "operations", "duration", "warm-up-time",
-                                          "max-lag", NULL};
+    static const char *const of_load[] = {"during",       "operations", "duration",
+                                          "warm-up-time", "max-lag",    NULL};
     static const char *const of_repeat[] = {"repeat", "warm-up", "cold", "explain", NULL};
     bool load = sl_query_is_load(s->options);
     const char *const *wrong = load ? of_repeat : of_load;
@@ -91,10 +91,10 @@ static int list(const sl_options *options) {
         if (!sl_suite_parse(file->text, file->length, file->name, &suite, &error))
             return sl_query_fail(&error);
         sl_print(SL_LINES "%s\n    %s\n\n", file == sl_embedded_queries ? "" : "\n", suite->name,
-               suite->description ? suite->description : "");
+                 suite->description ? suite->description : "");
         for (size_t i = 0; i < suite->count; i++)
             sl_print("  %s\n    %s\n", suite->queries[i].name,
-                   suite->queries[i].description ? suite->queries[i].description : "");
+                     suite->queries[i].description ? suite->queries[i].description : "");
         sl_suite_destroy(suite);
     }
     return SL_EXIT_OK;
@@ -180,6 +180,7 @@ static bool check_preference(const char *text, char *problem, size_t room) {
     return false;
 }
 
+/* clang-format off */
 static const sl_option_row rows[] = {
     {.name = "uri", SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
      SL_ROW_OF(RUN, "Collection"), .secret = SL_CREDENTIALS,
@@ -270,6 +271,7 @@ static const sl_option_row rows[] = {
      .help = "Exit with 1 only if B (or NEW) is slower by more than this percentage."},
     {0},
 };
+/* clang-format on */
 
 int main(int count, char **words) {
     static const sl_program program = {

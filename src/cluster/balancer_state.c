@@ -75,8 +75,7 @@ static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_
     if (!here || !bson_iter_init_find(&pid, holder, "pid"))
         return SL_HOLDER_UNSURE;
     int64_t actual = sl_process_start(bson_iter_as_int64(&pid));
-    int64_t stored =
-        bson_iter_init_find(&start, holder, "start") ? bson_iter_as_int64(&start) : -1;
+    int64_t stored = bson_iter_init_find(&start, holder, "start") ? bson_iter_as_int64(&start) : -1;
     if (actual == 0 || (actual > 0 && stored > 0 && actual != stored))
         return SL_HOLDER_DEAD;
     return actual > 0 && actual == stored ? SL_HOLDER_ALIVE : SL_HOLDER_UNSURE;

@@ -34,7 +34,7 @@ typedef struct sl_shard {
 } sl_shard;
 
 typedef struct sl_topology {
-    size_t count; /* without sharding 1 shard, named after the replica set or "standalone" */
+    size_t count;     /* without sharding 1 shard, named after the replica set or "standalone" */
     sl_shard *shards; /* sorted by name */
 } sl_topology;
 
@@ -49,9 +49,9 @@ void sl_topology_destroy(sl_topology *topology);
 typedef struct sl_target {
     const char *database;
     const char *collection;
-    bool drop;              /* drop the collection and its registry first */
-    const char *compressor; /* none, snappy, zlib, zstd; NULL for the server's default */
-    bool clustered;         /* clustered index on _id (5.3 and later) */
+    bool drop;               /* drop the collection and its registry first */
+    const char *compressor;  /* none, snappy, zlib, zstd; NULL for the server's default */
+    bool clustered;          /* clustered index on _id (5.3 and later) */
     const bson_t *shard_key; /* on a sharded cluster; NULL leaves it unsharded */
     /* Set by identity.c for a load. Commands with the UUID fail if the name belongs to another
      * collection. */
@@ -233,9 +233,9 @@ typedef struct sl_step_counts {
 /* Counts the steps that sl_prepare_ranges would take with the chunk map `map`; changes nothing.
  * Without a connection (NULL) all ranges count as empty. Sets `stays[i]` if range i holds
  * documents: sl_prepare_ranges leaves such a range on the shard where it is. */
-bool sl_count_steps(sl_connection *connection, const sl_target *target,
-                    const sl_shard_map *map, const sl_range *ranges, size_t count,
-                    bool *stays, sl_step_counts *counts, sl_error *error);
+bool sl_count_steps(sl_connection *connection, const sl_target *target, const sl_shard_map *map,
+                    const sl_range *ranges, size_t count, bool *stays, sl_step_counts *counts,
+                    sl_error *error);
 
 /* Caches the last lookup: the next document needs no hash if it has the same key, and no search if
  * its key is in the same range. Initialise with zeros; one per thread and map. */
@@ -434,8 +434,7 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
 
 /* The sum of `documents` over all sources. `*complete`: the registry has at least one source, and
  * all its sources are loaded. */
-bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete,
-                       sl_error *error);
+bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete, sl_error *error);
 
 /* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);

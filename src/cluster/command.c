@@ -159,8 +159,8 @@ bool sl_document_at(const bson_iter_t *iter, bson_t *document) {
 static bool first_of(const bson_t *documents, bson_t *document) {
     bson_iter_t iter;
     bson_t view;
-    bool found = bson_iter_init(&iter, documents) && bson_iter_next(&iter) &&
-                 sl_document_at(&iter, &view);
+    bool found =
+        bson_iter_init(&iter, documents) && bson_iter_next(&iter) && sl_document_at(&iter, &view);
     if (found)
         bson_copy_to(&view, document);
     else
@@ -222,8 +222,7 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
 
     bson_iter_t iter;
     bson_t view;
-    bool any =
-        ok && bson_iter_init_find(&iter, &reply, "value") && sl_document_at(&iter, &view);
+    bool any = ok && bson_iter_init_find(&iter, &reply, "value") && sl_document_at(&iter, &view);
     if (found)
         *found = any;
     if (document && any)

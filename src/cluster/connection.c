@@ -27,7 +27,7 @@ struct sl_connection {
 };
 
 void sl_connection_set_retry_check(sl_connection *connection, bool (*keep_on)(void *context),
-                                      void *context) {
+                                   void *context) {
     connection->keep_on = keep_on;
     connection->keep_on_context = context;
 }
@@ -128,8 +128,9 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
 
 /* Commands without a time limit. */
 static bool is_long(const bson_t *command) {
-    static const char *const names[] = {"aggregate", "balancerStop", "createIndexes", "drop",
-                                        "dropDatabase", "fsync", "moveChunk", "shardCollection"};
+    static const char *const names[] = {"aggregate", "balancerStop",   "createIndexes",
+                                        "drop",      "dropDatabase",   "fsync",
+                                        "moveChunk", "shardCollection"};
     bson_iter_t iter;
     if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
         return false;
@@ -166,8 +167,8 @@ static bool run_command(sl_connection *connection, const char *doing, const char
         reply = &own_reply;
     bool patient = is_long(command);
     int64_t start = sl_clock_ns();
-    mongoc_client_t *client = patient ? sl_connection_borrow(connection)
-                                      : mongoc_client_pool_pop(connection->pool);
+    mongoc_client_t *client =
+        patient ? sl_connection_borrow(connection) : mongoc_client_pool_pop(connection->pool);
     bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
     if (patient)
         sl_connection_return(connection, client);
@@ -268,12 +269,11 @@ static bool check_compression(const char *text, const mongoc_uri_t *uri, sl_erro
     int length = (int)strcspn(named, "&;");
     return length == 0 || (length == 4 && strncasecmp(named, "none", 4) == 0) ||
            bson_count_keys(mongoc_uri_get_compressors(uri)) > 0 ||
-           sl_error_set(
-               error, SL_EXIT_USAGE,
-               "the driver of this build cannot compress a connection with %.*s (from "
-               "--wire-compression or compressors= in --uri); choose another one of "
-               "snappy, zlib and zstd, or leave it out",
-               length, named);
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "the driver of this build cannot compress a connection with %.*s (from "
+                        "--wire-compression or compressors= in --uri); choose another one of "
+                        "snappy, zlib and zstd, or leave it out",
+                        length, named);
 }
 
 /* Sets the error for a connection whose user was refused: names the user and the mechanism. */
@@ -323,8 +323,7 @@ static bool read_properties(sl_connection *connection, sl_error *error) {
         return false;
 
     bson_t *build_info = BCON_NEW("buildInfo", BCON_INT32(1));
-    ok = run_command(connection, "reading the version", "admin", build_info, &reply, NULL,
-                     error);
+    ok = run_command(connection, "reading the version", "admin", build_info, &reply, NULL, error);
     bson_destroy(build_info);
     if (ok)
         string_of(&reply, "version", server->version, sizeof server->version);
@@ -336,8 +335,8 @@ static bool read_properties(sl_connection *connection, sl_error *error) {
     return ok;
 }
 
-static bool open_pool(const mongoc_uri_t *uri, const char *application,
-                      mongoc_client_pool_t **pool, sl_error *error) {
+static bool open_pool(const mongoc_uri_t *uri, const char *application, mongoc_client_pool_t **pool,
+                      sl_error *error) {
     bson_error_t driver_error;
     *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
     if (!*pool) {
@@ -351,8 +350,8 @@ static bool open_pool(const mongoc_uri_t *uri, const char *application,
 }
 
 /* Opens the pools for short and for long commands. A timeout in the URI applies to both. */
-static bool open_pools(sl_connection *connection, const char *application,
-                       unsigned timeout_seconds, sl_error *error) {
+static bool open_pools(sl_connection *connection, const char *application, unsigned timeout_seconds,
+                       sl_error *error) {
     bool own = mongoc_uri_has_option(connection->uri, MONGOC_URI_SOCKETTIMEOUTMS);
     int64_t milliseconds = (int64_t)timeout_seconds * 1000;
     mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);

@@ -22,10 +22,10 @@ typedef struct sl_server {
     sl_deployment deployment;
     char version[32]; /* "6.0.5" */
     char set_name[64];
-    int32_t max_batch_documents;  /* in one insert command */
-    int32_t max_message_bytes;    /* of one wire message */
+    int32_t max_batch_documents; /* in one insert command */
+    int32_t max_message_bytes;   /* of one wire message */
     int32_t max_document_bytes;
-    unsigned routers;             /* hosts in the URI; 0 unless sharded */
+    unsigned routers; /* hosts in the URI; 0 unless sharded */
 } sl_server;
 
 typedef struct sl_connection sl_connection;
@@ -70,9 +70,9 @@ void sl_exchange_destroy(sl_exchange *exchange); /* NULL is fine */
 typedef struct sl_exchange_target {
     const mongoc_server_description_t *server;
     const char *database;
-    const mongoc_read_prefs_t *preference;    /* NULL: that of the URI */
-    const mongoc_client_session_t *session;   /* NULL: none */
-    const bson_t *read_concern;               /* NULL: that of the URI */
+    const mongoc_read_prefs_t *preference;  /* NULL: that of the URI */
+    const mongoc_client_session_t *session; /* NULL: none */
+    const bson_t *read_concern;             /* NULL: that of the URI */
 } sl_exchange_target;
 
 void sl_exchange_select(sl_exchange *exchange, const sl_exchange_target *target,

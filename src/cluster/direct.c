@@ -86,8 +86,8 @@ static bool refused(const sl_shard *shard, const bson_error_t *why, sl_error *er
 static bool first_document(mongoc_client_t *client, const char *database, const char *collection,
                            const bson_t *filter, const bson_t *more, bool *any, bson_t *copy,
                            bson_error_t *why) {
-    bson_t *options = BCON_NEW("limit", BCON_INT64(1), "readConcern", "{", "level",
-                               BCON_UTF8("majority"), "}");
+    bson_t *options =
+        BCON_NEW("limit", BCON_INT64(1), "readConcern", "{", "level", BCON_UTF8("majority"), "}");
     if (more)
         bson_concat(options, more);
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
@@ -119,8 +119,7 @@ static bool is_migrating(sl_direct *direct, uint32_t shard, const sl_target *tar
 }
 
 /* Makes the reads of a load on the shard, to check access. */
-static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target,
-                      sl_error *error) {
+static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target, sl_error *error) {
     bson_error_t why = {0};
     bool any;
     bson_t *filter = BCON_NEW("_id", BCON_INT64(0));

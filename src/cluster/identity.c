@@ -138,8 +138,7 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
     } else if (known && !now.uuid[0])
         snprintf(what, sizeof what, ": there is no collection of this name now");
     else if (known)
-        snprintf(what, sizeof what,
-                 ": another collection has this name now, with UUID %s",
+        snprintf(what, sizeof what, ": another collection has this name now, with UUID %s",
                  printed(now.uuid, is));
     sl_error_set(error, SL_EXIT_CLUSTER,
                  "%s.%s (UUID %s) was dropped, replaced, renamed or resharded during the load%s. "

@@ -262,8 +262,8 @@ bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_to
                             sl_shard_map **map, sl_error *error);
 
 /* Calls sl_shard_map_from_chunks or sl_shard_map_from_keys, depending on the shard key. */
-bool sl_shard_map_of(const sl_sharding *sharding, const bson_t *chunks,
-                     const sl_topology *topology, sl_shard_map **map, sl_error *error);
+bool sl_shard_map_of(const sl_sharding *sharding, const bson_t *chunks, const sl_topology *topology,
+                     sl_shard_map **map, sl_error *error);
 
 /* Index of the chunk that owns `id`, in a map by _id. */
 size_t sl_shard_map_find(const sl_shard_map *map, int64_t id);

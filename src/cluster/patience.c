@@ -22,8 +22,8 @@
 
 #include "internal.h"
 
-#define STREAM_TYPE 101 /* not a type of the driver */
-#define CHECK_MS 5000   /* interval of the hello on another connection */
+#define STREAM_TYPE 101    /* not a type of the driver */
+#define CHECK_MS 5000      /* interval of the hello on another connection */
 #define BUFFER_BYTES 16384 /* read at once: a reply with one document needs one system call */
 
 typedef struct patient_stream {
@@ -312,8 +312,7 @@ sl_streams *sl_patience_attach(sl_patience *patience, mongoc_client_t *client) {
 
 static patient_stream *find(const sl_streams *streams, const char *host_and_port) {
     patient_stream *stream = streams->first;
-    while (stream && (!stream->outermost ||
-                      strcmp(stream->host.host_and_port, host_and_port) != 0))
+    while (stream && (!stream->outermost || strcmp(stream->host.host_and_port, host_and_port) != 0))
         stream = stream->next;
     return stream;
 }

@@ -367,8 +367,7 @@ bool sl_check_target(sl_connection *connection, const sl_target *target, bool *e
 
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error) {
-    bool shards =
-        target->shard_key && sl_connection_server(connection)->deployment == SL_SHARDED;
+    bool shards = target->shard_key && sl_connection_server(connection)->deployment == SL_SHARDED;
     sl_sharding_change change = shards ? SL_SHARDING_NEW : SL_SHARDING_NONE;
     *created = false;
     /* The database first: a user who may not shard gets the error before anything is dropped. */

@@ -210,8 +210,8 @@ static int by_fingerprint(const void *a, const void *b) {
     return strcmp(x->fingerprint, y->fingerprint);
 }
 
-bool sl_registry_fill(const sl_registry *registry, const bson_t *reply,
-                      sl_registry_entry *entries, size_t count, sl_error *error) {
+bool sl_registry_fill(const sl_registry *registry, const bson_t *reply, sl_registry_entry *entries,
+                      size_t count, sl_error *error) {
     sl_registry_entry *sorted[BATCH] = {NULL};
     bson_iter_t iter, found, documents, field;
     bool ok = true;
@@ -369,9 +369,9 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
         bson_append_array_end(&name, &in);
         bson_append_document_end(&filter, &name);
         qsort(fresh, used, sizeof fresh[0], by_name);
-        ok = used == 0 ||
-             sl_connection_find(registry->connection, registry->database, registry->collection,
-                                &filter, NULL, &documents, error);
+        ok =
+            used == 0 || sl_connection_find(registry->connection, registry->database,
+                                            registry->collection, &filter, NULL, &documents, error);
         bson_iter_t iter;
         for (bool more = ok && used > 0 && bson_iter_init(&iter, &documents);
              more && bson_iter_next(&iter);) {
@@ -448,12 +448,12 @@ bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complet
                        sl_error *error) {
     bson_t reply;
     bson_iter_t iter, field;
-    bson_t *command = BCON_NEW(
-        "aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{",
-        "number", "{", "$exists", BCON_BOOL(true), "}", "}", "}", "{", "$group", "{", "_id",
-        BCON_NULL, "documents", "{", "$sum", "$documents", "}", "started", "{", "$sum", "{",
-        "$cond", "[", "{", "$eq", "[", "$state", "loaded", "]", "}", BCON_INT32(0), BCON_INT32(1),
-        "]", "}", "}", "}", "}", "]", "cursor", "{", "}");
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{",
+                 "number", "{", "$exists", BCON_BOOL(true), "}", "}", "}", "{", "$group", "{",
+                 "_id", BCON_NULL, "documents", "{", "$sum", "$documents", "}", "started", "{",
+                 "$sum", "{", "$cond", "[", "{", "$eq", "[", "$state", "loaded", "]", "}",
+                 BCON_INT32(0), BCON_INT32(1), "]", "}", "}", "}", "}", "]", "cursor", "{", "}");
     bool ok = sl_registry_run(registry, command, &reply, NULL, error);
     *documents = 0;
     *complete = false;

@@ -38,8 +38,8 @@ bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, s
 
 /* Fills the entries that the reply of a find on the registry contains. False with the error set
  * when a document has no valid number. `count` is at most BATCH. */
-bool sl_registry_fill(const sl_registry *registry, const bson_t *reply,
-                      sl_registry_entry *entries, size_t count, sl_error *error);
+bool sl_registry_fill(const sl_registry *registry, const bson_t *reply, sl_registry_entry *entries,
+                      size_t count, sl_error *error);
 
 /* The valid numbers in an array of registry documents. `*count` must be 0; free `*numbers`. */
 bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,

@@ -302,7 +302,7 @@ static bool agree_batch(sl_registry *registry, sl_registry_entry *entries, size_
 }
 
 bool sl_registry_agree_layout(sl_registry *registry, sl_registry_entry *entries, size_t count,
-                       sl_error *error) {
+                              sl_error *error) {
     return sl_registry_in_batches(registry, entries, count, agree_batch, error);
 }
 
@@ -325,7 +325,7 @@ static bool finish_sources(sl_registry *registry, sl_registry_entry *entries, si
 }
 
 bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
-                              sl_error *error) {
+                                sl_error *error) {
     return sl_registry_in_batches(registry, entries, count, finish_sources, error);
 }
 

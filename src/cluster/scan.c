@@ -12,8 +12,7 @@
 
 static bool is_transient(const bson_error_t *why) {
     if (why->domain != MONGOC_ERROR_SERVER)
-        return why->domain == MONGOC_ERROR_STREAM ||
-               why->domain == MONGOC_ERROR_SERVER_SELECTION ||
+        return why->domain == MONGOC_ERROR_STREAM || why->domain == MONGOC_ERROR_SERVER_SELECTION ||
                (why->domain == MONGOC_ERROR_CLIENT &&
                 why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* it succeeded before */
     /* A cursor is lost when its server ends, or when chunks of the collection are moved. */
@@ -63,8 +62,8 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
 sl_scan_result sl_scan_range(mongoc_client_t *client, const sl_target *target, int64_t minimum,
                              int64_t maximum, void (*each)(void *context, const bson_t *document),
                              void *context, sl_error *error) {
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum),
-                              "}");
+    bson_t *filter =
+        BCON_NEW("_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum), "}");
     sl_scan_result result = sl_scan(client, target, filter, false, each, context, error);
     bson_destroy(filter);
     return result;

@@ -29,8 +29,7 @@ void sl_sharding_parse(sl_sharding *sharding) {
     /* Old servers keep the entries of dropped collections; new ones also list collections that are
      * not sharded but were moved to a shard of their own. */
     bson_iter_t iter;
-    if (flag_of(&sharding->document, "dropped") ||
-        flag_of(&sharding->document, "unsplittable") ||
+    if (flag_of(&sharding->document, "dropped") || flag_of(&sharding->document, "unsplittable") ||
         !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
         return;
     sharding->sharded = sl_document_at(&iter, &sharding->key);
@@ -217,8 +216,8 @@ bool sl_shard_map_from_keys(const bson_t *key, const bson_t *chunks, const sl_to
     return false;
 }
 
-bool sl_shard_map_of(const sl_sharding *sharding, const bson_t *chunks,
-                     const sl_topology *topology, sl_shard_map **map, sl_error *error) {
+bool sl_shard_map_of(const sl_sharding *sharding, const bson_t *chunks, const sl_topology *topology,
+                     sl_shard_map **map, sl_error *error) {
     return sl_key_is_id(&sharding->key)
                ? sl_shard_map_from_chunks(chunks, topology, map, error)
                : sl_shard_map_from_keys(&sharding->key, chunks, topology, map, error);
@@ -234,9 +233,8 @@ static bool read_chunks(sl_connection *connection, const sl_target *target,
         bson_append_iter(&filter, "uuid", -1, &uuid);
     else
         BSON_APPEND_UTF8(&filter, "ns", sl_target_namespace(target, ns));
-    bson_t *options =
-        BCON_NEW("sort", "{", "min", BCON_INT32(1), "}", "projection", "{", "min", BCON_INT32(1),
-                 "max", BCON_INT32(1), "shard", BCON_INT32(1), "}");
+    bson_t *options = BCON_NEW("sort", "{", "min", BCON_INT32(1), "}", "projection", "{", "min",
+                               BCON_INT32(1), "max", BCON_INT32(1), "shard", BCON_INT32(1), "}");
     bool ok = sl_connection_find(connection, "config", "chunks", &filter, options, chunks, error);
     bson_destroy(options);
     bson_destroy(&filter);
@@ -312,8 +310,7 @@ bool sl_shard_map_owner_of(const sl_shard_map *map, const uint8_t *document, sl_
     bson_iter_t iter;
     uint32_t length;
     memcpy(&length, document, sizeof length);
-    if (!map->by_id ||
-        !bson_iter_init_from_data(&iter, document, BSON_UINT32_FROM_LE(length)) ||
+    if (!map->by_id || !bson_iter_init_from_data(&iter, document, BSON_UINT32_FROM_LE(length)) ||
         !bson_iter_find(&iter, "_id") || !BSON_ITER_HOLDS_INT64(&iter))
         return false;
     *shard = sl_shard_map_owner(map, bson_iter_int64(&iter));

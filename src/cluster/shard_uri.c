@@ -44,8 +44,8 @@ mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like) {
     if (!text)
         return NULL;
     if (slash)
-        snprintf(text, room, "mongodb://%s/?replicaSet=%.*s", slash + 1,
-                 (int)(slash - shard->host), shard->host);
+        snprintf(text, room, "mongodb://%s/?replicaSet=%.*s", slash + 1, (int)(slash - shard->host),
+                 shard->host);
     else
         snprintf(text, room, "mongodb://%s/", shard->host);
     mongoc_uri_t *uri = mongoc_uri_new(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry of formats. */
-#include "delimited.h"
 #include "format.h"
+#include "delimited.h"
 #include "isd.h"
 #include "ycsb.h"
 

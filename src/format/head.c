@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the first bytes of a delimited source; checks line ends. */
-#include "convert.h"
 #include "head.h"
+#include "convert.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
 #include "isd_plan.h"
 
 #include "convert.h"
-#include "util/document_id.h"
 #include "head.h"
+#include "util/document_id.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-#include "util/error.h"
 #include "format.h"
+#include "util/error.h"
 
 extern const sl_format sl_format_ycsb;
 

@@ -45,8 +45,8 @@
 #define EARLY_SHARE 0.75  /* this share of the base's rate */
 #define GAIN_LEAST 1.05
 #define PAIRS_MOST 4
-#define STEADY_SHARE 0.2        /* two rates of the base that differ more require another pair */
-#define PAUSE_SECONDS 5.0       /* after a disturbance */
+#define STEADY_SHARE 0.2  /* two rates of the base that differ more require another pair */
+#define PAUSE_SECONDS 5.0 /* after a disturbance */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
 #define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
@@ -60,11 +60,7 @@ static const struct {
     int threads, batches; /* 1: more, -1: fewer, 0: as they are */
     double left_least;    /* remaining seconds of the load that the move needs */
 } moves[SL_ADAPT_MOVES] = {
-    {1, 0, 10},
-    {0, 1, 10},
-    {-1, 1, 20},
-    {0, -1, 40},
-    {-1, 0, 40},
+    {1, 0, 10}, {0, 1, 10}, {-1, 1, 20}, {0, -1, 40}, {-1, 0, 40},
 };
 
 /* Batch sizes; a move goes two rungs. The gain of a smaller step could not be measured. */

@@ -26,11 +26,11 @@ typedef struct sl_adapt_limits {
 
 /* The figures of a load at one time. */
 typedef struct sl_adapt_figures {
-    double seconds;     /* since the loading began */
-    double answered;    /* time of the last acknowledgement, in seconds since the loading began */
-    uint64_t documents; /* acknowledged */
-    uint64_t batches;   /* acknowledged */
-    uint64_t retries;   /* batches sent again */
+    double seconds;      /* since the loading began */
+    double answered;     /* time of the last acknowledgement, in seconds since the loading began */
+    uint64_t documents;  /* acknowledged */
+    uint64_t batches;    /* acknowledged */
+    uint64_t retries;    /* batches sent again */
     double seconds_left; /* until the sources end, at this rate; below 0: not known */
     uint32_t batch_room; /* documents of average size that a batch has room for; 0: not known */
 } sl_adapt_figures;
@@ -70,15 +70,15 @@ typedef struct sl_adapt {
     unsigned move;        /* the move being tried */
     unsigned pairs;       /* comparisons of this move so far */
     double gains;         /* sum of their gains */
-    double before, tried;         /* the last rates of base and of trial; 0: none */
+    double before, tried; /* the last rates of base and of trial; 0: none */
     double settled_rate, settled_at; /* rate, and since when (s); settled_at < 0: not settled */
-    double search_rate;           /* of `base` when the search from it began; 0: not yet measured */
-    bool repeated;                /* the search was repeated because the rate changed meanwhile */
-    double not_before;            /* no trial before this second */
-    double patience;              /* seconds between searches once settled */
-    unsigned odd_windows;         /* consecutive windows whose rate is far from settled_rate */
-    unsigned disturbances;        /* windows that could not be used as a measurement */
-    unsigned stretch;             /* doublings of the minimum length of a window */
+    double search_rate;    /* of `base` when the search from it began; 0: not yet measured */
+    bool repeated;         /* the search was repeated because the rate changed meanwhile */
+    double not_before;     /* no trial before this second */
+    double patience;       /* seconds between searches once settled */
+    unsigned odd_windows;  /* consecutive windows whose rate is far from settled_rate */
+    unsigned disturbances; /* windows that could not be used as a measurement */
+    unsigned stretch;      /* doublings of the minimum length of a window */
     sl_adapt_step steps[SL_ADAPT_STEPS];
     unsigned step_count;     /* in `steps` */
     unsigned steps_left_out; /* measured after `steps` was full */

@@ -78,7 +78,8 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
             id = bson_iter_int64(&iter);
         json = bson_as_relaxed_extended_json(&view, NULL);
     }
-    sl_reject reject = {.offset = sl_document_id_offset(id), .line = SL_REJECT_LINE_UNKNOWN,
+    sl_reject reject = {.offset = sl_document_id_offset(id),
+                        .line = SL_REJECT_LINE_UNKNOWN,
                         .record = sl_text_of(json ? json : "")};
     snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)", message,
              code);

@@ -10,11 +10,11 @@
 #include <stdatomic.h>
 
 #include "cluster/cluster.h"
-#include "util/document_id.h"
-#include "util/histogram.h"
 #include "load.h"
 #include "report/run_record.h"
 #include "source/source.h"
+#include "util/document_id.h"
+#include "util/histogram.h"
 
 #include "journal.h"
 #include "pace.h"
@@ -46,7 +46,7 @@ typedef struct sl_load_source {
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; resume.c */
     size_t done_words;
     uint64_t done_end; /* the offset at which the text of these blocks ends */
-    bool compare; /* these blocks are read again: the source is a pipe, or a possibly changed
+    bool compare;      /* these blocks are read again: the source is a pipe, or a possibly changed
                      file */
     _Atomic uint64_t accepted; /* documents inserted or already stored */
     _Atomic uint64_t taken;    /* documents refused because another document has their _id */
@@ -171,9 +171,9 @@ typedef struct sl_load {
 
     sl_source_set *set;
     sl_load_source *sources; /* one per source of the set */
-    sl_plan *plans[8];    /* one per row of sl_formats; NULL where not used */
-    size_t active;        /* sources that are not skipped */
-    bool has_pipe;        /* a source is a pipe: the total of stored bytes is not known */
+    sl_plan *plans[8];       /* one per row of sl_formats; NULL where not used */
+    size_t active;           /* sources that are not skipped */
+    bool has_pipe;           /* a source is a pipe: the total of stored bytes is not known */
     sl_not_loaded not_loaded;
 
     sl_connection *connection; /* NULL without a cluster */
@@ -187,13 +187,13 @@ typedef struct sl_load {
         unregistered_now; /* counted before the first document was sent; counted at the end */
     sl_registry *registry;
     char balancer_before[16]; /* "full", "off", or "" when there is none */
-    bool balancer_restored; /* restored, or never stopped */
-    char holder[25];        /* its id as a holder of the stopped balancer; "" without a journal */
+    bool balancer_restored;   /* restored, or never stopped */
+    char holder[25];          /* its id as a holder of the stopped balancer; "" without a journal */
     sl_shard_map *map;
-    sl_direct *direct;   /* NULL: through the routers */
-    bool doubt_logged;   /* a warning was logged: the owners could not be confirmed */
-    uint32_t shards; /* at least 1 */
-    bool by_range;   /* the collection is sharded by {_id: 1} */
+    sl_direct *direct; /* NULL: through the routers */
+    bool doubt_logged; /* a warning was logged: the owners could not be confirmed */
+    uint32_t shards;   /* at least 1 */
+    bool by_range;     /* the collection is sharded by {_id: 1} */
 
     sl_range *ranges; /* of _id, sorted: the ranges that are placed and verified */
     size_t range_count;
@@ -206,11 +206,11 @@ typedef struct sl_load {
     const struct sl_destination *sink;
     sl_reject_files *rejects;
 
-    sl_journal *journal; /* NULL unless into a cluster */
+    sl_journal *journal;            /* NULL unless into a cluster */
     struct sl_earlier_run *earlier; /* the journal's contents at the start; resume.c */
-    bool resumed;         /* documents may have been sent by an earlier run */
-    bool compared;        /* a source's text may differ from that of the earlier run */
-    bool uncommitted;     /* collected journal entries have not been committed yet */
+    bool resumed;                   /* documents may have been sent by an earlier run */
+    bool compared;                  /* a source's text may differ from that of the earlier run */
+    bool uncommitted;               /* collected journal entries have not been committed yet */
     sl_recovered recovered;
 
     _Atomic sl_ending ended_by;
@@ -220,14 +220,14 @@ typedef struct sl_load {
     sl_pace pace;
     sl_rate_limit rate_limit;     /* starts with the workers */
     sl_worker_counters *counters; /* one per worker */
-    sl_histogram *latencies;   /* one per worker: nanoseconds per batch; read after the end */
-    sl_parse_counts *parsed;   /* one per worker; read after the end */
+    sl_histogram *latencies;      /* one per worker: nanoseconds per batch; read after the end */
+    sl_parse_counts *parsed;      /* one per worker; read after the end */
 
     pthread_mutex_t working_lock;
-    pthread_cond_t all_ended; /* by the monotonic clock */
-    unsigned working;         /* workers that have not ended; under working_lock */
-    _Atomic bool stop;        /* workers end after their current block and batches */
-    _Atomic bool begun;       /* something may have been created or changed on the cluster */
+    pthread_cond_t all_ended;     /* by the monotonic clock */
+    unsigned working;             /* workers that have not ended; under working_lock */
+    _Atomic bool stop;            /* workers end after their current block and batches */
+    _Atomic bool begun;           /* something may have been created or changed on the cluster */
     pthread_mutex_t entries_lock; /* archive_entries.c */
     pthread_cond_t entries_known;
     bool entries_failed; /* under entries_lock */

@@ -16,7 +16,7 @@
  * then calls the handlers of all listeners, the innermost first. */
 #define SL_LISTENERS_MAX 4
 bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
-                      sl_error *error);
+                         sl_error *error);
 /* Ends the innermost listener; waits for a handler that is running. */
 void sl_interrupt_stop_listening(void);
 

@@ -133,8 +133,8 @@ static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_erro
     if (!into->bytes)
         return sl_error_memory(error, "reading the journal");
     while (into->used < length) {
-        ssize_t got = pread(journal->file, into->bytes + into->used, length - into->used,
-                            (off_t)into->used);
+        ssize_t got =
+            pread(journal->file, into->bytes + into->used, length - into->used, (off_t)into->used);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)

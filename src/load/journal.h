@@ -15,16 +15,16 @@
 
 #include <bson/bson.h>
 
-#include "util/error.h"
 #include "format/format.h"
+#include "util/error.h"
 
 /* The outcome of one block, all of whose documents are durable. */
 typedef struct sl_journal_entry {
-    uint64_t source;   /* index into the load's sources */
-    uint64_t sequence; /* of the block */
-    uint64_t offset;   /* of its text in the uncompressed stream */
-    uint64_t entry_start;  /* 1: it is the first block of its source, or of an archive's entry */
-    uint64_t check;        /* hash of the text; 0 for generated records */
+    uint64_t source;      /* index into the load's sources */
+    uint64_t sequence;    /* of the block */
+    uint64_t offset;      /* of its text in the uncompressed stream */
+    uint64_t entry_start; /* 1: it is the first block of its source, or of an archive's entry */
+    uint64_t check;       /* hash of the text; 0 for generated records */
     uint64_t text_bytes;
     uint64_t inserted;
     uint64_t already_stored;

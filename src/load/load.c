@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "interrupt.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -251,8 +251,8 @@ static bool prepare(sl_load *load, sl_error *error) {
     sl_parts_choose_blocks(load);
     if (sharded)
         sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
-                    layout_of(load),
-                    load->range_count, load->range_count == 1 ? "" : "s", load->shards);
+                    layout_of(load), load->range_count, load->range_count == 1 ? "" : "s",
+                    load->shards);
     return not_interrupted(error);
 }
 
@@ -431,8 +431,11 @@ static const sl_destination *const sinks[] = {&sink_cluster, &sink_null, &sink_b
 
 sl_exit sl_load_run(const sl_load_config *config) {
     sl_error error = {0};
-    sl_load load = {.config = config, .sink = sinks[config->sink], .shards = 1,
-                    .report = config->report, .html = config->html};
+    sl_load load = {.config = config,
+                    .sink = sinks[config->sink],
+                    .shards = 1,
+                    .report = config->report,
+                    .html = config->html};
     sl_load_init_locks(&load);
     sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_INFO;
     load.record = sl_run_record_create();

@@ -9,8 +9,8 @@
 
 #include <bson/bson.h>
 
-#include "util/error.h"
 #include "format/format.h"
+#include "util/error.h"
 
 typedef enum sl_sink_kind {
     SL_SINK_CLUSTER,
@@ -33,24 +33,24 @@ typedef struct sl_load_config {
 
     const char *const *paths;
     size_t path_count;
-    const char *include;      /* shell pattern for names of files found in folders */
-    bool skip_other;          /* files and archive entries that cannot be loaded are no failure */
-    const char *format;       /* name, or "auto" */
+    const char *include; /* shell pattern for names of files found in folders */
+    bool skip_other;     /* files and archive entries that cannot be loaded are no failure */
+    const char *format;  /* name, or "auto" */
     sl_format_options format_options;
 
     sl_sink_kind sink;
-    const char *sink_path;    /* for SL_SINK_BSON */
+    const char *sink_path; /* for SL_SINK_BSON */
     const char *uri;
     const char *database;
     const char *collection;
     bool drop;
-    bool again;               /* load sources that have been loaded before */
-    bool another_pipe;        /* load a pipe although the load of another pipe is incomplete */
+    bool again;        /* load sources that have been loaded before */
+    bool another_pipe; /* load a pipe although the load of another pipe is incomplete */
     const char *compressor;
     bool clustered;
-    const bson_t *shard_key;  /* NULL: do not shard */
-    bool shard_key_given;     /* by the user; otherwise shard_key is the default */
-    bool shard_existing;      /* shard a collection that exists and is not sharded */
+    const bson_t *shard_key; /* NULL: do not shard */
+    bool shard_key_given;    /* by the user; otherwise shard_key is the default */
+    bool shard_existing;     /* shard a collection that exists and is not sharded */
     const bson_t *const *indexes;
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */
@@ -69,12 +69,12 @@ typedef struct sl_load_config {
     unsigned threads_most; /* maximum of active workers; 0: `threads` all the time */
     bool adapt_batches;    /* the batch size adapts */
 
-    const char *work_directory;  /* NULL: a new one, named after target and time */
-    bool resume;                 /* complete the load whose journal is in work_directory */
-    const char *report;          /* path of a second copy of the run record */
-    const char *html;            /* path of an HTML report */
-    uint64_t rejects_max;        /* UINT64_MAX: no limit */
-    double rejects_max_share;    /* of all records, 0..1; 1: no limit */
+    const char *work_directory; /* NULL: a new one, named after target and time */
+    bool resume;                /* complete the load whose journal is in work_directory */
+    const char *report;         /* path of a second copy of the run record */
+    const char *html;           /* path of an HTML report */
+    uint64_t rejects_max;       /* UINT64_MAX: no limit */
+    double rejects_max_share;   /* of all records, 0..1; 1: no limit */
     bool verify;
     bool allow_other_writers; /* other programs may insert and remove unregistered documents */
     sl_progress_kind progress;

@@ -101,8 +101,12 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
     }
     m->bson_bytes = 0;
     m->block = block;
-    sl_sink sink = {.cursor = m->bytes, .limit = m->bytes + m->room, .documents_limit = UINT32_MAX,
-                    .full = on_full, .reject = on_reject, .context = m};
+    sl_sink sink = {.cursor = m->bytes,
+                    .limit = m->bytes + m->room,
+                    .documents_limit = UINT32_MAX,
+                    .full = on_full,
+                    .reject = on_reject,
+                    .context = m};
     if (!sl_sources_parse(load, block, dialect, &sink, &counts) || !on_full(&sink, 0)) {
         if (!m->misread.code)
             return sl_error_memory(error, "looking at the sources");
@@ -120,10 +124,9 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
 
 /* Student's t for 99 %, both sides. */
 static double student(size_t freedom) {
-    static const double table[] = {INFINITY, 63.66, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50, 3.36, 3.25,
-                                   3.17,     3.11,  3.05, 3.01, 2.98, 2.95};
-    return freedom < sizeof table / sizeof table[0] ? table[freedom]
-                                                    : 2.58 + 5.2 / (double)freedom;
+    static const double table[] = {INFINITY, 63.66, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50,
+                                   3.36,     3.25,  3.17, 3.11, 3.05, 3.01, 2.98, 2.95};
+    return freedom < sizeof table / sizeof table[0] ? table[freedom] : 2.58 + 5.2 / (double)freedom;
 }
 
 typedef struct sum {
@@ -191,8 +194,8 @@ static void set_measure(const sample *samples, size_t count, double text, double
         into->records = into->documents =
             sl_estimate_exactly(floor((double)source->stored_bytes / SL_GENERATED_BYTES));
     }
-    into->rejects_share = all.figures[RECORDS] > 0
-                              ? 1 - all.figures[DOCUMENTS] / all.figures[RECORDS] : 0;
+    into->rejects_share =
+        all.figures[RECORDS] > 0 ? 1 - all.figures[DOCUMENTS] / all.figures[RECORDS] : 0;
     into->blocks = blocks;
     into->blocks_read = count;
     source->sampled = true;
@@ -216,7 +219,7 @@ static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
         sample_size = blocks;
     for (uint64_t i = 0; i < sample_size; i++) {
         if (sl_reader_next_of(m->reader, index, block_to_read(i, sample_size, blocks), &block,
-                           error) != SL_READ_BLOCK ||
+                              error) != SL_READ_BLOCK ||
             !measure_block(m, &block, &m->samples[i], error))
             return false;
     }
@@ -333,8 +336,8 @@ static void extrapolate(const turn *turns, size_t count, size_t figure) {
         double mine = ratio * (double)source->stored_bytes;
         double width = fmin(half * (double)source->stored_bytes / fmax(rest, 1), mine);
         *figure_of(&source->measure, figure) = (sl_estimate){mine, mine - width, mine + width};
-        source->measure.blocks = fmax(1, ceil(source->measure.text_bytes.value /
-                                              (double)SL_BLOCK_BYTES));
+        source->measure.blocks =
+            fmax(1, ceil(source->measure.text_bytes.value / (double)SL_BLOCK_BYTES));
     }
 }
 

@@ -306,8 +306,8 @@ bool sl_sources_mark_complete(sl_load *load, sl_error *error) {
         }
         next++;
     }
-    bool ok = entries && (whole == 0 || sl_registry_finish_sources(load->registry, entries, whole,
-                                                                  error));
+    bool ok = entries &&
+              (whole == 0 || sl_registry_finish_sources(load->registry, entries, whole, error));
     free(entries);
     return ok;
 }

@@ -167,8 +167,10 @@ bool sl_parts_layout_holds(const sl_load *load, const sl_registry_entry *entry, 
 
 void sl_parts_propose(const sl_load *load, size_t index, sl_registry_entry *entry) {
     const sl_load_source *source = &load->sources[index];
-    entry->layout = (sl_layout){.shards = load->parts, .shard_names = hash_names(load->topology),
-                                .pieces = source->pieces, .leading = source->leading};
+    entry->layout = (sl_layout){.shards = load->parts,
+                                .shard_names = hash_names(load->topology),
+                                .pieces = source->pieces,
+                                .leading = source->leading};
 }
 
 static bool is_ours(const void *context, size_t index, uint64_t offset) {

@@ -46,12 +46,11 @@ static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error)
 static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
     const bson_t *key = load->connection ? load->target.shard_key : load->config->shard_key;
     uint32_t home = 0;
-    if (load->connection &&
-        !sl_database_home(load->connection, &load->target, load->topology, &home,
-                          &preview->home_known, error))
+    if (load->connection && !sl_database_home(load->connection, &load->target, load->topology,
+                                              &home, &preview->home_known, error))
         return false;
-    if (preview->exists && !sl_shard_map_read(load->connection, &load->target, load->topology,
-                                              &load->map, error))
+    if (preview->exists &&
+        !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
         return false;
     switch (load->map ? sl_shard_map_route(load->map) : SL_ROUTE_NONE) {
     case SL_ROUTE_BY_ID:
@@ -64,8 +63,10 @@ static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
         bson_iter_t first;
         bool hashed = key && bson_iter_init(&first, key) && bson_iter_next(&first) &&
                       BSON_ITER_HOLDS_UTF8(&first);
-        preview->layout = !key ? SL_LAYOUT_UNSHARDED : sl_key_is_id(key) ? SL_LAYOUT_RANGES
-                          : hashed ? SL_LAYOUT_HASHED : SL_LAYOUT_ONE;
+        preview->layout = !key                ? SL_LAYOUT_UNSHARDED
+                          : sl_key_is_id(key) ? SL_LAYOUT_RANGES
+                          : hashed            ? SL_LAYOUT_HASHED
+                                              : SL_LAYOUT_ONE;
         sl_shard_map_destroy(load->map);
         load->map = NULL;
         if (preview->layout == SL_LAYOUT_RANGES && !sl_shard_map_of_new(home, &load->map, error))
@@ -104,9 +105,8 @@ static bool lay_out(sl_load *load, sl_preview *preview, sl_error *error) {
                 sl_count_steps(preview->exists ? load->connection : NULL, &load->target, load->map,
                                load->ranges, load->range_count, stays, &preview->steps, error));
     for (size_t i = 0; ok && i < load->range_count; i++)
-        preview->ranges[i] = (sl_preview_range){.range = load->ranges[i],
-                                                .shard = load->ranges[i].shard,
-                                                .stays = stays[i]};
+        preview->ranges[i] = (sl_preview_range){
+            .range = load->ranges[i], .shard = load->ranges[i].shard, .stays = stays[i]};
     free(stays);
     return ok;
 }

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
+#include "load.h"
 #include "util/error.h"
 #include "util/estimate.h"
-#include "load.h"
 
 /* Estimates for one or several sources. The ranges are 99 % confidence intervals of the sampling.
  * For a sequential source, of which only the beginning is read, they are widened by an assumed
@@ -58,10 +58,10 @@ typedef struct sl_preview {
     sl_measure all;
     bool generated;
 
-    sl_connection *connection; /* NULL without a cluster */
-    sl_topology *topology;     /* NULL without a cluster */
-    uint32_t shards;           /* at least 1 */
-    bool exists;               /* the collection exists and is not dropped */
+    sl_connection *connection;   /* NULL without a cluster */
+    sl_topology *topology;       /* NULL without a cluster */
+    uint32_t shards;             /* at least 1 */
+    bool exists;                 /* the collection exists and is not dropped */
     sl_sharding_change sharding; /* the change that the load makes to the collection's sharding */
     bool home_known; /* false: the database is new, and the server picks its first shard */
     sl_balancer_view balancer;

@@ -102,9 +102,9 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
         bool generated = source->kind == SL_SOURCE_GENERATED;
         if (generated)
             unit = ", record ";
-        snprintf(
-            offset, sizeof offset, "%llu",
-            (unsigned long long)(generated ? problem->offset / SL_GENERATED_BYTES : problem->offset));
+        snprintf(offset, sizeof offset, "%llu",
+                 (unsigned long long)(generated ? problem->offset / SL_GENERATED_BYTES
+                                                : problem->offset));
     }
     pthread_mutex_lock(&problems->lock);
     if (problems->table)

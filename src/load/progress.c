@@ -17,8 +17,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "report/json.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -238,11 +238,11 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     if (seen->total_known && seen->figures.left >= 0)
         BSON_APPEND_DOUBLE(&line, "secondsLeft", seen->figures.left);
     if (load->pace.adapt) {
-        BSON_APPEND_INT32(&line, "threads", (int32_t)atomic_load_explicit(
-                                                &load->pace.active, memory_order_relaxed));
-        BSON_APPEND_INT32(&line, "batchSize",
-                          (int32_t)atomic_load_explicit(&load->pace.batch_documents,
-                                                        memory_order_relaxed));
+        BSON_APPEND_INT32(&line, "threads",
+                          (int32_t)atomic_load_explicit(&load->pace.active, memory_order_relaxed));
+        BSON_APPEND_INT32(
+            &line, "batchSize",
+            (int32_t)atomic_load_explicit(&load->pace.batch_documents, memory_order_relaxed));
     }
     BSON_APPEND_DOCUMENT_BEGIN(&line, "waitsFor", &inner);
     for (unsigned k = 0; k < STAGES; k++)
@@ -250,8 +250,7 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     bson_append_document_end(&line, &inner);
     BSON_APPEND_DOCUMENT_BEGIN(&line, "shards", &inner);
     for (uint32_t i = 0; load->topology && i < load->shards; i++)
-        BSON_APPEND_INT64(&inner, load->topology->shards[i].name,
-                          (int64_t)progress->shard_now[i]);
+        BSON_APPEND_INT64(&inner, load->topology->shards[i].name, (int64_t)progress->shard_now[i]);
     bson_append_document_end(&line, &inner);
     char *text = sl_json_line(&line);
     if (text)

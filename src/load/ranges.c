@@ -35,9 +35,9 @@ static numbered *sorted_sources(const sl_load *load) {
     size_t used = 0;
     for (size_t i = 0; list && i < sl_source_set_count(load->set); i++) {
         if (!load->sources[i].skipped)
-            list[used++] = (numbered){load->sources[i].number,
-                                      sl_source_set_at(load->set, i)->stored_bytes + 1,
-                                      &load->sources[i]};
+            list[used++] =
+                (numbered){load->sources[i].number,
+                           sl_source_set_at(load->set, i)->stored_bytes + 1, &load->sources[i]};
     }
     if (list)
         qsort(list, used, sizeof *list, by_number);
@@ -151,7 +151,8 @@ bool sl_ranges_decide_sharding(sl_load *load, sl_error *error) {
                             "shards it, or share the load with --part",
                             target->database, target->collection);
     sl_log_info("%s.%s exists and is not sharded: it is loaded as it is; --shard-existing would "
-                "shard it", target->database, target->collection);
+                "shard it",
+                target->database, target->collection);
     load->target.shard_key = NULL;
     return true;
 }

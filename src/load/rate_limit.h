@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct sl_rate_limit {
-    double ns_per_document; /* 0: no limit */
+    double ns_per_document;  /* 0: no limit */
     _Atomic int64_t free_at; /* the time up to which sending is reserved, by sl_clock_ns */
 } sl_rate_limit;
 

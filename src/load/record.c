@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/simd.h"
+#include "report/report.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "report/report.h"
-#include "format/simd.h"
 #include "util/text.h"
 
 #include "progress.h"

@@ -256,8 +256,7 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
 }
 
 static bool sync_file(FILE *file, const char *what, sl_error *error) {
-    return flush(file, what, error) &&
-           (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
+    return flush(file, what, error) && (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
 }
 
 /* Syncs the names of new files, which must survive a crash like their contents. */
@@ -361,8 +360,7 @@ static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_err
         given->list.used = given->list.count = 0; /* its memory is used for the next block */
         return ok && take_early(rejects, state, error);
     }
-    size_t name =
-        given->list.count > 0 && given->block.entry ? strlen(given->block.entry) + 1 : 0;
+    size_t name = given->list.count > 0 && given->block.entry ? strlen(given->block.entry) + 1 : 0;
     sl_early_block *early = malloc(sizeof *early + name);
     if (!early)
         return sl_error_memory(error, "keeping rejects");

@@ -44,8 +44,8 @@ sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *e
 
 /* One document that the server refused. */
 typedef struct sl_write_error {
-    int64_t index; /* among the documents sent; in a complete answer 0 to count - 1 */
-    int32_t code;  /* the server's; 0 when it gave none */
+    int64_t index;       /* among the documents sent; in a complete answer 0 to count - 1 */
+    int32_t code;        /* the server's; 0 when it gave none */
     const char *message; /* the server's; lives as long as the reply */
     bool duplicate_id;   /* the unique index that refused it is that of _id */
 } sl_write_error;

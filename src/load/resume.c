@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
 #include "interrupt.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/md5.h"
 #include "util/text.h"
@@ -116,8 +116,8 @@ static bool write_begun(sl_load *load, sl_error *error) {
     BSON_APPEND_UTF8(&document, "holder", load->holder);
     append_options(&document, load->config);
     sl_earlier_append_sources(&document, load);
-    bool ok = sl_journal_begin(load->journal, error) &&
-              sl_journal_write(load->journal, &document, error);
+    bool ok =
+        sl_journal_begin(load->journal, error) && sl_journal_write(load->journal, &document, error);
     bson_destroy(&document);
     return ok;
 }
@@ -189,12 +189,14 @@ static bool judge(sl_load *load, bool empty, bool *finished, sl_error *error) {
         }
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s holds the journal of a load that has not been completed: complete "
-                            "it with --resume, or name another folder with --work-dir", folder);
+                            "it with --resume, or name another folder with --work-dir",
+                            folder);
     }
     if (!earlier->begun)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--resume: %s holds no journal of a load; leave --resume out to begin "
-                            "one", folder);
+                            "one",
+                            folder);
     if (!same_options(load, error) || !sl_earlier_same_sources(load, error))
         return false;
     *finished = earlier->finished != NULL;
@@ -346,8 +348,8 @@ static uint64_t blocks_before(const sl_load *load, const sl_journal_entry *entry
 
 static bool is_of_this_load(const sl_load *load, const sl_journal_entry *entry) {
     return entry->source < sl_source_set_count(load->set) &&
-           !load->sources[entry->source].skipped &&
-           entry->sequence <= blocks_before(load, entry) && entry->offset < SL_SOURCE_BYTES_MAX;
+           !load->sources[entry->source].skipped && entry->sequence <= blocks_before(load, entry) &&
+           entry->offset < SL_SOURCE_BYTES_MAX;
 }
 
 /* Removes repeated entries from the sorted list. */
@@ -378,7 +380,8 @@ bool sl_resume_recover(sl_load *load, sl_error *error) {
         if (!is_of_this_load(load, &earlier->entries[i]))
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s/journal names a block that the sources cannot have; load "
-                                "without --resume, into another --work-dir", directory);
+                                "without --resume, into another --work-dir",
+                                directory);
         if (!recover(load, &earlier->entries[i], error))
             return false;
     }

@@ -37,8 +37,7 @@ bool sl_route_read_map(sl_load *load, sl_error *error) {
 uint32_t sl_route_of_block(const sl_load *load, int64_t first_id) {
     uint32_t shard = sl_shard_map_owner(load->map, first_id);
     int64_t begin = first_id & ~(int64_t)(SL_BLOCK_BYTES - 1);
-    sl_range block = {.minimum = begin, .maximum = begin + (int64_t)SL_BLOCK_BYTES,
-                      .shard = shard};
+    sl_range block = {.minimum = begin, .maximum = begin + (int64_t)SL_BLOCK_BYTES, .shard = shard};
     return sl_range_is_placed(load->map, &block) ? shard : load->shards;
 }
 

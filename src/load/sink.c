@@ -83,9 +83,8 @@ static bool file_close(void *shared, sl_error *error) {
     sl_bson_file *file = shared;
     if (!file)
         return true;
-    bool ok = close(file->file) == 0 ||
-              sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", file->path,
-                           strerror(errno));
+    bool ok = close(file->file) == 0 || sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s",
+                                                     file->path, strerror(errno));
     pthread_mutex_destroy(&file->lock);
     free(file);
     return ok;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
 #include "format/head.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 static size_t format_index(const sl_format *format) {
@@ -281,8 +281,7 @@ bool sl_sources_open(sl_load *load, sl_error *error) {
         sl_error why = {0};
         bool damaged, empty;
         if (!recognise(load, i, head, &damaged, &empty, &why)) {
-            ok = why.code == SL_EXIT_SOURCE && !damaged &&
-                 !sl_source_set_at(load->set, i)->named;
+            ok = why.code == SL_EXIT_SOURCE && !damaged && !sl_source_set_at(load->set, i)->named;
             if (ok) {
                 leave_out(load, i, empty, why.message);
                 skip(load, i);

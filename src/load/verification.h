@@ -19,8 +19,8 @@ typedef struct sl_problem {
     size_t source;     /* index into the set */
     const char *entry; /* entry of an archive, or NULL */
     uint64_t offset; /* in the source's uncompressed stream; of generated records, as in the _id */
-    char *id;          /* as JSON */
-    char *detail;      /* the difference in words, or NULL */
+    char *id;        /* as JSON */
+    char *detail;    /* the difference in words, or NULL */
 } sl_problem;
 
 /* Frees what the problem owns: `id` and `detail`. */
@@ -53,8 +53,8 @@ typedef struct sl_range_totals {
 
 typedef struct sl_verification {
     sl_load *load;
-    bool content;             /* compare documents, instead of counting them */
-    sl_range_totals *ranges;  /* one per range of the load, and one for all ids outside of these */
+    bool content;            /* compare documents, instead of counting them */
+    sl_range_totals *ranges; /* one per range of the load, and one for all ids outside of these */
     sl_problems *problems;
     uint32_t *registered; /* the numbers of all registered sources */
     size_t registered_count;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "interrupt.h"
 #include "report/json.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #include "progress.h"

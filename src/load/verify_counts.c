@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "util/clock.h"
 #include "interrupt.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 

@@ -22,8 +22,8 @@
 
 #include "util/clock.h"
 
-const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing",
-                                            "the rate limit", "the server"};
+const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the rate limit",
+                                            "the server"};
 
 void sl_worker_spent(sl_worker *worker, sl_stage stage) {
     int64_t now = sl_clock_ns();
@@ -240,8 +240,7 @@ static bool worker_init(sl_worker *worker, sl_load *load, unsigned index, void *
     worker->index = index;
     worker->counters = &load->counters[index];
     worker->sink = (sl_sink){.full = on_full, .reject = on_reject, .context = worker};
-    return sl_delivery_init(worker, error) &&
-           sl_reader_create(load->set, &worker->reader, error) &&
+    return sl_delivery_init(worker, error) && sl_reader_create(load->set, &worker->reader, error) &&
            load->sink->outlet_create(load, shared, &worker->outlet, error);
 }
 

@@ -20,8 +20,8 @@
 #include <mongoc/mongoc.h>
 
 #include "bson/bson_writer.h"
-#include "util/clock.h"
 #include "interrupt.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #include "duplicates.h"
@@ -44,12 +44,12 @@ struct sl_outlet {
     sl_target_connection *connections;
     uint32_t connection_count;
     const sl_target_connection *connection; /* of the current batch */
-    bson_t *views;         /* one per document of a batch, over the batch's own bytes */
+    bson_t *views; /* one per document of a batch, over the batch's own bytes */
     const bson_t **pointers;
     size_t room;
     /* The documents to send of a batch that is partly stored; NULL until that happens. */
     const bson_t **chosen;
-    uint32_t *places; /* the index of each of these in the piece */
+    uint32_t *places;  /* the index of each of these in the piece */
     bool search_first; /* search before the first attempt: an earlier run may have sent the batch */
     bson_t *options;
     unsigned seed; /* for the jitter */
@@ -178,8 +178,9 @@ typedef enum sl_outcome {
 } sl_outcome;
 
 static sl_outcome outcome_of(sl_scan_result result) {
-    return result == SL_SCAN_DONE ? DELIVERED : result == SL_SCAN_AGAIN ? SEND_AGAIN
-                                                                         : UNDELIVERABLE;
+    return result == SL_SCAN_DONE    ? DELIVERED
+           : result == SL_SCAN_AGAIN ? SEND_AGAIN
+                                     : UNDELIVERABLE;
 }
 
 /* Consecutive documents of a batch that are sent as a unit: all of them, unless the server could
@@ -189,7 +190,7 @@ typedef struct sl_piece {
     uint32_t first; /* index of the first one in the batch */
     uint32_t count;
     bool search_first; /* it may have been sent before, perhaps by an earlier run */
-    bool sent_before; /* by an earlier attempt of this run */
+    bool sent_before;  /* by an earlier attempt of this run */
 } sl_piece;
 
 /* The documents of one insert: all of a piece, or those that are not stored yet. */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query.h"
 #include "report/lookup.h"
 #include "util/print.h"
-#include "query.h"
 #include "util/text.h"
 
 #include "difference.h"

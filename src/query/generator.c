@@ -194,8 +194,9 @@ static bool connect_client(client *c, mongoc_client_t *driver) {
     bool ok = sl_value_generator_init(&c->choice, &no_parameters, plan->target.seed + 1, c->number,
                                       plan->clients, 0);
     for (size_t i = 0; ok && i < plan->mix_count; i++)
-        ok = sl_runner_init(&c->runners[i], c->run->connection, driver, &plan->queries[plan->mix[i].query],
-                            &plan->target, c->number, plan->clients, &c->error);
+        ok = sl_runner_init(&c->runners[i], c->run->connection, driver,
+                            &plan->queries[plan->mix[i].query], &plan->target, c->number,
+                            plan->clients, &c->error);
     /* Connect now: the time must not be part of the first operation. */
     if (ok && !mongoc_client_command_simple(driver, "admin", ping, c->runners[0].preference, NULL,
                                             &wrong))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads: their entries in a report, the table and the notes on standard output. */
-#include "util/print.h"
 #include "query_load.h"
+#include "util/print.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -355,12 +355,11 @@ static bool select_server(sl_runner *runner, bool writes, bson_error_t *wrong) {
     if (has_concern)
         BSON_APPEND_DOCUMENT(&runner->options, "readConcern", &concern);
     if (runner->exchange && !writes) {
-        const sl_exchange_target target = {
-            .server = server,
-            .database = runner->target->database,
-            .preference = runner->preference,
-            .session = runner->session,
-            .read_concern = has_concern ? &concern : NULL};
+        const sl_exchange_target target = {.server = server,
+                                           .database = runner->target->database,
+                                           .preference = runner->preference,
+                                           .session = runner->session,
+                                           .read_concern = has_concern ? &concern : NULL};
         sl_exchange_select(runner->exchange, &target, runner->client);
     }
     mongoc_server_description_destroy(server);
@@ -384,8 +383,7 @@ static bool run_directly(sl_runner *runner, const bson_t *command, bson_t *reply
     if (*ok)
         return true;
     int32_t code = (int32_t)number_in(reply, "code");
-    bool has_message =
-        bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter);
+    bool has_message = bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter);
     bson_set_error(wrong, MONGOC_ERROR_SERVER, (uint32_t)code, "%s",
                    has_message ? bson_iter_utf8(&iter, NULL) : "the command failed");
     return !sl_code_is_transient(code) || code == CODE_MAX_TIME_EXPIRED;
@@ -397,9 +395,9 @@ static bool run_by_driver(sl_runner *runner, const bson_t *command, bool writes,
     if (writes)
         return mongoc_client_write_command_with_opts(runner->client, runner->target->database,
                                                      command, &runner->options, reply, wrong);
-    bool ok = mongoc_client_read_command_with_opts(runner->client, runner->target->database,
-                                                   command, runner->preference, &runner->options,
-                                                   reply, wrong);
+    bool ok =
+        mongoc_client_read_command_with_opts(runner->client, runner->target->database, command,
+                                             runner->preference, &runner->options, reply, wrong);
     runner->direct = ok && runner->exchange;
     return ok;
 }

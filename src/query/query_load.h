@@ -15,8 +15,8 @@
 #ifndef SHARDLOAD_QUERY_LOAD_H
 #define SHARDLOAD_QUERY_LOAD_H
 
-#include "util/histogram.h"
 #include "query.h"
+#include "util/histogram.h"
 
 /* ---- generator.c ---- */
 

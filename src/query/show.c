@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables on standard output: answers, plans, timings, differences. */
-#include "util/print.h"
 #include "query.h"
+#include "util/print.h"
 
 #include <inttypes.h>
 

@@ -68,22 +68,22 @@ static void add_caveats(sl_page *page, const bson_t *model) {
     const char *missing = joined(page, model, "notInModel");
     if (share > 1)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                    sl_page_text(page,
-                                 "IT DOES NOT FIT: the stored data take %s of the room of the "
-                                 "machines that store them.",
-                                 sl_share_text(share, human)));
+                         sl_page_text(page,
+                                      "IT DOES NOT FIT: the stored data take %s of the room of the "
+                                      "machines that store them.",
+                                      sl_share_text(share, human)));
     if (idle >= 1)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                    sl_page_text(page,
-                                 "%s of %s machines are idle: there are too few shards.",
-                                 sl_value_text(idle, SL_UNIT_COUNT, human),
-                                 sl_value_text(hosts, SL_UNIT_COUNT, all)));
+                         sl_page_text(page, "%s of %s machines are idle: there are too few shards.",
+                                      sl_value_text(idle, SL_UNIT_COUNT, human),
+                                      sl_value_text(hosts, SL_UNIT_COUNT, all)));
     if (*missing)
-        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                    sl_page_text(page,
-                                 "Not in the model, so never the bottleneck nor part of the cost: "
-                                 "%s.",
-                                 missing));
+        sl_page_add_text(
+            page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+            sl_page_text(page,
+                         "Not in the model, so never the bottleneck nor part of the cost: "
+                         "%s.",
+                         missing));
 }
 
 /* Was an input chosen to match the published time? */
@@ -155,8 +155,8 @@ static void show_resources(sl_page *page, const bson_t *model) {
         sl_page_cell(page, table, sl_look_text(item, "name"));
         sl_page_cell(page, table, sl_section_value(page, item, "demand", unit));
         sl_page_cell(page, table, sl_section_value(page, item, "capacityPerSecond", unit));
-        sl_page_cell(page, table, sl_section_number(page, seconds_at(item, "hours.value"),
-                                                    SL_UNIT_SECONDS));
+        sl_page_cell(page, table,
+                     sl_section_number(page, seconds_at(item, "hours.value"), SL_UNIT_SECONDS));
         sl_page_cell(page, table, time_range(page, item, "hours"));
         sl_page_cell(page, table,
                      busy >= 0 ? sl_page_text(page, "%s", sl_share_text(busy, human)) : "-");
@@ -258,17 +258,15 @@ void sl_sections_capacity(sl_page *page, const bson_t *record) {
     sl_page_table *facts = sl_page_add_facts(page);
     double published = seconds_at(&model, "publishedHours");
     if (published > 0)
-        sl_page_fact(page, facts, "published",
-                     sl_section_number(page, published, SL_UNIT_SECONDS));
+        sl_page_fact(page, facts, "published", sl_section_number(page, published, SL_UNIT_SECONDS));
     sl_page_fact(page, facts, "loading",
                  sl_section_number(page, seconds_at(&model, "loadHours.value"), SL_UNIT_SECONDS));
     if (seconds_at(&model, "indexHours.value") > 0)
-        sl_page_fact(page, facts, "indexes",
-                     sl_section_number(page, seconds_at(&model, "indexHours.value"),
-                                       SL_UNIT_SECONDS));
+        sl_page_fact(
+            page, facts, "indexes",
+            sl_section_number(page, seconds_at(&model, "indexHours.value"), SL_UNIT_SECONDS));
     sl_section_fact(page, facts, &model, "storedBytes", "stored", SL_UNIT_BYTES);
-    sl_section_fact(page, facts, &model, "hostShare", "share of the machines' room",
-                    SL_UNIT_SHARE);
+    sl_section_fact(page, facts, &model, "hostShare", "share of the machines' room", SL_UNIT_SHARE);
     sl_section_fact(page, facts, &model, "cost.value", "cost", SL_UNIT_COUNT);
     show_resources(page, &model);
     show_sweep(page, &model);

@@ -54,7 +54,7 @@ void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_
     for (unsigned i = 0; i < 20 && more && bson_iter_next(&at); i++) {
         if (BSON_ITER_HOLDS_UTF8(&at))
             sl_page_add_text(page, tone == SL_TONE_PLAIN ? SL_BLOCK_TEXT : SL_BLOCK_VERDICT, tone,
-                        bson_iter_utf8(&at, NULL));
+                             bson_iter_utf8(&at, NULL));
     }
 }
 
@@ -119,8 +119,8 @@ static void predicted_row(sl_page *page, sl_page_table *table, const bson_t *ite
                           const char *name) {
     static const char *const paths[] = {"seconds", "low", "high"};
     const char *why = sl_look_text(item, "cannotBeTold");
-    sl_page_cell(page, table, why ? sl_page_text(page, "%.60s: %.200s", name ? name : "?", why)
-                                  : name);
+    sl_page_cell(page, table,
+                 why ? sl_page_text(page, "%.60s: %.200s", name ? name : "?", why) : name);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         sl_page_cell(page, table, sl_section_value(page, item, paths[i], SL_UNIT_SECONDS));
 }
@@ -150,7 +150,7 @@ void sl_section_predicted_table(sl_page *page, const bson_t *record, const char 
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
     predicted_row(page, table, &predicted,
                   *sl_section_unknown_phases(page, &predicted) ? "total, without the unknown phases"
-                                                       : "total");
+                                                               : "total");
     if (table)
         table->emphasized = table->count / table->columns - 1;
 }

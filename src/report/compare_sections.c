@@ -163,8 +163,7 @@ static const char *option_of(sl_page *page, const bson_t *record, const char *na
 /* Compares lists by all their items, because option_of returns only the first ones. */
 static bool same_option(sl_page *page, const bson_t *left, const bson_t *right, const char *name) {
     bool lists, equal = sl_option_lists_equal(left, right, name, &lists);
-    return lists ? equal
-                 : strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
+    return lists ? equal : strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
 }
 
 /* Has one of the first `count` records this option? */
@@ -222,8 +221,9 @@ static void list_endings(sl_page *page, const sl_records *records) {
         sl_page_cell(page, table, sl_look_text(records->items[i], "client.host"));
         const char *server = sl_look_text(records->items[i], "server.version");
         const char *deployment = sl_look_text(records->items[i], "server.deployment");
-        sl_page_cell(page, table, sl_page_text(page, "%.40s %.80s", deployment ? deployment : "",
-                                               server ? server : ""));
+        sl_page_cell(
+            page, table,
+            sl_page_text(page, "%.40s %.80s", deployment ? deployment : "", server ? server : ""));
         sl_page_cell(page, table,
                      sl_section_value(page, records->items[i], "exitCode", SL_UNIT_COUNT));
     }
@@ -234,8 +234,8 @@ static sl_records limited(sl_page *page, const sl_records *records) {
     if (records->count > COLUMNS_MAX) {
         few.count = COLUMNS_MAX;
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
-                    sl_page_text(page, "Of %zu records the first %d are shown.", records->count,
-                                 COLUMNS_MAX));
+                         sl_page_text(page, "Of %zu records the first %d are shown.",
+                                      records->count, COLUMNS_MAX));
     }
     return few;
 }
@@ -286,8 +286,8 @@ void sl_sections_reloads(sl_page *page, const sl_records *records) {
     double objective = sl_look_number(few.items[0], "objectiveSeconds");
     if (strips && objective > 0) {
         strips->limit = objective;
-        strips->limit_name = sl_page_text(
-            page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
+        strips->limit_name = sl_page_text(page, "objective: %s",
+                                          sl_section_number(page, objective, SL_UNIT_SECONDS));
     }
     compare_figures(page, &few, reload_figures, sizeof reload_figures / sizeof reload_figures[0]);
     compare_queries(page, &few);

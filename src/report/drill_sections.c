@@ -64,8 +64,8 @@ static void add_stop(sl_page *page, const bson_t *record) {
                            sl_value_text(objective, SL_UNIT_SECONDS, human))
             : "";
     sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                sl_page_text(page, "%s: the drill %s did not complete%s.", words,
-                             data_share(page, record), unknown));
+                     sl_page_text(page, "%s: the drill %s did not complete%s.", words,
+                                  data_share(page, record), unknown));
 }
 
 /* The number of wrong answers and failed queries; "" if there are none. */
@@ -140,11 +140,11 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     if (*answers || (code != 0 && code != 1))
         tone = SL_TONE_BAD;
     sl_page_add_text(page, SL_BLOCK_VERDICT, tone,
-                sl_page_text(page, "%s%s: the drill %s took %s.%s%s", answers, verdict,
-                             data_share(page, record),
-                             sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
-                                           SL_UNIT_SECONDS, took),
-                             whole, code == 1 ? " Records were rejected." : ""));
+                     sl_page_text(page, "%s%s: the drill %s took %s.%s%s", answers, verdict,
+                                  data_share(page, record),
+                                  sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
+                                                SL_UNIT_SECONDS, took),
+                                  whole, code == 1 ? " Records were rejected." : ""));
 }
 
 static void show_timeline(sl_page *page, const bson_t *record) {
@@ -165,8 +165,8 @@ static void show_timeline(sl_page *page, const bson_t *record) {
                   &predicted);
     if (strips && objective > 0) {
         strips->limit = objective;
-        strips->limit_name = sl_page_text(
-            page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
+        strips->limit_name = sl_page_text(page, "objective: %s",
+                                          sl_section_number(page, objective, SL_UNIT_SECONDS));
     }
     sl_section_phase_table(page, record, "phases", "Phases of the drill");
     sl_section_predicted_table(page, record, "Predicted for all data");
@@ -236,11 +236,11 @@ static void add_prediction(sl_page *page, const bson_t *record) {
             sl_value_text(sl_look_number(&predicted, "high"), SL_UNIT_SECONDS, high));
     }
     sl_page_add_text(page, SL_BLOCK_VERDICT, *unknown ? SL_TONE_WARNING : SL_TONE_PLAIN,
-                sl_page_text(page, "Predicted: %s records; %s%s%s%s.",
-                             sl_value_text(sl_look_number(record, "estimate.records"),
-                                           SL_UNIT_COUNT, records),
-                             time, *unknown ? ", WITHOUT " : "", unknown,
-                             *unknown ? ", whose time is unknown" : ""));
+                     sl_page_text(page, "Predicted: %s records; %s%s%s%s.",
+                                  sl_value_text(sl_look_number(record, "estimate.records"),
+                                                SL_UNIT_COUNT, records),
+                                  time, *unknown ? ", WITHOUT " : "", unknown,
+                                  *unknown ? ", whose time is unknown" : ""));
 }
 
 static void show_ranges(sl_page *page, const bson_t *record) {
@@ -255,9 +255,9 @@ static void show_ranges(sl_page *page, const bson_t *record) {
             continue;
         static const char *const paths[] = {"minimum", "maximum", "shard"};
         for (size_t i = 0; i < 3; i++)
-            sl_page_cell(page, table, bson_iter_init_find(&at, &walk.item, paths[i])
-                                          ? sl_section_scalar(page, &at)
-                                          : "");
+            sl_page_cell(
+                page, table,
+                bson_iter_init_find(&at, &walk.item, paths[i]) ? sl_section_scalar(page, &at) : "");
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
 }
@@ -269,8 +269,8 @@ void sl_sections_plan(sl_page *page, const bson_t *record) {
     add_prediction(page, record);
     if (sl_look_text(record, "refused"))
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                    sl_page_text(page, "The load would be refused: %.1000s",
-                                 sl_look_text(record, "refused")));
+                         sl_page_text(page, "The load would be refused: %.1000s",
+                                      sl_look_text(record, "refused")));
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "estimate.records", "records", SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "estimate.textBytes", "text", SL_UNIT_BYTES);

@@ -182,7 +182,8 @@ static void write_page(FILE *out, const sl_page *page, const char *title) {
     for (const sl_block *block = sl_page_first(page); block; block = block->next)
         write_block(out, block);
     fputs("<footer>Made by shardload from the records of the runs. Times of day are UTC; 1 kB is "
-          "1,000 bytes.</footer>\n</body>\n</html>\n", out);
+          "1,000 bytes.</footer>\n</body>\n</html>\n",
+          out);
 }
 
 char *sl_report_html(const sl_report *report, sl_error *error) {

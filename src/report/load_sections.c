@@ -46,27 +46,26 @@ static void add_verdict(sl_page *page, const bson_t *record) {
             tone = endings[i].tone;
         }
     }
-    const char *speed =
-        rate >= 0 ? sl_page_text(page, " at %s per second",
-                                 sl_value_text(rate, SL_UNIT_COUNT, human))
-                  : "";
+    const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
+                                                 sl_value_text(rate, SL_UNIT_COUNT, human))
+                                  : "";
     int holds = sl_look_truth(record, "accounting.holds");
     int verified = sl_look_truth(record, "verification.ok");
     if (holds == 0)
         tone = SL_TONE_BAD;
     sl_page_add_text(
         page, SL_BLOCK_VERDICT, tone,
-        sl_page_text(page, "%s: %s documents in %s%s. The totals of the records %s.%s", words,
-                     sl_value_text(sl_section_documents(record), SL_UNIT_COUNT, documents),
-                     sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
-                                   SL_UNIT_SECONDS, took),
-                     speed,
-                     holds == 1   ? "add up"
-                     : holds == 0 ? "DO NOT ADD UP"
-                                  : "are missing",
-                     verified == 1   ? " The counts of the ranges on the cluster are right."
-                     : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
-                                     : ""));
+        sl_page_text(
+            page, "%s: %s documents in %s%s. The totals of the records %s.%s", words,
+            sl_value_text(sl_section_documents(record), SL_UNIT_COUNT, documents),
+            sl_value_text(sl_section_phase_seconds(record, "phases", NULL), SL_UNIT_SECONDS, took),
+            speed,
+            holds == 1   ? "add up"
+            : holds == 0 ? "DO NOT ADD UP"
+                         : "are missing",
+            verified == 1   ? " The counts of the ranges on the cluster are right."
+            : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
+                            : ""));
 }
 
 static void add_figures(sl_page *page, const bson_t *record) {
@@ -284,9 +283,10 @@ static void show_array(sl_page *page, const bson_t *record, const char *path, co
     sl_page_table *table = sl_page_add_table(page, title, titles, "lrrrrrrr", count);
     for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
         for (size_t i = 0; i < count && row < SL_ROWS_MAX; i++)
-            sl_page_cell(page, table, i == 0 ? sl_look_text(&walk.item, columns[i].path)
-                                             : sl_section_value(page, &walk.item, columns[i].path,
-                                                                columns[i].unit));
+            sl_page_cell(
+                page, table,
+                i == 0 ? sl_look_text(&walk.item, columns[i].path)
+                       : sl_section_value(page, &walk.item, columns[i].path, columns[i].unit));
         row++;
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
@@ -315,8 +315,9 @@ void sl_sections_load(sl_page *page, const bson_t *record) {
         if (series.stages > 0)
             show_waiting_over_time(page, &series);
     } else {
-        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                    "There is no series to draw: nothing was loaded, or the load was too short.");
+        sl_page_add_text(
+            page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+            "There is no series to draw: nothing was loaded, or the load was too short.");
     }
     show_waiting(page, record);
     sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Phases");

@@ -173,8 +173,7 @@ sl_bars *sl_page_add_bars(sl_page *page, const char *title, const char *caption,
     return bars;
 }
 
-sl_strips *sl_page_add_strips(sl_page *page, const char *title, const char *caption,
-                              sl_unit unit) {
+sl_strips *sl_page_add_strips(sl_page *page, const char *title, const char *caption, sl_unit unit) {
     sl_block *block;
     sl_strips *strips =
         add_picture(page, SL_BLOCK_STRIPS, title, caption, sizeof(sl_strips), &block);
@@ -214,8 +213,8 @@ sl_grid *sl_page_add_grid(sl_page *page, const char *title, const char *caption,
 }
 
 void sl_page_cell(sl_page *page, sl_page_table *table, const char *text) {
-    void *list = table ? grown(page, table->cells, &table->count, &table->room, sizeof(char *))
-                       : NULL;
+    void *list =
+        table ? grown(page, table->cells, &table->count, &table->room, sizeof(char *)) : NULL;
     if (!list)
         return;
     table->cells = list;
@@ -265,9 +264,9 @@ sl_bar *sl_page_bar(sl_page *page, sl_bars *bars, const char *label, double valu
 }
 
 sl_strip *sl_page_strip(sl_page *page, sl_strips *strips, const char *label) {
-    void *list = strips ? grown(page, strips->items, &strips->count, &strips->room,
-                                sizeof *strips->items)
-                        : NULL;
+    void *list =
+        strips ? grown(page, strips->items, &strips->count, &strips->room, sizeof *strips->items)
+               : NULL;
     if (!list)
         return NULL;
     strips->items = list;

@@ -94,11 +94,11 @@ typedef struct sl_grid {
     const char *row_name, *column_name;
     const char **rows, **columns;
     size_t row_count, column_count;
-    double maximum;  /* the value of the strongest colour */
-    double minimum;  /* the value of the weakest colour */
-    sl_cell *cells;  /* row by row */
-    bool dense;      /* many small cells without text: shards over time */
-    double seconds;  /* dense: the time that the columns span */
+    double maximum; /* the value of the strongest colour */
+    double minimum; /* the value of the weakest colour */
+    sl_cell *cells; /* row by row */
+    bool dense;     /* many small cells without text: shards over time */
+    double seconds; /* dense: the time that the columns span */
 } sl_grid;
 
 /* A table; `cells` are row by row. Columns are right-aligned unless `left`. */
@@ -141,7 +141,7 @@ typedef struct sl_block {
     struct sl_block *next;
 } sl_block;
 
-sl_page *sl_page_create(void); /* NULL without memory */
+sl_page *sl_page_create(void);       /* NULL without memory */
 void sl_page_destroy(sl_page *page); /* NULL is fine */
 bool sl_page_failed(const sl_page *page);
 const sl_block *sl_page_first(const sl_page *page);

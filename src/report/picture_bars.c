@@ -111,7 +111,8 @@ static void draw_strip(const rail *r, const sl_strip *strip, double y) {
         if (width >= 0.3) {
             fprintf(r->out,
                     "<rect class=\"part f%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                    "height=\"%.1f\"><title>", colour_of(r, part->name), x, y, width, BAR);
+                    "height=\"%.1f\"><title>",
+                    colour_of(r, part->name), x, y, width, BAR);
             sl_markup_text(r->out, name, 60);
             fprintf(r->out, ": %s", sl_value_text(part->value, r->strips->unit, text));
             if (r->strips->unit != SL_UNIT_SHARE)
@@ -125,9 +126,8 @@ static void draw_strip(const rail *r, const sl_strip *strip, double y) {
     if (strip->low >= 0 && strip->high >= strip->low) {
         double low = r->left + r->scale * strip->low, high = r->left + r->scale * strip->high;
         double below = y + BAR + 4;
-        fprintf(r->out,
-                "<path class=\"whisker\" d=\"M%.1f %.1fH%.1fM%.1f %.1fv6M%.1f %.1fv6\"/>\n", low,
-                below, high, low, below - 3, high, below - 3);
+        fprintf(r->out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1fM%.1f %.1fv6M%.1f %.1fv6\"/>\n",
+                low, below, high, low, below - 3, high, below - 3);
     }
 }
 

@@ -20,8 +20,8 @@
 typedef struct plot {
     FILE *out;
     const sl_curves *curves;
-    double end;      /* of the time axis, seconds */
-    sl_ticks ticks;  /* of the y axis */
+    double end;     /* of the time axis, seconds */
+    sl_ticks ticks; /* of the y axis */
 } plot;
 
 static double at_x(const plot *p, double seconds) {
@@ -62,7 +62,8 @@ static void draw_bands(const plot *p) {
             continue;
         fprintf(p->out,
                 "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
-                "<title>", i % 2 ? "band" : "none", from, TOP, width, BOTTOM - TOP);
+                "<title>",
+                i % 2 ? "band" : "none", from, TOP, width, BOTTOM - TOP);
         sl_markup_text(p->out, band->name, 40);
         fputs("</title></rect>\n", p->out);
         if (width > SL_PICTURE_CHARACTER * (double)letters + 4)
@@ -104,7 +105,10 @@ static void draw_curve(const plot *p, size_t k) {
         fputs("Z\"/>\n", p->out);
     }
     fprintf(p->out, "<path class=\"line s%zu%s\" d=\"", colour,
-            area ? "" : k % 3 == 1 ? " dash" : k % 3 == 2 ? " dots" : "");
+            area         ? ""
+            : k % 3 == 1 ? " dash"
+            : k % 3 == 2 ? " dots"
+                         : "");
     draw_steps(p, k);
     fputs("\"/>\n", p->out);
 }
@@ -158,7 +162,10 @@ static void draw_names(const plot *p) {
                     k % SL_PICTURE_COLOURS, RIGHT + 8, names[i].y - 5);
         else
             fprintf(p->out, "<path class=\"line s%zu%s\" d=\"M%.1f %.1fh14\"/>\n",
-                    k % SL_PICTURE_COLOURS, k % 3 == 1 ? " dash" : k % 3 == 2 ? " dots" : "",
+                    k % SL_PICTURE_COLOURS,
+                    k % 3 == 1   ? " dash"
+                    : k % 3 == 2 ? " dots"
+                                 : "",
                     RIGHT + 6, names[i].y);
         sl_picture_text(p->out, RIGHT + 24, names[i].y + 4, "label", "start",
                         p->curves->items[k].name, NAME_LETTERS);
@@ -176,7 +183,8 @@ static void draw_readings(const plot *p) {
         double x = at_x(p, first->x[i]);
         fprintf(p->out,
                 "<rect class=\"none\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
-                "<title>", x, TOP, at_x(p, first->x[i + 1]) - x, BOTTOM - TOP);
+                "<title>",
+                x, TOP, at_x(p, first->x[i + 1]) - x, BOTTOM - TOP);
         fprintf(p->out, "%.1f to %.1f s", first->x[i], first->x[i + 1]);
         for (size_t k = 0; k < curves->count && k < NAMES_MAX; k++) {
             fputs("\n", p->out);

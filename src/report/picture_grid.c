@@ -29,8 +29,10 @@ static double rows_end(const sl_grid *grid) {
 static void draw_cell(FILE *out, const sl_grid *grid, const sl_cell *cell, double x, double y,
                       double width, double height) {
     if (!(cell->value >= 0)) {
-        fprintf(out, "<rect class=\"empty\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                     "height=\"%.1f\"/>\n", x + 1, y + 1, width - 2, height - 2);
+        fprintf(out,
+                "<rect class=\"empty\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"%.1f\"/>\n",
+                x + 1, y + 1, width - 2, height - 2);
         return;
     }
     double opacity = opacity_of(grid, cell->value);
@@ -39,8 +41,8 @@ static void draw_cell(FILE *out, const sl_grid *grid, const sl_cell *cell, doubl
     size_t room = (size_t)(width / 5.4);
     fprintf(out,
             "<rect class=\"heat%s\" fill-opacity=\"%.2f\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-            "height=\"%.1f\"/>\n", cell->mark ? " marked" : "", opacity, x + 1, y + 1, width - 2,
-            height - 2);
+            "height=\"%.1f\"/>\n",
+            cell->mark ? " marked" : "", opacity, x + 1, y + 1, width - 2, height - 2);
     double line = y + height / 2 + (cell->mark ? -9 : cell->more ? -2 : 4);
     if (cell->text)
         sl_picture_text(out, x + width / 2, line, class, "middle", cell->text, room);

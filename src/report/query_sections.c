@@ -42,8 +42,8 @@ static const char *milliseconds(sl_page *page, const bson_t *entry, const char *
 /* ---- repeated queries ---- */
 
 static void add_repeated(sl_page *page, const bson_t *record) {
-    static const char *const titles[] = {"query",   "examined", "runs", "min", "median",
-                                         "mean",    "max",      "documents/ms", "+-", "answer"};
+    static const char *const titles[] = {"query", "examined", "runs",         "min", "median",
+                                         "mean",  "max",      "documents/ms", "+-",  "answer"};
     sl_bars *bars = NULL;
     sl_page_table *table = NULL;
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
@@ -54,9 +54,9 @@ static void add_repeated(sl_page *page, const bson_t *record) {
             bars = sl_page_add_bars(page, "Median time of each query",
                                     "The line goes from the fastest to the slowest run.",
                                     SL_UNIT_MILLISECONDS);
-        sl_bar *bar = sl_page_bar(page, bars, label_of(page, entry),
-                                  sl_look_number(entry, "medianMs"),
-                                  milliseconds(page, entry, "medianMs"));
+        sl_bar *bar =
+            sl_page_bar(page, bars, label_of(page, entry), sl_look_number(entry, "medianMs"),
+                        milliseconds(page, entry, "medianMs"));
         if (bar) {
             bar->low = sl_look_number(entry, "minMs");
             bar->high = sl_look_number(entry, "maxMs");
@@ -101,8 +101,8 @@ static void add_shards(sl_page *page, const bson_t *record) {
             if (!shard || !*shard || !(examined >= 0))
                 continue;
             if (!bars)
-                bars = sl_page_add_bars(page, "Documents examined on each shard", NULL,
-                                        SL_UNIT_COUNT);
+                bars =
+                    sl_page_add_bars(page, "Documents examined on each shard", NULL, SL_UNIT_COUNT);
             sl_page_bar(page, bars, sl_page_text(page, "%.60s, %.40s", label, shard), examined,
                         sl_section_number(page, examined, SL_UNIT_COUNT));
         }
@@ -112,8 +112,8 @@ static void add_shards(sl_page *page, const bson_t *record) {
 /* ---- steps under load ---- */
 
 static void add_steps_table(sl_page *page, const bson_t *record) {
-    static const char *const titles[] = {"step", "operations/s", "p50",    "p95",     "p99",
-                                         "p99.9", "max",         "failed", "skipped"};
+    static const char *const titles[] = {"step",  "operations/s", "p50",    "p95",    "p99",
+                                         "p99.9", "max",          "failed", "skipped"};
     sl_page_table *table = sl_page_add_table(page, "Operations under load", titles, "lrrrrrrrr",
                                              sizeof titles / sizeof titles[0]);
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
@@ -170,9 +170,9 @@ static void add_step(sl_page *page, const bson_t *entry) {
         sl_curves *rates = sl_page_add_curves(page, "Operations over time", NULL,
                                               "operations per second", SL_UNIT_COUNT, false);
         add_slots(page, rates, "operations", entry, "overTime.succeeded", slot, 1 / slot);
-        sl_curves *latencies = sl_page_add_curves(
-            page, "Latency over time", "Of the operations that ended in each interval.",
-            "milliseconds", SL_UNIT_MILLISECONDS, false);
+        sl_curves *latencies = sl_page_add_curves(page, "Latency over time",
+                                                  "Of the operations that ended in each interval.",
+                                                  "milliseconds", SL_UNIT_MILLISECONDS, false);
         add_slots(page, latencies, "longest", entry, "overTime.maxMs", slot, 1);
         add_slots(page, latencies, "mean", entry, "overTime.meanMs", slot, 1);
     }
@@ -220,8 +220,8 @@ static void add_loads(sl_page *page, const bson_t *record) {
     add_steps_table(page, record);
     add_step_bars(page, record, "Throughput", "Succeeded operations per second.",
                   "operationsPerSecond", SL_UNIT_COUNT);
-    add_step_bars(page, record, "95th percentile of the latency", NULL,
-                  "latencyMs.p95", SL_UNIT_MILLISECONDS);
+    add_step_bars(page, record, "95th percentile of the latency", NULL, "latencyMs.p95",
+                  SL_UNIT_MILLISECONDS);
     add_lag(page, record);
     size_t shown = 0;
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
@@ -229,9 +229,9 @@ static void add_loads(sl_page *page, const bson_t *record) {
             add_step(page, &walk.item);
     }
     if (steps > PICTURES_MAX)
-        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                    sl_page_text(page, "%zu more steps are in the table only.",
-                                 steps - PICTURES_MAX));
+        sl_page_add_text(
+            page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+            sl_page_text(page, "%zu more steps are in the table only.", steps - PICTURES_MAX));
 }
 
 static void add_verdict(sl_page *page, const bson_t *record) {
@@ -245,18 +245,18 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     }
     if (sl_look_truth(record, "complete") == 0)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                    "The run was interrupted: only the measurements before that are shown.");
+                         "The run was interrupted: only the measurements before that are shown.");
     if (wrong + failed > 0)
         sl_page_add_text(
             page, SL_BLOCK_VERDICT, SL_TONE_BAD,
             sl_page_text(page, "%zu answers are wrong, %zu queries failed.", wrong, failed));
     else if (operations > 0)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                    sl_page_text(page, "%.0f operations failed.", operations));
+                         sl_page_text(page, "%.0f operations failed.", operations));
     else
-        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
-                    sl_page_text(page, "%zu measurement%s, no failure.", entries,
-                                 entries == 1 ? "" : "s"));
+        sl_page_add_text(
+            page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
+            sl_page_text(page, "%zu measurement%s, no failure.", entries, entries == 1 ? "" : "s"));
 }
 
 void sl_sections_queries(sl_page *page, const bson_t *record) {

@@ -8,8 +8,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "json.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 

@@ -22,7 +22,7 @@ void sl_record_begin_item(bson_t *array, size_t index, bson_t *item);
 
 typedef struct sl_run_record sl_run_record;
 
-sl_run_record *sl_run_record_create(void); /* NULL without memory */
+sl_run_record *sl_run_record_create(void);         /* NULL without memory */
 void sl_run_record_destroy(sl_run_record *record); /* NULL is fine */
 
 /* The record's document, to append to; "phases" and "series" are added when it is written. */

@@ -15,8 +15,8 @@ static double round_step(double least) {
 }
 
 static double clock_step(double least) {
-    static const double steps[] = {1,    2,    5,    10,   15,    30,    60,    120,   300,   600,
-                                   900,  1800, 3600, 7200, 10800, 21600, 43200, 86400};
+    static const double steps[] = {1,   2,   5,    10,   15,   30,    60,    120,   300,
+                                   600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400};
     if (least < 1)
         return round_step(least);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -49,7 +49,7 @@ char *sl_short_text(double value, char out[SL_HUMAN_ROOM]) {
         size /= 1000;
         suffix++;
     }
-    int decimals = suffix == 0 ? (size < 10 && value != floor(value) ? 2 : 0)
+    int decimals = suffix == 0    ? (size < 10 && value != floor(value) ? 2 : 0)
                    : size < 9.995 ? 2
                    : size < 99.95 ? 1
                                   : 0;
@@ -136,7 +136,10 @@ static char *milliseconds_text(double value, char out[SL_HUMAN_ROOM]) {
         snprintf(out, SL_HUMAN_ROOM, "%s ms", sl_human_count((uint64_t)(value + 0.5), whole));
     else
         snprintf(out, SL_HUMAN_ROOM, "%.*f ms",
-                 value >= 99.95 ? 0 : value >= 9.995 ? 1 : value > 0 && value < 0.0995 ? 3 : 2,
+                 value >= 99.95                ? 0
+                 : value >= 9.995              ? 1
+                 : value > 0 && value < 0.0995 ? 3
+                                               : 2,
                  value);
     return out;
 }

@@ -63,9 +63,8 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
             missing = one->document;
         if (!missing)
             return one;
-        sl_error_set(error, SL_EXIT_SOURCE,
-                     "an incomplete record of %s %s: \"%s\" is missing", program,
-                     one->command, missing);
+        sl_error_set(error, SL_EXIT_SOURCE, "an incomplete record of %s %s: \"%s\" is missing",
+                     program, one->command, missing);
         return NULL;
     }
     sl_text_printable(sl_text_of(program), shown, 40);
@@ -98,20 +97,19 @@ static const char *name_of(sl_page *page, const sl_report *report, size_t index)
 static void fill_kind(sl_page *page, const kind *one, const sl_records *records, bool alone) {
     if (records->count > 1 && one->several) {
         sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
-                    sl_page_text(page, "%s: %zu side by side", one->title, records->count));
+                         sl_page_text(page, "%s: %zu side by side", one->title, records->count));
         one->several(page, records);
         return;
     }
     for (size_t i = 0; i < records->count; i++) {
         if (!alone) /* else the title contains it */
             sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
-                        sl_page_text(page, "%s: %s", one->title, records->names[i]));
+                             sl_page_text(page, "%s: %s", one->title, records->names[i]));
         one->one(page, records->items[i]);
     }
 }
 
-bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title,
-                      sl_error *error) {
+bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title, sl_error *error) {
     const kind **of = sl_page_memory(page, (report->count + 1) * sizeof *of);
     const bson_t **items = sl_page_memory(page, (report->count + 1) * sizeof *items);
     const char **names = sl_page_memory(page, (report->count + 1) * sizeof *names);
@@ -136,8 +134,7 @@ bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title
     }
     *title = report->title ? report->title
              : report->count == 1
-                 ? sl_page_text(page, "%s: %s", of[0]->title,
-                                name_of(page, report, 0))
+                 ? sl_page_text(page, "%s: %s", of[0]->title, name_of(page, report, 0))
                  : sl_page_text(page, "shardload: %zu records", report->count);
     return !sl_page_failed(page) || sl_error_memory(error, "making a report");
 }

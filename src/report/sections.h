@@ -17,8 +17,7 @@ typedef struct sl_records {
 } sl_records;
 
 /* Fills a page from all records of the report, kind by kind. False with error set. */
-bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title,
-                      sl_error *error);
+bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title, sl_error *error);
 
 /* ---- one function per kind; the table in sections.c calls them ---- */
 

@@ -90,8 +90,8 @@ sl_series sl_series_read(sl_page *page, const bson_t *record, size_t most) {
         bool soon = seconds - border < least * (1 - 1e-3);
         if (soon && seconds < span)
             continue;
-        if (series.intervals + 2 < room && !(soon && series.intervals > 0 &&
-                                             seconds - border < least / 2)) {
+        if (series.intervals + 2 < room &&
+            !(soon && series.intervals > 0 && seconds - border < least / 2)) {
             series.intervals++;
             border = seconds;
         }
@@ -121,7 +121,7 @@ void sl_series_curve(sl_page *page, sl_curves *curves, const char *name, const s
 const char *sl_series_step(sl_page *page, const sl_series *series) {
     char human[SL_HUMAN_ROOM];
     double span = series->intervals ? series->borders[series->intervals] : 0;
-    return sl_page_text(page, "%s",
-                        sl_human_seconds(series->intervals ? span / (double)series->intervals : 0,
-                                         human));
+    return sl_page_text(
+        page, "%s",
+        sl_human_seconds(series->intervals ? span / (double)series->intervals : 0, human));
 }

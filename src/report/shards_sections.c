@@ -113,9 +113,9 @@ static void show_table(sl_page *page, const bson_t *record, const char *const *q
         sl_page_cell(page, table, sl_section_value(page, item, "fileBytes", SL_UNIT_BYTES));
         sl_page_cell(page, table, sl_section_value(page, item, "memoryBytes", SL_UNIT_BYTES));
         for (size_t i = 0; i < query_count; i++)
-            sl_page_cell(page, table, sl_section_number(page, query_figure(item, queries[i],
-                                                                           "milliseconds"),
-                                                        SL_UNIT_MILLISECONDS));
+            sl_page_cell(page, table,
+                         sl_section_number(page, query_figure(item, queries[i], "milliseconds"),
+                                           SL_UNIT_MILLISECONDS));
         for (size_t i = 0; i < 4; i++)
             sl_page_cell(page, table, percent(page, cpu_share(item, "cpu", i)));
     }
@@ -209,10 +209,10 @@ static void add_fastest(sl_page *page, const bson_t *record) {
     }
     if (label)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
-                    sl_page_text(page, "Fastest to load %s documents: %s, %s per second.",
-                                 sl_value_text(sl_look_number(record, "documents"), SL_UNIT_COUNT,
-                                               documents), label,
-                                 sl_value_text(best, SL_UNIT_COUNT, human)));
+                         sl_page_text(page, "Fastest to load %s documents: %s, %s per second.",
+                                      sl_value_text(sl_look_number(record, "documents"),
+                                                    SL_UNIT_COUNT, documents),
+                                      label, sl_value_text(best, SL_UNIT_COUNT, human)));
     else
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "There is no row with a rate.");
 }

@@ -53,8 +53,8 @@ static void put_chart(const sl_screen *screen, const sl_curves *curves, double e
     sl_ticks ticks = sl_ticks_for(maximum, 2, curves->unit);
     for (unsigned row = CHART_ROWS; row-- > 0;) {
         bool ticked = row == CHART_ROWS - 1;
-        sl_put_letters(screen, ticked ? sl_tick_text(ticks.top, &ticks, curves->unit, text) : "",
-                       9, true);
+        sl_put_letters(screen, ticked ? sl_tick_text(ticks.top, &ticks, curves->unit, text) : "", 9,
+                       true);
         fputs(screen->ascii ? " |" : " │", screen->out);
         for (size_t i = 0; i < width; i++) {
             double share = values[i] / ticks.top * CHART_ROWS - row;

@@ -41,8 +41,7 @@ typedef struct settings {
 
 static const char *value_of(sl_page *page, const bson_t *item, const char *name) {
     bson_iter_t at;
-    const char *text =
-        bson_iter_init_find(&at, item, name) ? sl_section_scalar(page, &at) : NULL;
+    const char *text = bson_iter_init_find(&at, item, name) ? sl_section_scalar(page, &at) : NULL;
     return text ? text : "";
 }
 
@@ -221,8 +220,8 @@ static void show_grids(sl_page *page, const settings *all) {
     }
     if (grids > GRIDS_MAX)
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                    sl_page_text(page, "%zu more combinations were tried; see the record.",
-                                 grids - GRIDS_MAX));
+                         sl_page_text(page, "%zu more combinations were tried; see the record.",
+                                      grids - GRIDS_MAX));
 }
 
 static int faster_first(const void *left, const void *right) {
@@ -232,8 +231,8 @@ static int faster_first(const void *left, const void *right) {
 }
 
 static void show_ranking(sl_page *page, settings *all) {
-    static const char *const titles[] = {"threads", "batch size", "other values", "documents/s",
-                                         "90 % range", ""};
+    static const char *const titles[] = {"threads",     "batch size", "other values",
+                                         "documents/s", "90 % range", ""};
     qsort(all->items, all->count, sizeof *all->items, faster_first);
     sl_page_table *table = sl_page_add_table(page, "The fastest", titles, "rrlrrl", 6);
     size_t shown = 0;
@@ -287,8 +286,8 @@ static void show_storage(sl_page *page, const bson_t *record) {
          "The sum of the medians of all queries; shorter is better.", query_time,
          SL_UNIT_MILLISECONDS},
     };
-    static const char *const titles[] = {"compressor", "documents", "data", "stored", "indexes",
-                                         "data to stored", "documents/s"};
+    static const char *const titles[] = {"compressor", "documents",      "data",       "stored",
+                                         "indexes",    "data to stored", "documents/s"};
     if (sl_walk_count(record, "storage") == 0)
         return;
     sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Compressors");
@@ -342,15 +341,16 @@ static void add_recommendation(sl_page *page, const settings *all) {
     }
     const char *against = "";
     if (best && best != chosen && chosen->rate >= 0 && chosen->rate < best->rate)
-        against = sl_page_text(page, ", %s of the best", sl_share_text(chosen->rate / best->rate,
-                                                                      human));
+        against =
+            sl_page_text(page, ", %s of the best", sl_share_text(chosen->rate / best->rate, human));
     sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
-                sl_page_text(page, "Recommended: %s threads, batches of %s documents%s%s: %s "
-                                   "documents per second%s.",
-                             sl_value_text(chosen->threads, SL_UNIT_COUNT, threads),
-                             sl_value_text(chosen->batch_size, SL_UNIT_COUNT, batch),
-                             *chosen->combination ? ", " : "", chosen->combination,
-                             sl_value_text(chosen->rate, SL_UNIT_COUNT, rate), against));
+                     sl_page_text(page,
+                                  "Recommended: %s threads, batches of %s documents%s%s: %s "
+                                  "documents per second%s.",
+                                  sl_value_text(chosen->threads, SL_UNIT_COUNT, threads),
+                                  sl_value_text(chosen->batch_size, SL_UNIT_COUNT, batch),
+                                  *chosen->combination ? ", " : "", chosen->combination,
+                                  sl_value_text(chosen->rate, SL_UNIT_COUNT, rate), against));
 }
 
 void sl_sections_tune(sl_page *page, const bson_t *record) {
@@ -361,12 +361,11 @@ void sl_sections_tune(sl_page *page, const bson_t *record) {
     add_recommendation(page, &all);
     if (all.left_out > 0)
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
-                    sl_page_text(page, "The record has %zu more settings than the %d shown.",
-                                 all.left_out, SETTINGS_MAX));
+                         sl_page_text(page, "The record has %zu more settings than the %d shown.",
+                                      all.left_out, SETTINGS_MAX));
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "trials", "trials", SL_UNIT_COUNT);
-    sl_section_fact(page, facts, record, "gridTrials", "trials of the full grid",
-                    SL_UNIT_COUNT);
+    sl_section_fact(page, facts, record, "gridTrials", "trials of the full grid", SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "sample.share", "share of the sources", SL_UNIT_SHARE);
     sl_section_fact(page, facts, record, "sample.records", "records in the sample", SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "sample.textBytes", "text in the sample", SL_UNIT_BYTES);

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/error.h"
 #include "source.h"
+#include "util/error.h"
 
 typedef struct sl_stream sl_stream;
 

@@ -23,9 +23,9 @@ const char *const sl_capacity_origin_names[SL_ORIGINS] = {
     "default", "published", "measured", "fitted", "assumed", "given", "computed"};
 
 const char *const sl_capacity_resource_names[SL_CAPACITY_RESOURCES] = {
-    "loaders, processors", "loaders, network", "routers, processors", "routers, network",
-    "shards, documents",   "shards, bytes",    "hosts, processors",   "hosts, network",
-    "hosts, disks"};
+    "loaders, processors", "loaders, network",  "routers, processors",
+    "routers, network",    "shards, documents", "shards, bytes",
+    "hosts, processors",   "hosts, network",    "hosts, disks"};
 
 #define RATE 1e-3, 1e18
 const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS] = {
@@ -57,8 +57,7 @@ const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS] = {
      "machines that run the members of shards"},
     {"shards-per-host", "members", NAN, 1, 1e6, SL_EFFECT_SLOWER,
      "members of shards on one machine; determines hosts"},
-    {"host-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER,
-     "inserted by all shards of one host"},
+    {"host-rate", "documents/s", NAN, RATE, SL_EFFECT_FASTER, "inserted by all shards of one host"},
     {"host-network", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "into one host"},
     {"host-disk", "bytes/s", NAN, RATE, SL_EFFECT_FASTER, "written by one host"},
     {"host-storage", "bytes", NAN, 1, 1e18, SL_EFFECT_NONE, "disk space of one host"},
@@ -71,8 +70,8 @@ const sl_capacity_input_row sl_capacity_inputs[SL_CAPACITY_INPUTS] = {
 };
 
 void sl_capacity_init(sl_capacity_model *model) {
-    *model = (sl_capacity_model){.published_hours = NAN, .published_low = NAN,
-                                 .published_high = NAN};
+    *model =
+        (sl_capacity_model){.published_hours = NAN, .published_low = NAN, .published_high = NAN};
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
         double value = sl_capacity_inputs[i].fallback;
         model->values[i] = (sl_capacity_value){.value = value, .low = value, .high = value};
@@ -260,10 +259,9 @@ static void compute_rows(sl_capacity_result *result, double v[POINTS][SL_CAPACIT
 /* Multiplies the ranges of machines, prices and hours: the range of the cost is never too
  * narrow. */
 static void compute_cost(const sl_capacity_model *model, sl_capacity_result *result) {
-    static const sl_capacity_input kinds[][2] = {
-        {SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_PRICE},
-        {SL_CAPACITY_ROUTERS, SL_CAPACITY_ROUTER_PRICE},
-        {SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_PRICE}};
+    static const sl_capacity_input kinds[][2] = {{SL_CAPACITY_HOSTS, SL_CAPACITY_HOST_PRICE},
+                                                 {SL_CAPACITY_ROUTERS, SL_CAPACITY_ROUTER_PRICE},
+                                                 {SL_CAPACITY_LOADERS, SL_CAPACITY_LOADER_PRICE}};
     sl_estimate hourly = {0, 0, 0};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const sl_capacity_value *machines =

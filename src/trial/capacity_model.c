@@ -106,8 +106,10 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
         more = dots != NULL;
     }
     if (*at || (count != 1 && count != 3))
-        return sl_error_set(error, SL_EXIT_USAGE, "%.*s: \"%.60s\" is not a number, like 85k, nor "
-                            "LOW..VALUE..HIGH", (int)(equals - assignment), assignment, equals + 1);
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%.*s: \"%.60s\" is not a number, like 85k, nor "
+                            "LOW..VALUE..HIGH",
+                            (int)(equals - assignment), assignment, equals + 1);
     sl_capacity_value value = {
         .value = numbers[count / 2], .low = numbers[0], .high = numbers[count - 1]};
     if (!check_value(input, &value, error))
@@ -190,9 +192,9 @@ static bool read_mapping(reader *r, const yaml_node_t *node, const key_row *rows
         size_t i = 0;
         while (i < count && !sl_text_equal(name, sl_text_of(rows[i].name)))
             i++;
-        if (i < count ? !take(r, value, &rows[i], into)
-                      : !(other ? other(r, key, name, value, into)
-                                : complain(r, key, "unknown key")))
+        if (i < count
+                ? !take(r, value, &rows[i], into)
+                : !(other ? other(r, key, name, value, into) : complain(r, key, "unknown key")))
             return false;
     }
     return true;
@@ -215,9 +217,9 @@ static bool read_input(reader *r, const yaml_node_t *key, sl_text name, const ya
         return complain(r, key, why.message);
     }
     sl_capacity_value value = {.value = NAN, .low = NAN, .high = NAN, .origin = SL_ORIGIN_ASSUMED};
-    if (node->type == YAML_SCALAR_NODE ? !take(r, node, &rows[0], &value)
-                                       : !read_mapping(r, node, rows, sizeof rows / sizeof rows[0],
-                                                       &value, NULL))
+    if (node->type == YAML_SCALAR_NODE
+            ? !take(r, node, &rows[0], &value)
+            : !read_mapping(r, node, rows, sizeof rows / sizeof rows[0], &value, NULL))
         return false;
     if (isnan(value.value))
         return complain(r, node, "its value is missing");
@@ -257,9 +259,8 @@ bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_cap
     if (!sl_yaml_read_document((sl_text){text, length}, name, &r.document, error))
         return false;
     const yaml_node_t *root = yaml_document_get_root_node(&r.document);
-    bool ok = root
-                  ? read_mapping(&r, root, rows, sizeof rows / sizeof rows[0], model, read_section)
-                  : sl_error_set(error, SL_EXIT_USAGE, "%s: the file is empty", name);
+    bool ok = root ? read_mapping(&r, root, rows, sizeof rows / sizeof rows[0], model, read_section)
+                   : sl_error_set(error, SL_EXIT_USAGE, "%s: the file is empty", name);
     if (isnan(model->published_low))
         model->published_low = model->published_hours;
     if (isnan(model->published_high))

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "util/print.h"
 #include "query/query.h"
+#include "util/print.h"
 #include "util/text.h"
 
 #define CELL 64

@@ -13,7 +13,7 @@
 /* The phases until the first correct query, in order. PHASE_SOURCES to PHASE_VERIFY are the phases
  * in the record of the load. */
 typedef enum sl_drill_phase {
-    PHASE_START,    /* connecting, removing leftovers, creating the work directory */
+    PHASE_START, /* connecting, removing leftovers, creating the work directory */
     PHASE_SOURCES,
     PHASE_CONNECT,
     PHASE_PREPARE,
@@ -21,8 +21,8 @@ typedef enum sl_drill_phase {
     PHASE_INDEXES,
     PHASE_BALANCER,
     PHASE_VERIFY,
-    PHASE_ACCOUNT,  /* the load's remaining time: statistics of the shards, its record */
-    PHASE_QUERY,    /* until the first correct answer */
+    PHASE_ACCOUNT, /* the load's remaining time: statistics of the shards, its record */
+    PHASE_QUERY,   /* until the first correct answer */
     PHASES,
 } sl_drill_phase;
 
@@ -41,10 +41,10 @@ typedef struct sl_drill_step {
     double documents;
     double text_bytes;
     double seconds[PHASES];
-    double load_deviation;  /* relative, of the load's rate; 0: unknown */
-    sl_query_run *runs;     /* one per query of the suite; NULL before the queries */
+    double load_deviation; /* relative, of the load's rate; 0: unknown */
+    sl_query_run *runs;    /* one per query of the suite; NULL before the queries */
     size_t run_count;
-    uint64_t stored;        /* documents in the collection after the queries; 0: unknown */
+    uint64_t stored; /* documents in the collection after the queries; 0: unknown */
 } sl_drill_step;
 
 #define STEPS_MAX 3
@@ -57,18 +57,18 @@ typedef struct sl_drill {
     int64_t wall_start; /* milliseconds since 1970 */
     sl_drill_step steps[STEPS_MAX];
     size_t step_count;
-    _Atomic bool loading; /* a load runs, which handles signals itself */
-    bool wrong;           /* an answer was wrong */
-    bool failed;          /* a query failed */
-    bool checked;         /* a query has an expected answer */
-    bool correct;         /* at least one answer was as expected */
-    double first_correct; /* seconds from the start to the first correct answer, or to the first
+    _Atomic bool loading;   /* a load runs, which handles signals itself */
+    bool wrong;             /* an answer was wrong */
+    bool failed;            /* a query failed */
+    bool checked;           /* a query has an expected answer */
+    bool correct;           /* at least one answer was as expected */
+    double first_correct;   /* seconds from the start to the first correct answer, or to the first
                              answer if none is expected; of a full drill */
-    bool rejects;         /* records were rejected, within the limit */
-    bool judged;          /* the drill has ended and was compared with the objective */
+    bool rejects;           /* records were rejected, within the limit */
+    bool judged;            /* the drill has ended and was compared with the objective */
     sl_objective objective; /* set when `judged` */
 
-    bool forecast; /* the fields below are set: a sampled drill */
+    bool forecast;      /* the fields below are set: a sampled drill */
     sl_size total_size; /* documents of all sources */
     sl_prediction phases[PHASES];
     sl_prediction total;

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/log.h"
 #include "report/lookup.h"
+#include "util/log.h"
 #include "util/text.h"
 
 /* Two single runs that differ by less (relative, or in seconds) are not significantly different. */
@@ -55,8 +55,7 @@ static const char *option_of(const bson_t *record, const char *name, char out[20
 static bool same_option(const bson_t *last, const bson_t *now, const char *name) {
     char before[200], after[200];
     bool lists, equal = sl_option_lists_equal(last, now, name, &lists);
-    return lists ? equal
-                 : strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
+    return lists ? equal : strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
 }
 
 /* Logs the options that differ. Each record may have options that the other version does not

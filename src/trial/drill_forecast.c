@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/document_id.h"
 #include "report/lookup.h"
+#include "util/document_id.h"
 #include "util/text.h"
 
 /* Standard deviations of a timing when no better value is known: relative, and in seconds. */
@@ -26,8 +26,10 @@
  * them if the steps are long enough. See docs/reload.md. */
 #define STEEPNESS 0.04
 #define STEEPNESS_DEVIATION 0.05
-#define GROWS_LINEARLY(fixed) {SL_GROWS_LINEARLY, fixed, STEEPNESS, STEEPNESS_DEVIATION}
-#define GROWS_AS_SORTING(fixed) {SL_GROWS_AS_SORTING, fixed, STEEPNESS, STEEPNESS_DEVIATION}
+#define GROWS_LINEARLY(fixed)                                                                      \
+    { SL_GROWS_LINEARLY, fixed, STEEPNESS, STEEPNESS_DEVIATION }
+#define GROWS_AS_SORTING(fixed)                                                                    \
+    { SL_GROWS_AS_SORTING, fixed, STEEPNESS, STEEPNESS_DEVIATION }
 
 #define SAMPLE_SECONDS_LEAST 5.0
 #define SAMPLE_BLOCKS_LEAST 40.0
@@ -137,8 +139,8 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     bool idle = true; /* the phase did nothing: no index was requested */
     for (size_t i = grows && drill->step_count > 1; i < drill->step_count; i++) {
         const sl_drill_step *step = &drill->steps[i];
-        double relative = phase == PHASE_LOAD ? hypot(LOAD_DEVIATION, step->load_deviation)
-                                              : TIMING_DEVIATION;
+        double relative =
+            phase == PHASE_LOAD ? hypot(LOAD_DEVIATION, step->load_deviation) : TIMING_DEVIATION;
         idle = idle && step->seconds[phase] < 0.001;
         if (phase == PHASE_QUERY)
             relative = hypot(relative, scatter_of(&step->runs[0]));
@@ -176,9 +178,8 @@ static void forecast_query(sl_drill *drill, size_t query) {
     for (size_t i = drill->step_count > 1; i < drill->step_count; i++) {
         const sl_drill_step *step = &drill->steps[i];
         if (step->runs[query].count > 0)
-            timings[count++] =
-                timing_of(step, step->runs[query].timings[0] / 1e3,
-                          hypot(TIMING_DEVIATION, scatter_of(&step->runs[query])));
+            timings[count++] = timing_of(step, step->runs[query].timings[0] / 1e3,
+                                         hypot(TIMING_DEVIATION, scatter_of(&step->runs[query])));
     }
     drill->queries[query] =
         sl_extrapolate(&sl_drill_phases[PHASE_QUERY].model, timings, count, drill->total_size);

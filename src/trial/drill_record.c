@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/run_record.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "report/run_record.h"
 #include "util/text.h"
 
 /* ---- tables ---- */

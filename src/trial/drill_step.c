@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
 #include "load/interrupt.h"
-#include "util/log.h"
 #include "report/lookup.h"
+#include "util/clock.h"
+#include "util/log.h"
 #include "util/text.h"
 
 /* ---- the load ---- */
@@ -95,8 +95,9 @@ static void log_query(const sl_query *query, const sl_query_run *run) {
     char seconds[SL_HUMAN_ROOM];
     sl_log_info("  query %s: %s, answer %s", query->name,
                 sl_human_seconds(run->timings[0] / 1e3, seconds), sl_answer_text(run->answer));
-    for (size_t i = 0; run->answer == SL_ANSWER_WRONG && i < run->differences.count &&
-                       i < SL_DIFFERENCES_KEPT; i++)
+    for (size_t i = 0;
+         run->answer == SL_ANSWER_WRONG && i < run->differences.count && i < SL_DIFFERENCES_KEPT;
+         i++)
         sl_log_error("query %s: %s", query->name, run->differences.text[i]);
 }
 

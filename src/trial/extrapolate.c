@@ -140,7 +140,8 @@ sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timi
     guess guesses[EXPONENTS];
     double least = HUGE_VAL, sum = 0, seconds = 0, variance = 0, steep = 0;
     size_t tried = model->steepness_deviation > 0 ? EXPONENTS : 1;
-    curve c = {.growth = model->growth, .fixed_deviation = model->fixed_deviation,
+    curve c = {.growth = model->growth,
+               .fixed_deviation = model->fixed_deviation,
                .unit = fmax(timings[count - 1].size, 1)};
     for (size_t i = 0; i < tried; i++) {
         double off = tried > 1 ? REACH * (2.0 * (double)i / (EXPONENTS - 1) - 1) : 0;

@@ -24,7 +24,7 @@ typedef struct sl_growth_model {
 
 /* One measurement of a phase. */
 typedef struct sl_timing {
-    double size;      /* documents */
+    double size; /* documents */
     double seconds;
     double deviation; /* standard deviation of the seconds, above 0 */
 } sl_timing;

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "util/clock.h"
 #include "report/json.h"
+#include "report/run_record.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/print.h"
-#include "report/run_record.h"
 
 #include "plan_print.h"
 #include "plan_record.h"
@@ -37,11 +37,16 @@ static void use_preview(const sl_preview *preview, sl_capacity_model *model) {
     sl_capacity_value *bytes = &model->values[SL_CAPACITY_DOCUMENT_BYTES];
     double each = all->bson_bytes.value / all->documents.value;
     model->other_data = true;
-    *documents = (sl_capacity_value){.value = all->documents.value, .low = all->documents.low,
-                                     .high = all->documents.high, .origin = SL_ORIGIN_MEASURED,
+    *documents = (sl_capacity_value){.value = all->documents.value,
+                                     .low = all->documents.low,
+                                     .high = all->documents.high,
+                                     .origin = SL_ORIGIN_MEASURED,
                                      .note = "a sample of the sources"};
-    *bytes = (sl_capacity_value){.value = each, .low = each, .high = each,
-                                 .origin = SL_ORIGIN_MEASURED, .note = "a sample of the sources"};
+    *bytes = (sl_capacity_value){.value = each,
+                                 .low = each,
+                                 .high = each,
+                                 .origin = SL_ORIGIN_MEASURED,
+                                 .note = "a sample of the sources"};
 }
 
 sl_exit sl_plan_run(const sl_plan_config *config) {

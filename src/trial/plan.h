@@ -10,10 +10,10 @@
 #include <bson/bson.h>
 
 #include "capacity.h"
-#include "util/error.h"
-#include "util/estimate.h"
 #include "load/load.h"
 #include "load/preview.h"
+#include "util/error.h"
+#include "util/estimate.h"
 
 typedef struct sl_plan_config {
     const sl_load_config *load; /* a NULL uri: plan without a cluster */
@@ -32,10 +32,10 @@ typedef struct sl_model_config {
     const sl_load_config *load; /* its sources, if any, replace the number and size of documents in
                                    the model */
     const sl_capacity_model *model;
-    uint64_t blocks;            /* as in sl_plan_config */
-    sl_capacity_input sweep;    /* the input that takes each of `sweep_values` */
+    uint64_t blocks;         /* as in sl_plan_config */
+    sl_capacity_input sweep; /* the input that takes each of `sweep_values` */
     const double *sweep_values;
-    size_t sweep_count;         /* 0: no sweep */
+    size_t sweep_count; /* 0: no sweep */
 } sl_model_config;
 
 /* Computes the model, prints it to standard output, and writes it to load->report. */
@@ -45,13 +45,13 @@ sl_exit sl_plan_run_model(const sl_model_config *config);
 
 /* The rates of an earlier load. Unknown figures are NAN. */
 typedef struct sl_rates {
-    char from[300];              /* the source of the rates, for messages */
-    sl_estimate documents;       /* per second */
-    sl_estimate bson_bytes;      /* per second */
+    char from[300];         /* the source of the rates, for messages */
+    sl_estimate documents;  /* per second */
+    sl_estimate bson_bytes; /* per second */
     double connect_seconds;
-    double prepare_seconds;      /* without placing ranges */
-    sl_estimate step_seconds;    /* a split or move */
-    sl_estimate index_documents; /* per second, of one index */
+    double prepare_seconds;       /* without placing ranges */
+    sl_estimate step_seconds;     /* a split or move */
+    sl_estimate index_documents;  /* per second, of one index */
     sl_estimate verify_documents; /* per second */
 } sl_rates;
 

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "query/query.h"
 #include "util/document_id.h"
 #include "util/print.h"
-#include "query/query.h"
 #include "util/text.h"
 
 #define SOURCES_SHOWN 20
@@ -45,9 +45,9 @@ static void add_row(sl_table *table, const char *name, const char *format, uint6
     else
         sl_table_cell(table, "%s to %s", sl_human_bytes(measure->bson_bytes.low, a),
                       sl_human_bytes(measure->bson_bytes.high, b));
-    sl_table_cell(table, "%.0f",
-                  measure->documents.value > 0
-                      ? measure->bson_bytes.value / measure->documents.value : 0);
+    sl_table_cell(
+        table, "%.0f",
+        measure->documents.value > 0 ? measure->bson_bytes.value / measure->documents.value : 0);
     sl_table_cell(table, "%.3g %%", 100 * measure->rejects_share);
 }
 
@@ -60,8 +60,8 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
     static const struct {
         const char *title;
         bool right;
-    } columns[] = {{"source", false},   {"format", false},  {"stored", true}, {"text", true},
-                   {"documents", true}, {"range", false},   {"BSON", true},   {"range", false},
+    } columns[] = {{"source", false},   {"format", false}, {"stored", true}, {"text", true},
+                   {"documents", true}, {"range", false},  {"BSON", true},   {"range", false},
                    {"average", true},   {"rejects", true}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         sl_table_column(table, columns[i].title, columns[i].right);
@@ -83,9 +83,9 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
     }
     if (preview->source_count > 1)
         add_row(table, "total", "", stored, preview->generated, false, &preview->all);
-    sl_print_to(out, "%zu source%s; sampled %s of about %s blocks of 1 MiB",
-                preview->source_count, preview->source_count == 1 ? "" : "s",
-                sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));
+    sl_print_to(out, "%zu source%s; sampled %s of about %s blocks of 1 MiB", preview->source_count,
+                preview->source_count == 1 ? "" : "s", sl_human_count(preview->all.blocks_read, a),
+                count(preview->all.blocks, b));
     if (looked_at < preview->source_count)
         sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
@@ -97,8 +97,7 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
 
 static const char *layout_text(sl_preview_layout layout) {
     static const char *const texts[] = {
-        "not sharded",
-        "sharded by _id: ranges are split and placed before the load",
+        "not sharded", "sharded by _id: ranges are split and placed before the load",
         "sharded by a hashed key: the server distributes it, evenly if the key has many values",
         "sharded by another key: shares as the sampled documents fall into the existing chunks",
         "sharded by another key, with a single chunk: ALL DOCUMENTS GO TO ONE SHARD until the "
@@ -150,7 +149,7 @@ void sl_plan_print_target(const sl_preview *preview, const sl_load_config *confi
     }
     const sl_server *server = sl_connection_server(preview->connection);
     sl_print_to(out, "\n%s: %s, server %s\n", sl_connection_display_uri(preview->connection),
-            sl_deployment_name(server->deployment), server->version);
+                sl_deployment_name(server->deployment), server->version);
     sl_print_to(out, "  %s.%s %s\n", config->database, config->collection,
                 preview->exists ? "exists: documents are added to it"
                 : config->drop  ? "is dropped, if it exists, and created"

@@ -34,9 +34,9 @@ static void append_measure(bson_t *document, const sl_measure *measure) {
     append_count(document, "documents", &measure->documents);
     append_count(document, "textBytes", &measure->text_bytes);
     append_count(document, "bsonBytes", &measure->bson_bytes);
-    BSON_APPEND_DOUBLE(document, "averageDocument",
-                       measure->documents.value > 0
-                           ? measure->bson_bytes.value / measure->documents.value : 0);
+    BSON_APPEND_DOUBLE(
+        document, "averageDocument",
+        measure->documents.value > 0 ? measure->bson_bytes.value / measure->documents.value : 0);
     BSON_APPEND_DOUBLE(document, "rejectsShare", measure->rejects_share);
     INT64(document, "blocks", measure->blocks + 0.5);
     INT64(document, "blocksRead", measure->blocks_read);

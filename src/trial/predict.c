@@ -40,7 +40,8 @@ void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, 
                    (isnan(rates->prepare_seconds) ? 0 : rates->prepare_seconds);
     add(prediction, "prepare",
         sl_estimate_sum(sl_estimate_exactly(fixed),
-                        sl_estimate_scaled(rates->step_seconds, (double)steps)), "");
+                        sl_estimate_scaled(rates->step_seconds, (double)steps)),
+        "");
     add(prediction, "load", load_seconds(rates, measure), "no rate is known");
     if (indexes > 0)
         add(prediction, "indexes",
@@ -52,6 +53,7 @@ void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, 
     if (verify)
         add(prediction, "verify",
             isnan(rates->verify_documents.value)
-                ? unknown : seconds_for(measure->documents, rates->verify_documents),
+                ? unknown
+                : seconds_for(measure->documents, rates->verify_documents),
             "the run with these rates verified nothing");
 }

@@ -150,15 +150,19 @@ bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rate
     const char *command = sl_look_text(record, "command");
     const char *host = sl_look_text(record, "client.host");
     bson_t load;
-    *rates = (sl_rates){.documents = unknown, .bson_bytes = unknown, .connect_seconds = NAN,
-                        .prepare_seconds = NAN, .step_seconds = STEP, .index_documents = unknown,
+    *rates = (sl_rates){.documents = unknown,
+                        .bson_bytes = unknown,
+                        .connect_seconds = NAN,
+                        .prepare_seconds = NAN,
+                        .step_seconds = STEP,
+                        .index_documents = unknown,
                         .verify_documents = unknown};
     if (!command) /* old records of loads have no "command" */
         command = "load";
     bool ok;
     if (strcmp(command, "reload") == 0)
         ok = sl_look_inside(record, "load", &load) ? from_load(&load, path, rates, error)
-                                               : unusable(path, "it contains no load", error);
+                                                   : unusable(path, "it contains no load", error);
     else if (strcmp(command, "tune") == 0)
         ok = from_tune(record, path, rates, error);
     else if (strcmp(command, "load") == 0)
@@ -190,8 +194,11 @@ bool sl_rates_read(const char *path, sl_rates *rates, sl_error *error) {
 
 void sl_rates_from_number(double documents_per_second, sl_rates *rates) {
     *rates = (sl_rates){.documents = sl_estimate_exactly(documents_per_second),
-                        .bson_bytes = unknown, .connect_seconds = NAN, .prepare_seconds = NAN,
-                        .step_seconds = STEP, .index_documents = unknown,
+                        .bson_bytes = unknown,
+                        .connect_seconds = NAN,
+                        .prepare_seconds = NAN,
+                        .step_seconds = STEP,
+                        .index_documents = unknown,
                         .verify_documents = unknown};
     snprintf(rates->from, sizeof rates->from, "--rate, which has no range");
 }

@@ -20,11 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "load/interrupt.h"
 #include "report/json.h"
-#include "util/log.h"
 #include "report/report.h"
+#include "util/clock.h"
+#include "util/log.h"
 
 #define KIND "drill"
 #define WARM_UP_SHARE (1.0 / 16) /* of the sample */
@@ -209,8 +209,8 @@ static void judge(sl_drill *drill) {
         return;
     }
     bool reached = drill->correct || (!drill->checked && drill->first_correct > 0);
-    drill->objective = reached && drill->first_correct <= objective ? SL_OBJECTIVE_MET
-                                                                    : SL_OBJECTIVE_NOT_MET;
+    drill->objective =
+        reached && drill->first_correct <= objective ? SL_OBJECTIVE_MET : SL_OBJECTIVE_NOT_MET;
 }
 
 static sl_exit code_of(const sl_drill *drill) {

@@ -160,8 +160,7 @@ static size_t first_usable(const sl_search_state *run) {
  * dimensions once. */
 static void try_spread_cells(sl_search_state *run) {
     const sl_search_plan *plan = run->plan;
-    size_t at[SL_SEARCH_DIMENSIONS_MAX], middle[SL_SEARCH_DIMENSIONS_MAX] = {0},
-           ordered = 0;
+    size_t at[SL_SEARCH_DIMENSIONS_MAX], middle[SL_SEARCH_DIMENSIONS_MAX] = {0}, ordered = 0;
     for (size_t d = 0; d < plan->dimension_count; d++) {
         const sl_search_dimension *dimension = &plan->dimensions[d];
         middle[d] = dimension->ordered ? dimension->count / 2 : dimension->standard;
@@ -265,8 +264,7 @@ static bool start(sl_search_state *run, sl_error *error) {
     sl_search *search = run->search;
     size_t count = sl_search_grid_size(plan);
     if (count > SL_SEARCH_CELLS_MAX)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "more than %d settings to try: name fewer values",
+        return sl_error_set(error, SL_EXIT_USAGE, "more than %d settings to try: name fewer values",
                             SL_SEARCH_CELLS_MAX);
     search->cells = calloc(count, sizeof *search->cells);
     run->usable = calloc(count, sizeof *run->usable);
@@ -299,9 +297,8 @@ static bool start(sl_search_state *run, sl_error *error) {
 bool sl_search_run(const sl_search_plan *plan, sl_search *search, sl_error *error) {
     sl_search_state run = {.plan = plan, .search = search};
     *search = (sl_search){.best = 0};
-    bool ok = start(&run, error) &&
-              (plan->kind == SL_SEARCH_GRID ? search_grid(&run, error)
-                                            : search_adaptively(&run, error));
+    bool ok = start(&run, error) && (plan->kind == SL_SEARCH_GRID ? search_grid(&run, error)
+                                                                  : search_adaptively(&run, error));
     if (ok && search->trials > 0) {
         ok = fit(&run, error);
         if (ok)

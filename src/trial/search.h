@@ -40,9 +40,9 @@ typedef struct sl_search_plan {
     const sl_search_dimension *dimensions;
     size_t dimension_count;
     sl_search_kind kind;
-    unsigned repeats;   /* of each cell in a full grid, 1..SL_SEARCH_REPEATS_MAX */
-    size_t trials_max;  /* maximum; 0: a quarter of the full grid's trials, at least 8 */
-    uint64_t seed;      /* of the order of trials */
+    unsigned repeats;  /* of each cell in a full grid, 1..SL_SEARCH_REPEATS_MAX */
+    size_t trials_max; /* maximum; 0: a quarter of the full grid's trials, at least 8 */
+    uint64_t seed;     /* of the order of trials */
     /* Is the cell at `at` (one index per dimension) worth a trial? May be NULL: all are. */
     bool (*usable)(void *context, const size_t *at);
     /* Runs a trial of the cell at `at` and returns its rate, above 0. */

@@ -69,8 +69,8 @@ size_t sl_next_for_the_best(const sl_search_state *run) {
     if (contenders == 0)
         return search->count;
     for (size_t i = 0; i < search->count; i++) {
-        double bound = sl_surface_mean(run->surface, i) +
-                       OPTIMISM * sl_surface_deviation(run->surface, i);
+        double bound =
+            sl_surface_mean(run->surface, i) + OPTIMISM * sl_surface_deviation(run->surface, i);
         if ((i == best || sl_is_contender(run, i, best)) && i != run->last &&
             search->cells[i].trials < SL_SEARCH_REPEATS_MAX && bound > highest) {
             highest = bound;

@@ -11,7 +11,7 @@ typedef struct sl_search_state {
     sl_surface *surface;
     bool *usable;
     size_t allowance; /* maximum number of trials */
-    size_t last; /* the cell tried last; `count` before the first */
+    size_t last;      /* the cell tried last; `count` before the first */
     uint64_t random;
     bool stopped;
 } sl_search_state;

@@ -52,7 +52,7 @@ struct sl_surface {
     double *correlation; /* between measured cells, used * used, lower triangle */
     double *factor;      /* Cholesky factor of their covariance, used * used, lower triangle */
     double *weights;
-    double *projection;  /* factor^-1 * covariance with each cell: count rows of `used` */
+    double *projection; /* factor^-1 * covariance with each cell: count rows of `used` */
     double *means;
     double *variances;
     double level;

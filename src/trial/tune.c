@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "load/interrupt.h"
 #include "report/json.h"
+#include "report/report.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/print.h"
 #include "util/private_file.h"
-#include "report/report.h"
 #include "util/text.h"
 
 /* ---- interrupts ---- */
@@ -126,9 +126,14 @@ static void plan_search(sl_tune *tune) {
             .standard = tune->standard[d],
         };
     tune->plan = (sl_search_plan){
-        .dimensions = tune->dimensions, .dimension_count = SL_TUNE_DIMENSIONS,
-        .kind = config->search, .repeats = config->repeats, .trials_max = config->trials_max,
-        .seed = (uint64_t)tune->begun_at, .usable = sl_tune_is_usable, .measure = measure,
+        .dimensions = tune->dimensions,
+        .dimension_count = SL_TUNE_DIMENSIONS,
+        .kind = config->search,
+        .repeats = config->repeats,
+        .trials_max = config->trials_max,
+        .seed = (uint64_t)tune->begun_at,
+        .usable = sl_tune_is_usable,
+        .measure = measure,
         .context = tune,
     };
 }
@@ -186,8 +191,8 @@ static bool no_time_for_a_trial(const sl_tune *tune, sl_error *error) {
 static bool search(sl_tune *tune, sl_error *error) {
     plan_search(tune);
     announce_trials(tune);
-    tune->trials = calloc(sl_search_grid_size(&tune->plan) * SL_TUNE_TIMES_MAX,
-                          sizeof *tune->trials);
+    tune->trials =
+        calloc(sl_search_grid_size(&tune->plan) * SL_TUNE_TIMES_MAX, sizeof *tune->trials);
     if (!tune->trials)
         return sl_error_memory(error, "starting the trials");
     if (!sl_search_run(&tune->plan, &tune->search, error))
@@ -224,8 +229,8 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
                      "is faster: shardload load --config %s -j auto --batch-size auto ...\n",
                      path, path, path);
     } else {
-        sl_print("\ncontent for the FILE of `shardload load --config FILE` (--save writes it):\n\n"
-                 SL_LINES,
+        sl_print("\ncontent for the FILE of `shardload load --config FILE` (--save writes "
+                 "it):\n\n" SL_LINES,
                  yaml);
     }
     fflush(stdout);
@@ -244,8 +249,8 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
     if (ok)
         sl_log_info("record of the tuning: %s", path);
     ok = ok && (!report || sl_json_write_file(report, &record, error));
-    ok = ok && (!tune->config->html ||
-                sl_report_html_write(records, 1, NULL, tune->config->html, error));
+    ok = ok &&
+         (!tune->config->html || sl_report_html_write(records, 1, NULL, tune->config->html, error));
     bson_destroy(&record);
     return ok;
 }

@@ -32,15 +32,15 @@ typedef struct sl_tune_config {
     const sl_load_config *load; /* common to all trials */
     sl_tune_values values[SL_TUNE_DIMENSIONS];
     sl_search_kind search;
-    unsigned repeats;       /* of each setting, in a full grid */
-    size_t trials_max;      /* 0: the search decides */
-    uint64_t trial_bytes;   /* text of the sources in each trial; 0: enough for some seconds */
-    double time_max;        /* seconds for the entire tuning; 0: no limit */
-    bool storage;           /* also measure storage and query times with each compressor */
+    unsigned repeats;          /* of each setting, in a full grid */
+    size_t trials_max;         /* 0: the search decides */
+    uint64_t trial_bytes;      /* text of the sources in each trial; 0: enough for some seconds */
+    double time_max;           /* seconds for the entire tuning; 0: no limit */
+    bool storage;              /* also measure storage and query times with each compressor */
     const char *const *suites; /* names or files of the query suites for `storage` */
     size_t suite_count;
-    const char *html;       /* path for an HTML page of the record; NULL: none */
-    const char *save;       /* path for the recommended options as YAML; NULL: print them */
+    const char *html; /* path for an HTML page of the record; NULL: none */
+    const char *save; /* path for the recommended options as YAML; NULL: print them */
 } sl_tune_config;
 
 /* The name of a dimension's option: "batch-size"; and its key in tune.json: "batchSize". */

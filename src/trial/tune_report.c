@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/run_record.h"
 #include "util/clock.h"
 #include "util/print.h"
-#include "report/run_record.h"
 #include "util/text.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
@@ -111,8 +111,9 @@ static void append_storage(const sl_tune *tune, bson_t *record) {
             INT64(&item, "indexBytes", storage->index_bytes);
         }
         if (storage->sized && storage->storage_bytes > 0)
-            BSON_APPEND_DOUBLE(&item, "ratio", rounded((double)storage->data_bytes /
-                                                       (double)storage->storage_bytes, 1000));
+            BSON_APPEND_DOUBLE(
+                &item, "ratio",
+                rounded((double)storage->data_bytes / (double)storage->storage_bytes, 1000));
         BSON_APPEND_DOUBLE(&item, "rate", rounded(storage->rate, 10));
         BSON_APPEND_ARRAY(&item, "queries", &storage->queries);
         bson_append_document_end(&array, &item);

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "source/source.h"
 #include "util/document_id.h"
 #include "util/log.h"
-#include "source/source.h"
 #include "util/text.h"
 
 #define FIRST_LOOK_BYTES (8.0 * 1024 * 1024) /* of text, in the first load */

@@ -232,8 +232,8 @@ void sl_tune_show_storage(const sl_tune *tune) {
     sl_table *table = sl_table_create();
     if (!table)
         return;
-    static const char *const titles[] = {"compressor", "documents/s", "data", "stored", "ratio",
-                                         "indexes"};
+    static const char *const titles[] = {"compressor", "documents/s", "data",
+                                         "stored",     "ratio",       "indexes"};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
         sl_table_column(table, titles[i], i > 0);
     size_t queries = bson_count_keys(&tune->storage[0].queries);

@@ -47,9 +47,11 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
     else
         sl_log_warning(SL_LINES, error.message);
     for (size_t i = 0; open && i < suite->count && !sl_interrupt_requested(); i++) {
-        const sl_query_options options = {
-            .database = tune->config->load->database, .collection = tune->scratch,
-            .repeat = suite->repeat, .warm_up = suite->warm_up, .limit = suite->limit};
+        const sl_query_options options = {.database = tune->config->load->database,
+                                          .collection = tune->scratch,
+                                          .repeat = suite->repeat,
+                                          .warm_up = suite->warm_up,
+                                          .limit = suite->limit};
         sl_query_run run = {.count = 0};
         bson_t item;
         char room[16];
@@ -62,8 +64,7 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
             BSON_APPEND_DOUBLE(&item, "medianMilliseconds", run.sample.median);
         else
             sl_log_warning("with compressor %s, query %s was not timed: " SL_LINES,
-                           storage->compressor,
-                           suite->queries[i].name, run.error.message);
+                           storage->compressor, suite->queries[i].name, run.error.message);
         bson_append_document_end(&storage->queries, &item);
         sl_query_run_clear(&run);
     }
@@ -78,10 +79,10 @@ static bool measure(sl_tune *tune, const size_t *at, const char *compressor) {
     uint32_t index = 0;
     if (!sl_tune_load_once(tune, at, tune->share, SL_TUNE_FOR_STORAGE, &figures))
         return false;
-    *storage = (sl_tune_storage){
-        .compressor = compressor,
-        .documents = figures.documents,
-        .rate = (double)figures.documents / (figures.seconds > 0 ? figures.seconds : 1e-3)};
+    *storage = (sl_tune_storage){.compressor = compressor,
+                                 .documents = figures.documents,
+                                 .rate = (double)figures.documents /
+                                         (figures.seconds > 0 ? figures.seconds : 1e-3)};
     bson_init(&storage->queries);
     tune->storage_count++;
     if (!read_sizes(tune, storage, &error))

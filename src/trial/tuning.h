@@ -35,8 +35,8 @@ typedef struct sl_tune {
     sl_connection *connection;
     char work_directory[512];
     char scratch[SL_THROWAWAY_ROOM]; /* the collection, created again for each trial */
-    int64_t begun;                 /* by sl_clock_ns */
-    int64_t begun_at;              /* milliseconds since 1970 */
+    int64_t begun;                   /* by sl_clock_ns */
+    int64_t begun_at;                /* milliseconds since 1970 */
 
     sl_search_dimension dimensions[SL_TUNE_DIMENSIONS];
     sl_search_plan plan;
@@ -50,18 +50,18 @@ typedef struct sl_tune {
 
     /* The sample. */
     bool generated;
-    bool splittable;        /* all sources can be read from any block (no compressed ones) */
-    uint32_t shards;        /* of the cluster; a worker's batches share its buffer among them */
-    uint32_t open_batches;  /* per worker: one per shard if the collection is sharded, else 1 */
-    double total_text;      /* bytes of text of all sources; estimated if some are compressed */
-    double total_blocks;    /* blocks of all sources, at least one per source */
-    double share;           /* of the blocks */
-    uint64_t documents;     /* in a trial */
+    bool splittable;       /* all sources can be read from any block (no compressed ones) */
+    uint32_t shards;       /* of the cluster; a worker's batches share its buffer among them */
+    uint32_t open_batches; /* per worker: one per shard if the collection is sharded, else 1 */
+    double total_text;     /* bytes of text of all sources; estimated if some are compressed */
+    double total_blocks;   /* blocks of all sources, at least one per source */
+    double share;          /* of the blocks */
+    uint64_t documents;    /* in a trial */
     uint64_t text_bytes;
     uint64_t bson_bytes;
     double blocks;
-    double trial_seconds;   /* of the load phase of a trial */
-    double other_seconds;   /* of all other phases of a trial */
+    double trial_seconds; /* of the load phase of a trial */
+    double other_seconds; /* of all other phases of a trial */
 
     unsigned loads, probes; /* numbers of runs so far, used in folder names */
     size_t planned;         /* maximum number of trials */
@@ -79,7 +79,7 @@ typedef struct sl_tune_load {
     uint64_t documents;
     uint64_t text_bytes;
     uint64_t bson_bytes;
-    double seconds;    /* of the load phase */
+    double seconds;       /* of the load phase */
     double total_seconds; /* of all phases, in seconds */
     /* Of all sources of the load that were not left out: */
     bool splittable;      /* as in sl_tune */

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "source/source.h"
 #include "util/log.h"
 #include "util/md5.h"
-#include "source/source.h"
 
 typedef struct feed {
     FILE *from;

@@ -68,7 +68,8 @@ static void put_node(yaml_document_t *document, const yaml_node_t *node) {
         for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
              pair < node->data.mapping.pairs.top; pair++, between = ", ") {
             fputs(between, stdout);
-            put_text(yaml_document_get_node(document, pair->key)); /* keys are scalars in the tests */
+            put_text(
+                yaml_document_get_node(document, pair->key)); /* keys are scalars in the tests */
             fputs(": ", stdout);
             put_node(document, yaml_document_get_node(document, pair->value));
         }

@@ -4,8 +4,8 @@
  * counted, and their descriptions contain no control characters. */
 #include <stdint.h>
 
-#include "report/json.h"
 #include "query/query.h"
+#include "report/json.h"
 
 #include "documents.h"
 

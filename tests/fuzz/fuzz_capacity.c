@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "trial/capacity.h"
 #include "report/json.h"
+#include "trial/capacity.h"
 #include "trial/plan.h"
 
 #include "check.h"

@@ -5,8 +5,8 @@
  * extra; and every difference has a description. */
 #include <stdint.h>
 
-#include "load/compare.h"
 #include "documents.h"
+#include "load/compare.h"
 
 #define EXPECTED_MAX 8u
 #define FOUND_MAX 2000u

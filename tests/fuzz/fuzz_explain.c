@@ -3,8 +3,8 @@
  * one plan for each shard of the reply, or one plan if the reply names no shards. */
 #include <stdint.h>
 
-#include "report/json.h"
 #include "query/query.h"
+#include "report/json.h"
 
 #include "documents.h"
 

@@ -6,8 +6,8 @@
 
 #include <zlib.h>
 
-#include "load/journal.h"
 #include "check.h"
+#include "load/journal.h"
 
 #define HEAD_BYTES 12u
 

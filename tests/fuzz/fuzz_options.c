@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/load_options.h"
 #include "check.h"
+#include "cli/load_options.h"
 
 static const sl_command commands[] = {
     {.name = "load",

@@ -3,8 +3,8 @@
  * other JSON. The comparison is printed, or fails with an error message. */
 #include <stdint.h>
 
-#include "report/json.h"
 #include "query/query.h"
+#include "report/json.h"
 
 #include "check.h"
 

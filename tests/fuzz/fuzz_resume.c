@@ -14,10 +14,10 @@
 #include "util/document_id.h"
 #include "util/log.h"
 
+#include "documents.h"
 #include "load/engine.h"
 #include "load/journal.h"
 #include "load/rejects.h"
-#include "documents.h"
 
 #define HEAD_BYTES 12u
 #define SOURCES 3u

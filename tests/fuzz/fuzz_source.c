@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "util/log.h"
 #include "source/source.h"
+#include "util/log.h"
 
 #include "check.h"
 

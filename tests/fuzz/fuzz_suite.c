@@ -3,8 +3,8 @@
  * or the expected answers of its queries can be compared and printed. */
 #include <stdint.h>
 
-#include "report/json.h"
 #include "query/query.h"
+#include "report/json.h"
 
 #include "check.h"
 

@@ -13,9 +13,9 @@
 
 #include <bson/bson.h>
 
-#include "util/document_id.h"
 #include "format/format.h"
 #include "format/simd.h"
+#include "util/document_id.h"
 
 #include "check.h"
 

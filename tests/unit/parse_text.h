@@ -14,8 +14,8 @@
 #include <bson/bson.h>
 #include <cmocka.h>
 
-#include "util/document_id.h"
 #include "format/format.h"
+#include "util/document_id.h"
 
 #define KEPT_REJECTS 64
 

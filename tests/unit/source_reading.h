@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "util/document_id.h"
 #include "source/source.h"
+#include "util/document_id.h"
 
 static char folder[] = "/tmp/shardload-test-XXXXXX";
 

@@ -62,7 +62,7 @@ static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *resu
         of_segment++;
         assert_true(bson_iter_init_find(&iter, &view, "block"));
         assert_int_equal(bson_iter_int64(&iter), segment->open_block->block.sequence * SOURCES +
-                                                        segment->open_block->block.source);
+                                                     segment->open_block->block.source);
         if (id == now.refuse) {
             result->rejected++;
             refused(context, documents, FATE_REFUSED, 121, "not today");
@@ -180,9 +180,10 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
     char *text = calloc(1, (size_t)pad + 1);
     memset(text, 'x', (size_t)pad);
     assert_int_equal(scratch->used, 0);
-    sl_open_block *open_block = sl_block_begin(
-        &b->worker, &(sl_source_block){.source = source, .sequence = sequence,
-                                       .offset = sequence << SL_BLOCK_BITS});
+    sl_open_block *open_block =
+        sl_block_begin(&b->worker, &(sl_source_block){.source = source,
+                                                      .sequence = sequence,
+                                                      .offset = sequence << SL_BLOCK_BITS});
     assert_non_null(open_block);
     assert_true(sl_batch_begin_segment(scratch, open_block));
     for (int i = id; i < id + count; i++) {

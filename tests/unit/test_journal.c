@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "load/journal.h"
 #include "deep_document.h"
+#include "load/journal.h"
 
 static char folder[64];
 

@@ -16,8 +16,8 @@
 #include <bson/bson.h>
 #include <cmocka.h>
 
-#include "util/document_id.h"
 #include "format/format.h"
+#include "util/document_id.h"
 
 #include "format/kernels.h"
 #include "simd_rows.h"

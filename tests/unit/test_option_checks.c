@@ -88,7 +88,8 @@ static void names_of_targets(void **state) {
         assert_true(sl_check_database(good[i], problem, sizeof problem));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_false(sl_check_database(bad[i], problem, sizeof problem));
-        assert_non_null(strstr(problem, i < 5 ? "a database of the server" : "is not a database name"));
+        assert_non_null(
+            strstr(problem, i < 5 ? "a database of the server" : "is not a database name"));
     }
     assert_true(sl_check_collection("systems", problem, sizeof problem));
     assert_true(sl_check_collection("my.system.x", problem, sizeof problem));

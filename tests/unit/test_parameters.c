@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "util/histogram.h"
 #include "report/json.h"
+#include "util/histogram.h"
 
 #include "query/parameters.h"
 

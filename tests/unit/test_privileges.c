@@ -29,7 +29,8 @@ static void refusals_name_the_privilege(void **state) {
          "update on config.settings, which is needed to stop the balancer"},
         {"not authorized on config to execute command { find: \"shards\", filter: {} }",
          "find on config.shards, which is needed to read what is stored already"},
-        {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} }",
+        {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} "
+         "}",
          "find, insert, update and remove on shardload.balancer, which is needed to store the "
          "balancer's mode"},
         {"not authorized on mot to execute command { mapReduce: \"t\" }", "mapReduce on mot.t; "},

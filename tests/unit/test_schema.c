@@ -3,8 +3,8 @@
  * the documented names. */
 #include "parse_text.h"
 
-#include "util/embedded.h"
 #include "format/schema.h"
+#include "util/embedded.h"
 
 static const char every_key[] =
     "name: parcels\n"

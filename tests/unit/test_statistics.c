@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "util/histogram.h"
 #include "query/query.h"
+#include "util/histogram.h"
 
 static void assert_near(double actual, double expected) {
     if (fabs(actual - expected) > 1e-12 * fabs(expected))

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/embedded.h"
 #include "query/query.h"
+#include "util/embedded.h"
 
 static bool parse(const char *text, sl_suite **suite, sl_error *error) {
     return sl_suite_parse(text, strlen(text), "s.yaml", suite, error);

@@ -15,9 +15,9 @@
 #include <bson/bson.h>
 #include <cmocka.h>
 
-#include "util/document_id.h"
-#include "source/source.h"
 #include "format/ycsb.h"
+#include "source/source.h"
+#include "util/document_id.h"
 
 #define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_GENERATED_BYTES)
 

@@ -167,15 +167,16 @@ static const struct option_row {
 enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
 
 static void print_help(void) {
-    fputs("Usage: shardload-datagen [options] OUTPUT\n"
-          "\n"
-          "Generates data in published formats, with the frequencies of the real data, and computes\n"
-          "the answers to queries on it. OUTPUT is a file, or - for standard output; some formats\n"
-          "also write a folder. With several files, -1, -2 ... is inserted before the first dot of\n"
-          "the name.\n"
-          "\n"
-          "Options:\n",
-          stdout);
+    fputs(
+        "Usage: shardload-datagen [options] OUTPUT\n"
+        "\n"
+        "Generates data in published formats, with the frequencies of the real data, and computes\n"
+        "the answers to queries on it. OUTPUT is a file, or - for standard output; some formats\n"
+        "also write a folder. With several files, -1, -2 ... is inserted before the first dot of\n"
+        "the name.\n"
+        "\n"
+        "Options:\n",
+        stdout);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &option_table[i];
         char left[32];
