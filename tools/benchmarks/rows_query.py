@@ -99,7 +99,7 @@ def read_during(bench, deployment, suite, data):
     words = [word for member in MEMBERS for word in ("--read-preference", member)]
     run([bench.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE, "--collection",
          COLLECTION, "--clients", ",".join(map(str, UNDER_LOAD)), "--duration", f"{SECONDS}s",
-         "--warm-up-time", "500ms", "--quiet", "--report", file, *words, "--during",
+         "--warm-up-time", "1s", "--quiet", "--report", file, *words, "--during",
          shlex.join(map(str, load)), suite])
     entries = json.loads(file.read_text("utf-8"))["queries"]
     phases = json.loads((work / "run.json").read_text("utf-8"))["phases"]
