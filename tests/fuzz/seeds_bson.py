@@ -134,6 +134,16 @@ EXPECTED = b"\x05\x03\x01\x02\x03"
 FOUND = [{"_id": 5, "m": 1, "s": "text", "w": {"t": 0.1}}, {"_id": 7.0, "m": 2, "x": True},
          {"_id": "other"}, {"_id": 10, "w": {"t": 0.3}, "s": "text", "m": 3}]
 
+# ---- a message from a server: the reply to request 1 ----
+
+
+def reply(document):
+    """`document`: a mapping, or the bytes of one."""
+    encoded = document if isinstance(document, bytes) else bson(document)
+    body = struct.pack("<IB", 0, 0) + encoded
+    return struct.pack("<iiii", 16 + len(body), 99, 1, 2013) + body
+
+
 # ---- a journal: the kinds of records that `compose` in fuzz_resume.c distinguishes ----
 
 BLOCKS = b"".join(bytes([2, source, sequence, 0, 9, 8, 1, 2]) for source, sequence in
@@ -171,6 +181,7 @@ SEEDS = {
     "fuzz_answer": [fuzz_input(0, ANSWER, ANSWER), fuzz_input(0, ANSWER, OTHER), fuzz_input(1, OTHER, [])],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)),
                      b"\2" + EXPECTED + b"\1\0\1" + bson(FOUND[1]), b"\4" + EXPECTED],
+    "fuzz_exchange": [reply({"ok": 1.0}), reply(batch(*ANSWER)), reply({"ok": 0.0, "code": 50})],
     "fuzz_resume": [b"\0\0\1" + BLOCKS, b"\4\0\1" + BLOCKS,
                     b"\0\3" + bson(CHANGED) + b"\1" + BLOCKS,
                     b"\0\0\1" + BLOCKS + b"\4" + bson({"finished": Date(1), "rejects": 2}),
@@ -232,6 +243,7 @@ LONG_SEEDS = {
                     b"\0" + nested(DEEP, "a", "0") * 2, b"\0" + nested(DEEP, "", "0") * 2],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)) * 400,
                      b"\0" + EXPECTED + bson({"_id": 7, "t": "x" * (3 << 20)})],
+    "fuzz_exchange": [reply(batch(*ANSWER * 1000)), reply(nested(DEEP, "a"))],
     "fuzz_resume": [b"\0\0\1" + BLOCKS * 90,
                     b"\0\3" + bson({"sources": [{"path": "x" * (1 << 20)}]}) + b"\1" + BLOCKS,
                     b"\0\4" + nested(DEEP, "a", "begun")],
