@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connection string that is built from --uri and other options. An error here would refuse a
  * password with a slash, or ignore an option because the URI has it, too. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,8 +152,50 @@ static void plain_needs_tls(void **state) {
     }
 }
 
+typedef struct composing {
+    sl_options *options;
+    char *uri;
+    bool ok;
+    sl_error error;
+} composing;
+
+static void *compose(void *context) {
+    composing *c = context;
+    c->ok = sl_connection_string(c->options, &c->uri, &c->error);
+    return NULL;
+}
+
+/* The string is composed on a stack that belongs to the test, which looks for the password there
+ * afterwards. */
+static void no_password_stays_on_the_stack(void **state) {
+    (void)state;
+    enum { STACK_BYTES = 1 << 20 };
+    static const char password[] = "s3cret-of-ann";
+    char *words[] = {"test", "go", "-u", "ann", "-p", strdup(password), NULL};
+    composing c = {0};
+    void *stack = aligned_alloc(4096, STACK_BYTES);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    assert_non_null(stack);
+    memset(stack, 0, STACK_BYTES);
+    assert_int_equal(sl_options_parse(&program, 6, words, &c.options, &c.error), SL_OPTIONS_RUN);
+    pthread_attr_init(&attributes);
+    assert_int_equal(pthread_attr_setstack(&attributes, stack, STACK_BYTES), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, compose, &c), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    assert_true(c.ok);
+    assert_non_null(strstr(c.uri, password));
+    assert_null(memmem(stack, STACK_BYTES, password, strlen(password)));
+    sl_secret_free(c.uri);
+    sl_options_destroy(c.options);
+    free(words[5]);
+    free(stack);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_password_stays_on_the_stack),
         cmocka_unit_test(options_are_added_to_the_string),
         cmocka_unit_test(a_password_needs_a_user),
         cmocka_unit_test(plain_needs_tls),
