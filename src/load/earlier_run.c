@@ -3,6 +3,7 @@
  * completed must still have the same text. */
 #include "earlier_run.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,45 @@ int sl_earlier_entry_order(const void *a, const void *b) {
     return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
+/* The fields of `identity` of a source in the journal: 64-bit numbers. */
+static const struct {
+    const char *name;
+    size_t at; /* position of the value */
+} identity_fields[] = {
+    {"device", offsetof(sl_source_identity, device)},
+    {"inode", offsetof(sl_source_identity, inode)},
+    {"size", offsetof(sl_source_identity, size)},
+    {"modified", offsetof(sl_source_identity, modified_ns)},
+    {"changed", offsetof(sl_source_identity, changed_ns)},
+};
+#define IDENTITY_FIELDS (sizeof identity_fields / sizeof identity_fields[0])
+_Static_assert(IDENTITY_FIELDS * 8 == sizeof(sl_source_identity), "all of it is in the journal");
+
+static void append_identity(bson_t *source, const sl_source_identity *identity) {
+    bson_t fields;
+    BSON_APPEND_DOCUMENT_BEGIN(source, "identity", &fields);
+    for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)identity + identity_fields[i].at, sizeof value);
+        bson_append_int64(&fields, identity_fields[i].name, -1, value);
+    }
+    bson_append_document_end(source, &fields);
+}
+
+/* The identity that a source had in the earlier run; fields that the journal has not are 0. */
+static sl_source_identity identity_in(const bson_t *source) {
+    bson_iter_t iter, fields;
+    sl_source_identity identity = {0};
+    for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
+        if (!bson_iter_init_find(&iter, source, "identity") || !bson_iter_recurse(&iter, &fields) ||
+            !bson_iter_find(&fields, identity_fields[i].name))
+            continue;
+        int64_t value = bson_iter_as_int64(&fields);
+        memcpy((char *)&identity + identity_fields[i].at, &value, sizeof value);
+    }
+    return identity;
+}
+
 void sl_earlier_append_sources(bson_t *document, const sl_load *load) {
     bson_t sources, item;
     BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
@@ -29,8 +69,7 @@ void sl_earlier_append_sources(bson_t *document, const sl_load *load) {
         BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
         BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
         BSON_APPEND_BOOL(&item, "leftOut", load->sources[i].skipped);
-        BSON_APPEND_BINARY(&item, "identity", BSON_SUBTYPE_BINARY,
-                           (const uint8_t *)&facts->identity, sizeof facts->identity);
+        append_identity(&item, &facts->identity);
         bson_append_document_end(&sources, &item);
     }
     bson_append_array_end(document, &sources);
@@ -47,19 +86,6 @@ const char *sl_earlier_text(const bson_t *document, const char *path) {
 bool sl_earlier_differs(const sl_load *load, sl_exit code, const char *how, sl_error *error) {
     return sl_error_set(error, code, "--resume: this is not the load that %s holds: %s",
                         load->work_directory, how);
-}
-
-/* The identity that a source had in the earlier run; all zero if the journal has none. */
-static sl_source_identity identity_in(const bson_t *source) {
-    bson_iter_t iter;
-    const uint8_t *bytes;
-    uint32_t length = 0;
-    sl_source_identity identity = {0};
-    if (bson_iter_init_find(&iter, source, "identity") && BSON_ITER_HOLDS_BINARY(&iter))
-        bson_iter_binary(&iter, NULL, &length, &bytes);
-    if (length == sizeof identity)
-        memcpy(&identity, bytes, sizeof identity);
-    return identity;
 }
 
 /* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,12 @@
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
 #define DEPTH_MAX 20 /* of documents in a document */
 
-enum { RECORD_DOCUMENT = 1, RECORD_ENTRY = 2 };
+enum { RECORD_DOCUMENT = 1, RECORD_ENTRY = 2, RECORD_FORMAT = 3 };
+
+#define MAGIC "shardloadjournal" /* without its NUL */
+#define MAGIC_BYTES (sizeof MAGIC - 1)
+#define FORMAT_BYTES (MAGIC_BYTES + 4) /* payload of the first record */
+#define FIRST_RECORD_BYTES (HEAD_BYTES + FORMAT_BYTES)
 
 typedef struct sl_bytes {
     uint8_t *bytes;
@@ -40,17 +46,67 @@ struct sl_journal {
     sl_bytes writing;   /* the committing thread's */
 };
 
-/* ---- records ---- */
+/* ---- numbers and entries ---- */
 
-static void put32(uint8_t *to, uint32_t value) {
-    for (int i = 0; i < 4; i++)
+static void put(uint8_t *to, uint64_t value, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; i++)
         to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static uint32_t get32(const uint8_t *from) {
-    return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
-           (uint32_t)from[3] << 24;
+static uint64_t get(const uint8_t *from, unsigned bytes) {
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)from[i] << 8 * i;
+    return value;
 }
+
+static uint32_t get32(const uint8_t *from) {
+    return (uint32_t)get(from, 4);
+}
+
+/* The fields of an entry in the file, in this order: the positions of their values in
+ * sl_journal_entry. To add a field, add a row at the end and increase SL_JOURNAL_FORMAT. */
+#define FIELD(name) offsetof(sl_journal_entry, name)
+static const size_t entry_fields[] = {
+    FIELD(source),
+    FIELD(sequence),
+    FIELD(offset),
+    FIELD(entry_start),
+    FIELD(check),
+    FIELD(text_bytes),
+    FIELD(inserted),
+    FIELD(already_stored),
+    FIELD(refused),
+    FIELD(taken),
+    FIELD(table_bytes),
+    FIELD(raw_bytes),
+    FIELD(counts.lines),
+    FIELD(counts.records),
+    FIELD(counts.documents),
+    FIELD(counts.rejects),
+    FIELD(counts.headers),
+    FIELD(counts.blank_lines),
+    FIELD(counts.repaired),
+    FIELD(counts.transcoded),
+    FIELD(counts.length_mismatches),
+    FIELD(counts.malformed_fields),
+    FIELD(counts.unknown_groups),
+};
+#define FIELDS (sizeof entry_fields / sizeof entry_fields[0])
+_Static_assert(FIELDS * 8 == SL_JOURNAL_ENTRY_BYTES, "SL_JOURNAL_ENTRY_BYTES is 8 per field");
+
+void sl_journal_encode(const sl_journal_entry *entry, uint8_t bytes[SL_JOURNAL_ENTRY_BYTES]) {
+    for (size_t i = 0; i < FIELDS; i++)
+        put(bytes + 8 * i, *(const uint64_t *)((const char *)entry + entry_fields[i]), 8);
+}
+
+void sl_journal_decode(const uint8_t bytes[SL_JOURNAL_ENTRY_BYTES], sl_journal_entry *entry) {
+    memset(entry, 0, sizeof *entry);
+    for (size_t i = 0; i < FIELDS; i++)
+        *(uint64_t *)((char *)entry + entry_fields[i]) = get(bytes + 8 * i, 8);
+}
+
+/* ---- records ---- */
 
 static uint32_t checksum(const uint8_t *head, const uint8_t *payload, size_t length) {
     uLong crc = crc32(0, head, 8);
@@ -68,12 +124,19 @@ static bool append_record(sl_bytes *to, uint32_t type, const void *payload, size
         to->room = room;
     }
     uint8_t *at = to->bytes + to->used;
-    put32(at, (uint32_t)length);
-    put32(at + 4, type);
+    put(at, length, 4);
+    put(at + 4, type, 4);
     memcpy(at + HEAD_BYTES, payload, length);
-    put32(at + 8, checksum(at, at + HEAD_BYTES, length));
+    put(at + 8, checksum(at, at + HEAD_BYTES, length), 4);
     to->used += need;
     return true;
+}
+
+static bool append_first_record(sl_bytes *to) {
+    uint8_t payload[FORMAT_BYTES];
+    memcpy(payload, MAGIC, MAGIC_BYTES);
+    put(payload + MAGIC_BYTES, SL_JOURNAL_FORMAT, 4);
+    return append_record(to, RECORD_FORMAT, payload, sizeof payload);
 }
 
 /* The documents of a journal have a few levels of nesting. The check by the BSON library is
@@ -97,9 +160,9 @@ static bool is_sound(const bson_t *document) {
 
 static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
                         const sl_journal_handlers *handlers) {
-    if (type == RECORD_ENTRY && length == JOURNAL_ENTRY_BYTES) {
+    if (type == RECORD_ENTRY && length == SL_JOURNAL_ENTRY_BYTES) {
         sl_journal_entry entry;
-        memcpy(&entry, payload, sizeof entry);
+        sl_journal_decode(payload, &entry);
         return handlers->entry(handlers->context, &entry);
     }
     bson_t document;
@@ -107,16 +170,33 @@ static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
            is_sound(&document) && handlers->document(handlers->context, &document);
 }
 
+/* Is there a complete record at the beginning of these bytes, with the right checksum? */
+static bool is_record(const uint8_t *bytes, size_t length) {
+    return length >= HEAD_BYTES && get32(bytes) <= DOCUMENT_BYTES_MAX &&
+           get32(bytes) <= length - HEAD_BYTES &&
+           get32(bytes + 8) == checksum(bytes, bytes + HEAD_BYTES, get32(bytes));
+}
+
+/* The format version of a journal; 0: the bytes do not begin with a record of a journal. */
+static uint32_t format_of(const uint8_t *bytes, size_t length) {
+    if (!is_record(bytes, length))
+        return 0;
+    uint32_t type = get32(bytes + 4);
+    if (type == RECORD_FORMAT && get32(bytes) == FORMAT_BYTES &&
+        memcmp(bytes + HEAD_BYTES, MAGIC, MAGIC_BYTES) == 0)
+        return get32(bytes + HEAD_BYTES + MAGIC_BYTES);
+    return type == RECORD_DOCUMENT ? 1 : 0;
+}
+
 size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_handlers *handlers) {
-    size_t at = 0;
-    while (length - at >= HEAD_BYTES) {
+    if (format_of(bytes, length) != SL_JOURNAL_FORMAT)
+        return 0;
+    size_t at = HEAD_BYTES + get32(bytes);
+    while (is_record(bytes + at, length - at)) {
         const uint8_t *head = bytes + at;
-        uint32_t payload = get32(head);
-        if (payload > DOCUMENT_BYTES_MAX || payload > length - at - HEAD_BYTES ||
-            get32(head + 8) != checksum(head, head + HEAD_BYTES, payload) ||
-            !take_record(get32(head + 4), head + HEAD_BYTES, payload, handlers))
+        if (!take_record(get32(head + 4), head + HEAD_BYTES, get32(head), handlers))
             break;
-        at += HEAD_BYTES + payload;
+        at += HEAD_BYTES + get32(head);
     }
     return at;
 }
@@ -146,16 +226,33 @@ static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_erro
     return true;
 }
 
-/* Is the file empty, or does it hold the beginning of a first record? Then the process that wrote
- * it was killed meanwhile. */
-static bool is_torn_record(const sl_bytes *content) {
+/* Are these bytes none, or the beginning of a record that is not an entry? Then the process that
+ * wrote them was killed meanwhile. */
+static bool is_torn_record(const uint8_t *bytes, size_t length) {
     bool zeros = true; /* after a crash, a file system may have allocated the bytes only */
-    for (size_t i = 0; zeros && i < content->used; i++)
-        zeros = content->bytes[i] == 0;
-    return zeros || content->used < HEAD_BYTES ||
-           (get32(content->bytes + 4) == RECORD_DOCUMENT &&
-            get32(content->bytes) <= DOCUMENT_BYTES_MAX &&
-            get32(content->bytes) > content->used - HEAD_BYTES);
+    for (size_t i = 0; zeros && i < length; i++)
+        zeros = bytes[i] == 0;
+    if (zeros || length < HEAD_BYTES)
+        return true;
+    uint32_t payload = get32(bytes), type = get32(bytes + 4);
+    return (type == RECORD_DOCUMENT || type == RECORD_FORMAT) && payload <= DOCUMENT_BYTES_MAX &&
+           payload > length - HEAD_BYTES;
+}
+
+static bool refuse(const sl_journal *journal, const sl_bytes *content, sl_error *error) {
+    uint32_t format = format_of(content->bytes, content->used);
+    if (format == 0 || format == SL_JOURNAL_FORMAT)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: is not a journal of this program, or its beginning is damaged "
+                            "(this program reads journals of format version %u); begin anew with "
+                            "another --work-dir, and with --drop if documents of the load that "
+                            "used this one are stored",
+                            journal->path, SL_JOURNAL_FORMAT);
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%s: is a journal of format version %u, and this program reads version "
+                        "%u; complete the load with the version of the program that began it, or "
+                        "begin anew with --drop and another --work-dir",
+                        journal->path, format, SL_JOURNAL_FORMAT);
 }
 
 static bool read_records(sl_journal *journal, const sl_journal_handlers *handlers, bool *empty,
@@ -169,14 +266,10 @@ static bool read_records(sl_journal *journal, const sl_journal_handlers *handler
     bool ok = read_all(journal, (size_t)facts.st_size, &content, error);
     if (ok) {
         size_t good = sl_journal_scan(content.bytes, content.used, handlers);
-        *empty = good == 0;
+        *empty = good <= FIRST_RECORD_BYTES;
         journal->end = (off_t)good;
-        ok = good > 0 || is_torn_record(&content) ||
-             sl_error_set(
-                 error, SL_EXIT_USAGE,
-                 "%s: is not a journal of this version; move it away, or name another folder "
-                 "with --work-dir",
-                 journal->path);
+        ok = !*empty || is_torn_record(content.bytes + good, content.used - good) ||
+             refuse(journal, &content, error);
     }
     free(content.bytes);
     return ok;
@@ -267,16 +360,20 @@ static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_erro
 
 bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error) {
     sl_bytes record = {0};
-    bool ok = append_record(&record, RECORD_DOCUMENT, bson_get_data(document), document->len)
-                  ? append_to_file(journal, &record, error)
-                  : sl_error_memory(error, "writing the journal");
+    bool ok =
+        (journal->end > 0 || append_first_record(&record)) &&
+                append_record(&record, RECORD_DOCUMENT, bson_get_data(document), document->len)
+            ? append_to_file(journal, &record, error)
+            : sl_error_memory(error, "writing the journal");
     free(record.bytes);
     return ok;
 }
 
 bool sl_journal_add(sl_journal *journal, const sl_journal_entry *entry) {
+    uint8_t bytes[SL_JOURNAL_ENTRY_BYTES];
+    sl_journal_encode(entry, bytes);
     pthread_mutex_lock(&journal->lock);
-    bool ok = append_record(&journal->gathering, RECORD_ENTRY, entry, sizeof *entry);
+    bool ok = append_record(&journal->gathering, RECORD_ENTRY, bytes, sizeof bytes);
     pthread_mutex_unlock(&journal->lock);
     return ok;
 }

@@ -5,9 +5,17 @@
  *
  *   uint32 length of the payload | uint32 type | uint32 crc | payload
  *
- * little-endian; the crc (CRC-32 of zlib) is over length, type and payload. Type 1 is a BSON
- * document, whose fields show its kind (resume.c); type 2 is an entry of JOURNAL_ENTRY_BYTES,
- * one per block of this loader. Everything behind the last complete record is ignored.
+ * All numbers are little-endian; the crc (CRC-32 of zlib) is over length, type and payload. The
+ * payload depends on the type:
+ *
+ *   3  the first record, the same in all versions: "shardloadjournal", uint32 format version
+ *   1  a BSON document, whose fields show its kind (resume.c)
+ *   2  an entry of SL_JOURNAL_ENTRY_BYTES, one per block of this loader: uint64 fields in the order
+ *      of the table in journal.c
+ *
+ * Everything behind the last complete record is ignored. docs/internals/delivery.md lists all
+ * fields. A change of the layout needs another SL_JOURNAL_FORMAT; a journal of another format is
+ * refused.
  *
  * The file is locked while it is open: two loaders never share a work directory. */
 #ifndef SHARDLOAD_JOURNAL_H
@@ -17,6 +25,10 @@
 
 #include "format/format.h"
 #include "util/error.h"
+
+/* The version of the layout. Version 1 had no first record of type 3. */
+#define SL_JOURNAL_FORMAT 2u
+#define SL_JOURNAL_ENTRY_BYTES (23u * 8u)
 
 /* The outcome of one block, all of whose documents are durable. */
 typedef struct sl_journal_entry {
@@ -33,9 +45,12 @@ typedef struct sl_journal_entry {
     uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: no rejects */
     uint64_t raw_bytes;   /* size of the source's raw rejects at that time; 0: no rejects */
     sl_parse_counts counts;
-} sl_journal_entry; /* of uint64_t only: it is written to the file as it is */
+} sl_journal_entry;
 
-#define JOURNAL_ENTRY_BYTES sizeof(sl_journal_entry)
+/* An entry as it is in the file. Members of sl_journal_entry that have no field in the file are 0
+ * when they are decoded. */
+void sl_journal_encode(const sl_journal_entry *entry, uint8_t bytes[SL_JOURNAL_ENTRY_BYTES]);
+void sl_journal_decode(const uint8_t bytes[SL_JOURNAL_ENTRY_BYTES], sl_journal_entry *entry);
 
 typedef struct sl_journal_handlers {
     /* False ends the reading: the record is not one of this program. */
@@ -44,14 +59,16 @@ typedef struct sl_journal_handlers {
     void *context;
 } sl_journal_handlers;
 
-/* Reads records from memory; returns the length of the complete ones. */
+/* Reads the records of a journal from memory. Returns the length of the complete records, with the
+ * first one; 0 without a first record of this format. */
 size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_handlers *handlers);
 
 typedef struct sl_journal sl_journal;
 
 /* Opens the journal in `directory`, creates it if there is none, and locks it. Passes its records
  * to the handlers. The first write removes an incomplete record at its end. `*empty`: the journal
- * has no record. */
+ * has no document and no entry. A file of another format, or that is no journal, is left as it is:
+ * an error (SL_EXIT_USAGE). */
 bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
                      sl_journal **journal, bool *empty, sl_error *error);
 void sl_journal_close(sl_journal *journal); /* NULL is fine */
@@ -59,10 +76,12 @@ void sl_journal_close(sl_journal *journal); /* NULL is fine */
 /* Empties the journal for a new load. */
 bool sl_journal_begin(sl_journal *journal, sl_error *error);
 
-/* Appends a document and waits until it is on the disk. */
+/* Appends a document and waits until it is on the disk. Writes the file's first record with the
+ * first document. */
 bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error);
 
-/* Keeps an entry for the next commit. False without memory. Any thread. */
+/* Keeps an entry for the next commit; a document must have been written before. False without
+ * memory. Any thread. */
 bool sl_journal_add(sl_journal *journal, const sl_journal_entry *entry);
 
 /* sl_journal_collect takes the entries added so far; sl_journal_commit appends these to the file

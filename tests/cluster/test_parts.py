@@ -4,10 +4,10 @@ the sources, and each block is loaded by one of them."""
 import gzip
 import os
 import signal
-import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import journal_reader  # noqa: E402
 import support  # noqa: E402
 
 
@@ -37,13 +37,8 @@ class Parts(support.ClusterCase):
 
     def journal(self, work):
         """The blocks in a load's journal: (source, sequence) of each."""
-        content, blocks, at = (work / "journal").read_bytes(), [], 0
-        while at < len(content):
-            length, kind, _ = struct.unpack_from("<III", content, at)
-            if kind == 2:
-                blocks.append(struct.unpack_from("<QQ", content, at + 12))
-            at += 12 + length
-        return blocks
+        entries = journal_reader.Journal((work / "journal").read_bytes()).entries
+        return [(entry.source, entry.sequence) for entry in entries]
 
     def assert_complete(self, *sources, documents):
         self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources)

@@ -13,8 +13,6 @@ import random
 import struct
 import sys
 import time
-import zlib
-from typing import NamedTuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case  # noqa: E402
@@ -22,7 +20,7 @@ import power_cut  # noqa: E402
 import proxy  # noqa: E402
 import resume_case  # noqa: E402
 import support  # noqa: E402
-from support import bson  # noqa: E402
+from journal_reader import Journal  # noqa: E402
 
 RESUMES = 24 * fault_case.ROUNDS
 RANDOM_DISKS = 3 * fault_case.ROUNDS   # for each time, besides the four regular ones
@@ -34,43 +32,6 @@ def text_with_rejects(seed):
     lines = resume_case.wide_text(seed, resume_case.BLOCKS // 3).decode().split("\n")
     return "\n".join(line.replace("|49828|", "|49 828|") if number % REJECTED == 7 else line
                      for number, line in enumerate(lines)).encode()
-
-
-class Entry(NamedTuple):
-    """A block in the journal (src/load/journal.h)."""
-    source: int
-    sequence: int
-    offset: int
-    entry_start: int
-    check: int
-    text_bytes: int
-    inserted: int
-    already_stored: int
-    refused: int
-    taken: int
-    table_bytes: int
-    raw_bytes: int
-
-
-class Journal:
-    """The journal's documents and entries up to the first invalid record, by an independent reader
-    (src/load/journal.h)."""
-
-    def __init__(self, data):
-        self.documents, self.entries = {}, []
-        at = 0
-        while at + 12 <= len(data):
-            length, kind, check = struct.unpack_from("<3I", data, at)
-            payload = data[at + 12:at + 12 + length]
-            if len(payload) < length or zlib.crc32(payload, zlib.crc32(data[at:at + 8])) != check:
-                break
-            if kind == 1:
-                document = bson.decode(payload)
-                self.documents.update({name: document for name in ("begun", "target", "finished")
-                                       if name in document})
-            else:
-                self.entries.append(Entry(*struct.unpack_from("<12Q", payload)))
-            at += 12 + length
 
 
 class Batch:

@@ -20,6 +20,7 @@
 #include "load/rejects.h"
 
 #define HEAD_BYTES 12u
+#define FIRST_RECORD_BYTES (HEAD_BYTES + 20u)
 #define SOURCES 3u
 #define RECORDS_MAX 400u
 #define RANGES 2u
@@ -27,6 +28,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char folder[64], journal_path[80];
+static uint8_t first_record[FIRST_RECORD_BYTES];
 static bson_t *begun;
 static const char target_uuid[] = "00010203-0405-0607-0809-0a0b0c0d0e0f";
 
@@ -106,7 +108,8 @@ static void write_journal(const void *bytes, size_t length) {
     close(file);
 }
 
-/* Creates the work directory, and sets `begun` to the first document of a new load's journal. */
+/* Creates the work directory, and takes `first_record` and `begun`, the first document, from the
+ * journal of a new load. */
 static void begin_journal(void) {
     loading l;
     sl_error error = {0};
@@ -122,8 +125,11 @@ static void begin_journal(void) {
     config.resume = true;
     size_t length;
     uint8_t *bytes = read_journal(&length);
-    begun = bson_new_from_data(bytes + HEAD_BYTES, length - HEAD_BYTES);
-    require(begun != NULL, "a journal starts with a document");
+    require(length > FIRST_RECORD_BYTES + HEAD_BYTES, "a journal has a first record");
+    memcpy(first_record, bytes, FIRST_RECORD_BYTES);
+    begun = bson_new_from_data(bytes + FIRST_RECORD_BYTES + HEAD_BYTES,
+                               length - FIRST_RECORD_BYTES - HEAD_BYTES);
+    require(begun != NULL, "a document follows the first record");
     free(bytes);
 }
 
@@ -185,13 +191,15 @@ static void append_block(builder *m, input *in) {
     entry.taken = entry.refused / 2;
     entry.counts.documents = entry.inserted + entry.already_stored + entry.refused;
     entry.counts.records = entry.counts.documents;
-    append_record(m, 2, &entry, sizeof entry);
+    uint8_t bytes[SL_JOURNAL_ENTRY_BYTES];
+    sl_journal_encode(&entry, bytes);
+    append_record(m, 2, bytes, sizeof bytes);
 }
 
 static void append_any_entry(builder *m, input *in) {
-    sl_journal_entry entry;
-    take_bytes(in, &entry, sizeof entry);
-    append_record(m, 2, &entry, sizeof entry);
+    uint8_t bytes[SL_JOURNAL_ENTRY_BYTES];
+    take_bytes(in, bytes, sizeof bytes);
+    append_record(m, 2, bytes, sizeof bytes);
 }
 
 static void append_any_document(builder *m, input *in) {
@@ -202,6 +210,7 @@ static void append_any_document(builder *m, input *in) {
 }
 
 static void compose(builder *m, input *in) {
+    memcpy(add_bytes(m, FIRST_RECORD_BYTES), first_record, FIRST_RECORD_BYTES);
     for (unsigned i = 0; in->at < in->end && i < RECORDS_MAX; i++) {
         switch (take_byte(in) % 6) {
         case 0:

@@ -126,9 +126,10 @@ def message(document, kind=2013):
 
 
 def journal(*records):
-    """A journal of (type, payload) records, in the layout of src/load/journal.h."""
+    """A journal of (type, payload) records behind its first record, in the layout of
+    src/load/journal.h."""
     text = b""
-    for kind, payload in records:
+    for kind, payload in [(3, b"shardloadjournal\2\0\0\0"), *records]:
         head = struct.pack("<II", len(payload), kind)
         text += head + struct.pack("<I", zlib.crc32(payload, zlib.crc32(head))) + payload
     return text
