@@ -395,29 +395,38 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
 
 /* ---- indexes ---- */
 
+/* The conventional name of an index: "ts_1_st_1". A malloc'd string; NULL without memory. */
+static char *index_name(const bson_t *keys) {
+    /* The document contains all names and texts; of a number it has at least 4 bytes. */
+    size_t room = keys->len + 24 * (size_t)bson_count_keys(keys) + 1, used = 0;
+    char *name = calloc(1, room);
+    bson_iter_t iter;
+    for (bool more = name && bson_iter_init(&iter, keys); more && bson_iter_next(&iter);) {
+        used += (size_t)snprintf(name + used, room - used, "%s%s_", used ? "_" : "",
+                                 bson_iter_key(&iter));
+        if (BSON_ITER_HOLDS_UTF8(&iter))
+            used += (size_t)snprintf(name + used, room - used, "%s", bson_iter_utf8(&iter, NULL));
+        else
+            used += (size_t)snprintf(name + used, room - used, "%lld",
+                                     (long long)bson_iter_as_int64(&iter));
+    }
+    return name;
+}
+
 bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
                      sl_error *error) {
-    /* The conventional name: "ts_1_st_1". */
-    bson_string_t *name = bson_string_new(NULL);
-    bson_iter_t iter;
-    if (bson_iter_init(&iter, keys)) {
-        while (bson_iter_next(&iter)) {
-            bson_string_append_printf(name, "%s%s_", name->len ? "_" : "", bson_iter_key(&iter));
-            if (BSON_ITER_HOLDS_UTF8(&iter))
-                bson_string_append(name, bson_iter_utf8(&iter, NULL));
-            else
-                bson_string_append_printf(name, "%lld", (long long)bson_iter_as_int64(&iter));
-        }
-    }
+    char *name = index_name(keys);
+    if (!name)
+        return sl_error_memory(error, "building an index");
     bson_t *create = BCON_NEW("createIndexes", BCON_UTF8(target->collection), "indexes", "[", "{",
-                              "key", BCON_DOCUMENT(keys), "name", BCON_UTF8(name->str), "}", "]");
+                              "key", BCON_DOCUMENT(keys), "name", BCON_UTF8(name), "}", "]");
     sl_append_majority(create);
     int32_t code;
     bool ok = sl_cluster_command(connection, target->database, create, NULL, &code, error) ||
               code == SL_CODE_INDEX_OPTIONS_CONFLICT || /* it exists under another name */
-              sl_error_prefix(error, "cannot build index %s on %s.%s", name->str, target->database,
+              sl_error_prefix(error, "cannot build index %s on %s.%s", name, target->database,
                               target->collection);
     bson_destroy(create);
-    bson_string_free(name, true);
+    free(name);
     return ok;
 }

@@ -12,6 +12,7 @@
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
+_Static_assert(SL_BSON_SLACK <= SL_SLACK, "the encoder copies complete vectors");
 _Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
 
 /* ---- marks ---- */

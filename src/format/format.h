@@ -15,10 +15,6 @@
 #include "util/error.h"
 #include "util/text.h"
 
-/* A block's text is followed by this many readable bytes (of any value), so that a parser may load
- * full vectors at its end. A sink's buffer has this many writable bytes after its limit. */
-#define SL_SLACK 64
-
 /* Number of bytes at a source's beginning that a sniff reads. */
 #define SL_SNIFF_BYTES 65536
 

@@ -39,8 +39,6 @@
 #include "identity.h"
 #include "reader.h"
 
-#define SLACK 64
-
 static void release(sl_source_set *set, sl_open_source *open);
 
 bool sl_reader_create(sl_source_set *set, sl_reader **result, sl_error *error) {
@@ -51,7 +49,7 @@ bool sl_reader_create(sl_source_set *set, sl_reader **result, sl_error *error) {
     reader->set = set;
     reader->file = -1;
     reader->room = SL_BLOCK_BYTES + SL_LOOKAHEAD;
-    reader->buffer = malloc(reader->room + SLACK);
+    reader->buffer = malloc(reader->room + SL_SLACK);
     if (reader->buffer)
         return true;
     sl_reader_destroy(reader);
@@ -79,7 +77,7 @@ bool sl_reader_grow(sl_reader *reader, size_t room, sl_error *error) {
         return true;
     if (room < reader->room * 2)
         room = reader->room * 2;
-    char *buffer = realloc(reader->buffer, room + SLACK);
+    char *buffer = realloc(reader->buffer, room + SL_SLACK);
     if (!buffer)
         return sl_error_memory(error, "reading a long line");
     reader->buffer = buffer;

@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
+/* A block's text is followed by this many readable bytes (of any value), so that a parser may load
+ * full vectors at its end. A sink's buffer has this many writable bytes after its limit. */
+#define SL_SLACK 64
+
 /* Borrowed bytes; not NUL-terminated. */
 typedef struct sl_text {
     const char *bytes;

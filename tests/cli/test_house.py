@@ -69,6 +69,23 @@ class House(unittest.TestCase):
                     and "#include <mongoc/" in p.read_text()]
         self.assertEqual([p for p in users if not DRIVER.search(p)], [])
 
+    def test_the_slack_behind_a_text_is_one_constant(self):
+        """src/source allocates the bytes behind a block that src/format reads."""
+        self.assertEqual([f"{p.relative_to(TOP)}: {line}" for p in (TOP / "src").rglob("*.[ch]")
+                          for line in p.read_text().splitlines()
+                          if re.match(r"#define (SL_)?SLACK\b", line)],
+                         ["src/util/text.h: #define SL_SLACK 64"])
+
+    def test_names_that_version_2_of_the_driver_has_removed_are_not_used(self):
+        removed = re.compile(
+            r"\b(bson_string_\w+|bson(_array)?_as_json|bson_(atomic|cmp|in_range)_\w+|bson_thrd_yield|"
+            r"bson_oid_init_sequence|mongoc_(client|database|collection)_command"
+            r"|mongoc_collection_(insert|update|remove|delete|save|find|count|stats|validate"
+            r"|create_index|find_indexes|insert_bulk|create_bulk_operation))\b(?=[ (])")
+        used = [f"{p.relative_to(TOP)}: {found[0]}" for p in sources()
+                for found in removed.finditer(p.read_text())]
+        self.assertEqual(used, [])
+
     def test_text_is_printed_by_print_h(self):
         """print.h escapes inserted text. The files in `own` insert no foreign text or escape it."""
         own = {"print.c", "log.c", "json.c", "explain.c", "secrets.c", "options_help.c",
