@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "cli/connection_string.h"
 #include "cli/secrets.h"
@@ -193,8 +194,29 @@ static void no_password_stays_on_the_stack(void **state) {
     free(stack);
 }
 
+/* Without this, other programs of the user can read the password from the process's memory. */
+static void a_process_with_a_password_makes_no_core_dump(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        int dumpable;
+    } cases[] = {{"--uri mongodb://h/", 1},
+                 {"--uri mongodb://a:b@h/", 0},
+                 {"--uri mongodb://h/ -u a -p b", 0}};
+    sl_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        prctl(PR_SET_DUMPABLE, 1);
+        char *uri = string_of(cases[i].line, &error);
+        assert_non_null(uri);
+        assert_int_equal(prctl(PR_GET_DUMPABLE), cases[i].dumpable);
+        sl_secret_free(uri);
+    }
+    prctl(PR_SET_DUMPABLE, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_with_a_password_makes_no_core_dump),
         cmocka_unit_test(no_password_stays_on_the_stack),
         cmocka_unit_test(options_are_added_to_the_string),
         cmocka_unit_test(a_password_needs_a_user),
