@@ -84,6 +84,15 @@ if ! python3 -m pip --version >/dev/null 2>&1 || ! python3 -c 'import ensurepip'
     server_packages+=(python3 python3-pip python3-venv)
 fi
 
+# The unit tests and the tests of the command line, as names for tools/test. test_fuzz is not among
+# them: it builds a tree of its own, with its own sanitizers.
+# shellcheck disable=SC2034 # used by the scripts that source this file
+offline_tests=(bin/tests/)
+for file in "$top"/tests/cli/test_*.py; do
+    [[ $file == */test_fuzz.py ]] || offline_tests+=("tests/cli/$(basename "$file")")
+done
+unset file
+
 # Prints the path of a clang that has libFuzzer and the sanitizers; nothing if there is none.
 clang_of() {
     local name
