@@ -144,7 +144,6 @@ static void draw_names(const plot *p) {
         if (p->curves->items[k].count > 0)
             names[count++] = (name){height_at_the_end(p, k), k};
     }
-    /* cppcheck-suppress uninitvar ; `count` names are set */
     qsort(names, count, sizeof *names, from_the_top);
     for (size_t i = 0; i < count; i++) { /* move names down, so that they do not overlap */
         double least = i == 0 ? TOP + 4 : names[i - 1].y + LINE;

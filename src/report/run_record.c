@@ -144,7 +144,6 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
     memcpy(copy, shard_documents, shards * sizeof *copy);
     record->shards = shards;
     record->points[record->point_count++] = (sl_point){*figures, copy};
-    /* cppcheck-suppress memleak ; the point owns the copy */
 }
 
 /* Rounded to milliseconds. */
