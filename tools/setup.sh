@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Shell functions that tools/demo, tools/test and tools/fuzz share: packages, build, folders.
+# Shell functions that the scripts of tools/ share: packages, build, folders.
 # To be sourced.
 
 export HOME=${HOME:-~} # a service may be started without HOME
@@ -84,6 +84,15 @@ if ! python3 -m pip --version >/dev/null 2>&1 || ! python3 -c 'import ensurepip'
     server_packages+=(python3 python3-pip python3-venv)
 fi
 
+# The unit tests and the tests of the command line, as names for tools/test. test_fuzz is not among
+# them: it builds a tree of its own, with its own sanitizers.
+# shellcheck disable=SC2034 # used by the scripts that source this file
+offline_tests=(bin/tests/)
+for file in "$top"/tests/cli/test_*.py; do
+    [[ $file == */test_fuzz.py ]] || offline_tests+=("tests/cli/$(basename "$file")")
+done
+unset file
+
 # Prints the path of a clang that has libFuzzer and the sanitizers; nothing if there is none.
 clang_of() {
     local name
@@ -129,4 +138,19 @@ python_with_driver() {
         fi
     fi
     echo "$home/bin/python"
+}
+
+# Prints the folder with the programs of tools/checks/python-packages.txt. Installs them into the
+# Python environment of python_with_driver if needed.
+python_checks() {
+    local pinned=$top/tools/checks/python-packages.txt python installed
+    python=$(python_with_driver)
+    installed=${python%/bin/python}/checks-$(sha256sum "$pinned" | cut -c 1-16)
+    local install=("$python" -m pip install -q --disable-pip-version-check --only-binary :all:
+        --require-hashes --requirement "$pinned")
+    if [ ! -e "$installed" ]; then
+        "${install[@]}" >&2 || die "this command failed: ${install[*]}"
+        touch "$installed"
+    fi
+    dirname "$python"
 }

@@ -26,6 +26,8 @@ enum {
 };
 
 #define GENERATED "Generated records"
+#define FORMAT_CHOICE(id, name, help) "|" name
+#define FORMAT_HELP(id, name, help) " " name ": " help "."
 
 /* clang-format off */
 const sl_option_row sl_load_rows[] = {
@@ -53,12 +55,9 @@ const sl_option_row sl_load_rows[] = {
 
     SL_CONNECTION_ROWS(CONNECTED),
 
-    {.name = "format", SL_ROW_CHOICE("NAME", "auto|mot|isd|isd-lite|isd-csv|delimited|ycsb"),
+    {.name = "format", SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
      .fallback = "auto", SL_ROW_OF(READING, "Source"),
-     .help = "auto: detect the format of each file. mot: MOT vehicle tests. isd, isd-lite, "
-             "isd-csv: NOAA weather records, packed, simplified or as global-hourly tables. "
-             "delimited: any file with a header or a --schema. ycsb: no file; --records are "
-             "generated."},
+     .help = "auto: detect the format of each file." SL_FORMATS(FORMAT_HELP)},
     {.name = "schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(READING, "Source"),
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},

@@ -111,7 +111,4 @@ sl_text sl_delimited_header(const sl_dialect *dialect);
 bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts);
 
-extern const sl_format sl_format_mot;
-extern const sl_format sl_format_delimited;
-
 #endif

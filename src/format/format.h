@@ -140,10 +140,23 @@ typedef struct sl_format {
                          size_t room);
 } sl_format;
 
-/* All formats, ended by NULL, specific ones before general ones. To detect a source's format, call
- * each `sniff` in this order, without the formats that generate records: the first that succeeds
- * determines the format. If none succeeds, report the error of the first. If the options contain a
- * schema, formats with built-in schemas refuse every source. */
+/* The formats, one row each: the X of sl_format_X, the name in --format, its help. Specific formats
+ * stand before general ones. To detect a source's format, call each `sniff` in this order, without
+ * the formats that generate records: the first that succeeds determines the format. If none
+ * succeeds, report the error of the first. If the options contain a schema, formats with built-in
+ * schemas refuse every source. */
+#define SL_FORMATS(row)                                                                            \
+    row(mot, "mot", "MOT vehicle tests") row(isd, "isd", "NOAA weather records, packed")           \
+        row(isd_lite, "isd-lite", "the same, simplified")                                          \
+            row(isd_csv, "isd-csv", "the same, as global-hourly tables")                           \
+                row(delimited, "delimited", "any file with a header or a --schema")                \
+                    row(ycsb, "ycsb", "no file; --records are generated")
+
+#define SL_FORMAT_DECLARED(id, name, help) extern const sl_format sl_format_##id;
+SL_FORMATS(SL_FORMAT_DECLARED)
+#undef SL_FORMAT_DECLARED
+
+/* All formats in the order of the rows, ended by NULL. */
 extern const sl_format *const sl_formats[];
 
 /* The format of that name; NULL when there is none. */

@@ -46,8 +46,4 @@ extern const size_t sl_isd_group_count;
  * `ts`, `usaf`, `wban` and `position` are computed from. Its ids and key are empty. */
 extern const sl_isd_group sl_isd_fixed;
 
-extern const sl_format sl_format_isd;
-extern const sl_format sl_format_isd_lite;
-extern const sl_format sl_format_isd_csv;
-
 #endif

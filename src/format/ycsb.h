@@ -15,8 +15,6 @@
 #include "format.h"
 #include "util/error.h"
 
-extern const sl_format sl_format_ycsb;
-
 /* A word of the sequence: word number i of seed s is sl_random_word(s + (i + 1) * SL_RANDOM_STEP).
  * The period is 2^64 words, of which no two are equal. */
 #define SL_RANDOM_STEP UINT64_C(0x9E3779B97F4A7C15)

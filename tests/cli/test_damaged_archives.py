@@ -12,7 +12,6 @@ import pathlib
 import random
 import subprocess
 import sys
-import unittest
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))

@@ -8,7 +8,6 @@ import pathlib
 import subprocess
 import sys
 import tarfile
-import unittest
 import zipfile
 import zlib
 

@@ -61,7 +61,7 @@ class Shown(ShownCase, support.Case):
                   self.file("t.csv", f"1,2\n{ACTING.replace(chr(13), '')},3\n"))
         self.load("--format", "mot", self.file(
             "m.txt", support.HEADER + "\n" + support.ROW.format(id="\x1b[2J\u202e") + "\n"))
-        self.load(self.file("q.csv", f'a,b\n1,"\x1b[2J\u202e\n2,3\n'))
+        self.load(self.file("q.csv", 'a,b\n1,"\x1b[2J\u202e\n2,3\n'))
 
     # Configuration
 

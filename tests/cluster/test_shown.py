@@ -45,7 +45,7 @@ class Shown(ShownCase, support.ClusterCase):
 
     def test_rejects_of_the_server(self):
         self.database["t"].create_index("a", name=HOSTILE, unique=True)
-        text = "a,b\n" + f"x\x1b[2J\u202e,1\nx\x1b[2J\u202e,2\n"
+        text = "a,b\n" + "x\x1b[2J\u202e,1\nx\x1b[2J\u202e,2\n"
         self.show(*self.words(self.source(text=text)), codes=(1,))
         self.database.create_collection("v", validator={HOSTILE: {"$exists": True}})
         self.show(*self.words(self.source(HOSTILE + ".csv"), collection="v"))

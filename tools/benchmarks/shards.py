@@ -179,7 +179,7 @@ def attempt(experiment):
         return 130, "interrupted: only completed rounds are shown"
     except (Failure, Skip) as failure:
         return 1, str(failure)
-    except Exception as error:  # measured values are still printed
+    except Exception as error:  # noqa: BLE001 (measured values are still printed)
         traceback.print_exc()
         return 1, f"{type(error).__name__}: {str(error)[:200]}"
 
