@@ -15,7 +15,9 @@
 
 #include "format/head.h"
 
-#include "engine.h"
+#include "archive_entries.h"
+#include "line_ends.h"
+#include "sources.h"
 
 typedef struct sl_archive_entry {
     struct sl_archive_entry *next;
@@ -28,7 +30,7 @@ typedef struct sl_archive_entry {
 
 /* Sniffs an entry by its first block. An entry that is of another format than the source, or holds
  * another kind of record, is not loaded. */
-static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_block *block,
+static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_block *block,
                   sl_dialect **result, sl_error *error) {
     const sl_format *format = source->format;
     sl_error why = {0};
@@ -37,28 +39,28 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
     bool whole = head.length <= SL_SNIFF_BYTES;
     if (!whole)
         head.length = SL_SNIFF_BYTES;
-    const char *path = sl_source_set_at(load->set, block->source)->shown;
+    const char *path = sl_source_set_at(job->set, block->source)->shown;
     if (!sl_first_line_end_check(head, whole, &why)) {
         *result = NULL;
         if (sl_line_ends_is_binary(head)) {
-            sl_not_loaded_add(load, block->source, block->entry, why.message);
+            sl_not_loaded_add(job, block->source, block->entry, why.message);
             return true;
         }
         *error = why;
         return sl_error_prefix(error, "%s: %s", path, block->entry);
     }
-    if (!format->sniff(sl_sources_plan_of(load, source), block->entry, head, whole, &dialect,
+    if (!format->sniff(sl_sources_plan_of(job, source), block->entry, head, whole, &dialect,
                        &why)) {
         if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
             *error = why;
             return false;
         }
-        sl_not_loaded_add(load, block->source, block->entry, why.message);
+        sl_not_loaded_add(job, block->source, block->entry, why.message);
     } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
         char reason[200];
         snprintf(reason, sizeof reason, "holds %s, not %s", format->record_kind(dialect),
                  format->record_kind(source->dialect));
-        sl_not_loaded_add(load, block->source, block->entry, reason);
+        sl_not_loaded_add(job, block->source, block->entry, reason);
         format->dialect_destroy(dialect);
         dialect = NULL;
     }
@@ -71,16 +73,16 @@ static bool sniff(sl_load *load, const sl_load_source *source, const sl_source_b
 }
 
 /* The link to an entry in the source's list; *link is NULL if there is none. */
-static sl_archive_entry **find(sl_load_source *source, uint64_t number) {
+static sl_archive_entry **find(sl_job_source *source, uint64_t number) {
     sl_archive_entry **link = &source->entries;
     while (*link && (*link)->number != number)
         link = &(*link)->next;
     return link;
 }
 
-bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_dialect **dialect,
+bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dialect **dialect,
                         sl_error *error) {
-    sl_load_source *source = &load->sources[block->source];
+    sl_job_source *source = &job->sources[block->source];
     *dialect = source->dialect;
     if (!block->entry)
         return true;
@@ -89,28 +91,28 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
         sl_archive_entry *made = calloc(1, sizeof *made);
         if (!made)
             sl_error_memory(error, "reading an archive");
-        if (!made || !sniff(load, source, block, &made->dialect, error)) {
+        if (!made || !sniff(job, source, block, &made->dialect, error)) {
             free(made);
-            pthread_mutex_lock(&load->entries_lock);
-            load->entries_failed = true; /* ends the wait for this entry */
-            pthread_cond_broadcast(&load->entries_known);
-            pthread_mutex_unlock(&load->entries_lock);
+            pthread_mutex_lock(&job->entries_lock);
+            job->entries_failed = true; /* ends the wait for this entry */
+            pthread_cond_broadcast(&job->entries_known);
+            pthread_mutex_unlock(&job->entries_lock);
             return false;
         }
         made->number = block->entry_number;
         made->first = block->sequence;
         made->blocks = UINT64_MAX;
-        pthread_mutex_lock(&load->entries_lock);
+        pthread_mutex_lock(&job->entries_lock);
         made->next = source->entries;
         source->entries = made;
-        pthread_cond_broadcast(&load->entries_known);
-        pthread_mutex_unlock(&load->entries_lock);
+        pthread_cond_broadcast(&job->entries_known);
+        pthread_mutex_unlock(&job->entries_lock);
         known = made;
     } else {
-        pthread_mutex_lock(&load->entries_lock);
-        while (!(known = *find(source, block->entry_number)) && !load->entries_failed)
-            pthread_cond_wait(&load->entries_known, &load->entries_lock);
-        pthread_mutex_unlock(&load->entries_lock);
+        pthread_mutex_lock(&job->entries_lock);
+        while (!(known = *find(source, block->entry_number)) && !job->entries_failed)
+            pthread_cond_wait(&job->entries_known, &job->entries_lock);
+        pthread_mutex_unlock(&job->entries_lock);
     }
     if (!known) /* the thread that failed reports why */
         return false;
@@ -118,11 +120,11 @@ bool sl_sources_dialect(sl_load *load, const sl_source_block *block, const sl_di
     return true;
 }
 
-void sl_sources_done_with(sl_load *load, const sl_source_block *block) {
-    sl_load_source *source = &load->sources[block->source];
+void sl_sources_done_with(sl_job *job, const sl_source_block *block) {
+    sl_job_source *source = &job->sources[block->source];
     if (!block->entry)
         return;
-    pthread_mutex_lock(&load->entries_lock);
+    pthread_mutex_lock(&job->entries_lock);
     sl_archive_entry **link = find(source, block->entry_number), *entry = *link;
     entry->parsed++;
     if (block->entry_last)
@@ -130,14 +132,14 @@ void sl_sources_done_with(sl_load *load, const sl_source_block *block) {
     bool over = entry->parsed == entry->blocks;
     if (over)
         *link = entry->next;
-    pthread_mutex_unlock(&load->entries_lock);
+    pthread_mutex_unlock(&job->entries_lock);
     if (!over)
         return;
     source->format->dialect_destroy(entry->dialect);
     free(entry);
 }
 
-void sl_archive_entries_clear(const sl_load_source *source) {
+void sl_archive_entries_clear(const sl_job_source *source) {
     for (sl_archive_entry *entry = source->entries; entry;) {
         sl_archive_entry *next = entry->next;
         source->format->dialect_destroy(entry->dialect);

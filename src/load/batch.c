@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches: a buffer of BSON documents for one shard, and the blocks they came from. */
-#include "engine.h"
+#include "batch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/format.h"
 #include "util/clock.h"
 
 bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room) {
@@ -27,7 +28,7 @@ void sl_batch_empty(sl_batch *batch) {
     batch->segment_count = 0;
 }
 
-bool sl_batch_begin_segment(sl_batch *batch, sl_open_block *open_block) {
+bool sl_batch_begin_segment(sl_batch *batch, struct sl_open_block *open_block) {
     if (batch->segment_count == batch->segment_room) {
         size_t room = batch->segment_room ? batch->segment_room * 2 : 16;
         sl_batch_segment *segments = realloc(batch->segments, room * sizeof *segments);
@@ -55,7 +56,7 @@ bool sl_batch_make_room(sl_batch *batch, size_t need) {
     return true;
 }
 
-bool sl_batch_add(sl_batch *batch, sl_open_block *open_block, const uint8_t *document,
+bool sl_batch_add(sl_batch *batch, struct sl_open_block *open_block, const uint8_t *document,
                   size_t length) {
     bool same = batch->segment_count > 0 &&
                 batch->segments[batch->segment_count - 1].open_block == open_block;

@@ -2,6 +2,8 @@
 /* Checks of a load that is resumed: its sources must be those of the journal, and blocks that were
  * completed must still have the same text. */
 #include "earlier_run.h"
+#include "report/run_record.h"
+#include "resume.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -57,18 +59,18 @@ static sl_source_identity identity_in(const bson_t *source) {
     return identity;
 }
 
-void sl_earlier_append_sources(bson_t *document, const sl_load *load) {
+void sl_earlier_append_sources(bson_t *document, const sl_job *job) {
     bson_t sources, item;
     BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const sl_source *facts = sl_source_set_at(load->set, i);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_source *facts = sl_source_set_at(job->set, i);
         char path[1024];
         sl_record_begin_item(&sources, i, &item);
         sl_text_printable(sl_text_of(facts->path), path, sizeof path);
         BSON_APPEND_UTF8(&item, "path", path);
-        BSON_APPEND_UTF8(&item, "fingerprint", load->sources[i].fingerprint);
+        BSON_APPEND_UTF8(&item, "fingerprint", job->sources[i].fingerprint);
         BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
-        BSON_APPEND_BOOL(&item, "leftOut", load->sources[i].skipped);
+        BSON_APPEND_BOOL(&item, "leftOut", job->sources[i].skipped);
         append_identity(&item, &facts->identity);
         bson_append_document_end(&sources, &item);
     }
@@ -83,16 +85,16 @@ const char *sl_earlier_text(const bson_t *document, const char *path) {
                : "";
 }
 
-bool sl_earlier_differs(const sl_load *load, sl_exit code, const char *how, sl_error *error) {
+bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, sl_error *error) {
     return sl_error_set(error, code, "--resume: this is not the load that %s holds: %s",
-                        load->work_directory, how);
+                        ledger->work_directory, how);
 }
 
 /* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end
  * of a file. With another time of modification its middle may have changed, also in blocks that
  * were not loaded and so cannot be compared: that is an error. */
-static bool same_time(const sl_load *load, const sl_source *source, const sl_source_identity *was,
-                      sl_error *error) {
+static bool same_time(const sl_ledger *ledger, const sl_source *source,
+                      const sl_source_identity *was, sl_error *error) {
     char how[800], before[SL_FILE_TIME_ROOM], now[SL_FILE_TIME_ROOM];
     if (was->modified_ns == source->identity.modified_ns)
         return true;
@@ -102,30 +104,31 @@ static bool same_time(const sl_load *load, const sl_source *source, const sl_sou
         "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
         "that its text is the same, give it its time back (touch -d %s) and it is compared",
         source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
-    return sl_earlier_differs(load, SL_EXIT_SOURCE, how, error);
+    return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
 }
 
 /* The completed blocks of a source are read again and compared, unless it is the same, unchanged
  * file. A pipe has no fingerprint: it gets that of the journal, and its blocks are always
  * compared. */
-bool sl_earlier_same_sources(sl_load *load, sl_error *error) {
+bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
     bson_iter_t iter, sources;
-    size_t count = sl_source_set_count(load->set), index = 0, changed = 0;
+    size_t count = sl_source_set_count(job->set), index = 0, changed = 0;
     char how[900];
-    if (!bson_iter_init_find(&iter, load->earlier->begun, "sources") ||
+    if (!bson_iter_init_find(&iter, ledger->earlier->begun, "sources") ||
         !bson_iter_recurse(&iter, &sources))
-        return sl_earlier_differs(load, SL_EXIT_SOURCE, "its journal lists no sources", error);
+        return sl_earlier_differs(ledger, SL_EXIT_SOURCE, "its journal lists no sources", error);
     for (; bson_iter_next(&sources); index++) {
         const uint8_t *bytes;
         uint32_t length;
         bson_t was;
         if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
-            return sl_earlier_differs(load, SL_EXIT_SOURCE, "its journal lists no sources", error);
+            return sl_earlier_differs(ledger, SL_EXIT_SOURCE, "its journal lists no sources",
+                                      error);
         bson_iter_document(&sources, &length, &bytes);
         if (!bson_init_static(&was, bytes, length) || index >= count)
             continue;
-        const sl_source *facts = sl_source_set_at(load->set, index);
-        sl_load_source *source = &load->sources[index];
+        const sl_source *facts = sl_source_set_at(job->set, index);
+        sl_job_source *source = &job->sources[index];
         const char *fingerprint = sl_earlier_text(&was, "fingerprint");
         bson_iter_t field;
         bool left_out = bson_iter_init_find(&field, &was, "leftOut") && bson_iter_bool(&field);
@@ -135,10 +138,10 @@ bool sl_earlier_same_sources(sl_load *load, sl_error *error) {
         if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
             bool pipe = facts->kind == SL_SOURCE_PIPE;
             sl_source_identity before = identity_in(&was);
-            if (!pipe && !same_time(load, facts, &before, error))
+            if (!pipe && !same_time(ledger, facts, &before, error))
                 return false;
             source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);
-            load->compared = load->compared || source->compare;
+            ledger->compared = ledger->compared || source->compare;
             changed += source->compare && !pipe;
             continue;
         }
@@ -149,7 +152,7 @@ bool sl_earlier_same_sources(sl_load *load, sl_error *error) {
                  index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
                  sl_earlier_text(&was, "path"), (long long)size,
                  (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
-        return sl_earlier_differs(load, SL_EXIT_SOURCE, how, error);
+        return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
     }
     if (changed > 0)
         sl_log_warning(
@@ -159,7 +162,7 @@ bool sl_earlier_same_sources(sl_load *load, sl_error *error) {
     if (index == count)
         return true;
     snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
-    return sl_earlier_differs(load, SL_EXIT_SOURCE, how, error);
+    return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
 }
 
 /* ---- checks of blocks ---- */
@@ -168,10 +171,11 @@ uint64_t sl_resume_check(const sl_source_block *block) {
     return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
 }
 
-bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
-    const sl_earlier_run *earlier = load->earlier;
-    const sl_load_source *source = &load->sources[block->source];
-    const char *shown = sl_source_set_at(load->set, block->source)->shown;
+bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
+                          sl_error *error) {
+    const sl_earlier_run *earlier = ledger->earlier;
+    const sl_job_source *source = &job->sources[block->source];
+    const char *shown = sl_source_set_at(job->set, block->source)->shown;
     uint64_t end = block->offset + block->text.length;
     if (block->last && end < source->done_end)
         return sl_error_set(
@@ -196,13 +200,12 @@ bool sl_resume_block_fits(const sl_load *load, const sl_source_block *block, sl_
 
 /* Blocks that were sent but not completed when the earlier run ended are not in the journal. If
  * their text has changed, other documents are stored under their _ids. */
-bool sl_resume_taken_fits(const sl_load *load, const sl_source_block *block, sl_error *error) {
-    return !load->resumed || !load->sources[block->source].compare ||
+bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error) {
+    return !job->resumed || !job->sources[block->source].compare ||
            sl_error_set(
                error, SL_EXIT_SOURCE,
                "%s: the text behind byte %llu differs from that of the run that is resumed: "
                "other documents are stored under the ids of its documents; give it the same "
                "text again, or load it anew with --drop",
-               sl_source_set_at(load->set, block->source)->shown,
-               (unsigned long long)block->offset);
+               sl_source_set_at(job->set, block->source)->shown, (unsigned long long)block->offset);
 }

@@ -4,7 +4,8 @@
 #ifndef SHARDLOAD_EARLIER_RUN_H
 #define SHARDLOAD_EARLIER_RUN_H
 
-#include "engine.h"
+#include "job.h"
+#include "ledger.h"
 
 typedef struct sl_earlier_run {
     bson_t *begun, *target, *finished; /* NULL until read */
@@ -20,14 +21,14 @@ int sl_earlier_entry_order(const void *a, const void *b);
 const char *sl_earlier_text(const bson_t *document, const char *path);
 
 /* Sets the error that the journal is of another load; `how` is the difference. Returns false. */
-bool sl_earlier_differs(const sl_load *load, sl_exit code, const char *how, sl_error *error);
+bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, sl_error *error);
 
 /* Appends the array of sources to the journal's first document. */
-void sl_earlier_append_sources(bson_t *document, const sl_load *load);
+void sl_earlier_append_sources(bson_t *document, const sl_job *job);
 
 /* Compares the journal's sources with those of the load; a difference is an error (SL_EXIT_SOURCE).
  * Pipes get their fingerprints from the journal; `compare` is set for sources whose text may
  * differ. */
-bool sl_earlier_same_sources(sl_load *load, sl_error *error);
+bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error);
 
 #endif

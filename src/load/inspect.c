@@ -2,7 +2,12 @@
 /* Inspection: the format of each source, its first documents and rejects, and an estimate of its
  * number of documents. Only the first block is read, and no server is needed. Archives are read to
  * their end, to list the entries that a load would skip. */
-#include "engine.h"
+#include "inspect.h"
+#include "archive_entries.h"
+#include "job.h"
+#include "line_ends.h"
+#include "numbers.h"
+#include "sources.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +28,7 @@ typedef struct sl_inspection {
     uint8_t *bytes; /* room + SL_SLACK */
     size_t room;
     uint64_t bson_bytes;
-    const sl_load *load;
+    const sl_job *job;
     const sl_source_block *block;
     sl_error *error;
 } sl_inspection;
@@ -63,7 +68,7 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_inspection *inspection = sink->context;
     if (reject->misread)
-        sl_line_ends_error(inspection->load, inspection->block, reject, inspection->error);
+        sl_line_ends_error(inspection->job, inspection->block, reject, inspection->error);
     if (reject->misread || inspection->rejects_shown++ >= REJECTS_SHOWN)
         return;
     char record[200];
@@ -115,27 +120,27 @@ static const char *storage_of(const sl_source *source) {
     }
 }
 
-/* Reads an archive to its end and adds the entries that would not be loaded to load->not_loaded. */
-static bool walk_archive(sl_load *load, size_t index, sl_error *error) {
+/* Reads an archive to its end and adds the entries that would not be loaded to job->not_loaded. */
+static bool walk_archive(sl_job *job, size_t index, sl_error *error) {
     sl_reader *reader;
     sl_source_block block = {.last = false};
     sl_read_result result = SL_READ_BLOCK;
-    if (!sl_reader_create(load->set, &reader, error))
+    if (!sl_reader_create(job->set, &reader, error))
         return false;
     for (uint64_t i = 0; result == SL_READ_BLOCK && !block.last; i++) {
         const sl_dialect *dialect;
         result = sl_reader_next_of(reader, index, i, &block, error);
-        if (result == SL_READ_BLOCK && !sl_sources_dialect(load, &block, &dialect, error))
+        if (result == SL_READ_BLOCK && !sl_sources_dialect(job, &block, &dialect, error))
             result = SL_READ_FAILED;
         if (result == SL_READ_BLOCK)
-            sl_sources_done_with(load, &block);
+            sl_sources_done_with(job, &block);
     }
     sl_reader_destroy(reader);
     return result != SL_READ_FAILED;
 }
 
-static void print_not_loaded(const sl_load *load, size_t index) {
-    const sl_not_loaded *list = &load->not_loaded;
+static void print_not_loaded(const sl_job *job, size_t index) {
+    const sl_not_loaded *list = &job->not_loaded;
     for (size_t i = 0; i < list->kept_count; i++) {
         const sl_not_loaded_item *one = &list->kept[i];
         if (one->source == index)
@@ -144,18 +149,18 @@ static void print_not_loaded(const sl_load *load, size_t index) {
     }
 }
 
-static bool inspect_source(sl_load *load, size_t index, sl_reader *reader,
-                           sl_inspection *inspection, sl_error *error) {
-    const sl_load_source *source = &load->sources[index];
-    const sl_source *facts = sl_source_set_at(load->set, index);
+static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_inspection *inspection,
+                           sl_error *error) {
+    const sl_job_source *source = &job->sources[index];
+    const sl_source *facts = sl_source_set_at(job->set, index);
     char text[400], bytes[SL_HUMAN_ROOM];
     sl_source_block block;
-    uint64_t before = sl_source_set_consumed_bytes(load->set);
+    uint64_t before = sl_source_set_consumed_bytes(job->set);
     if (!sl_reader_first(reader, index, &block, error))
         return false;
     /* The stored bytes that the block was read from; inexact for a small file, since a stream reads
      * ahead. */
-    uint64_t stored = sl_source_set_consumed_bytes(load->set) - before;
+    uint64_t stored = sl_source_set_consumed_bytes(job->set) - before;
     if (block.last)
         stored = facts->stored_bytes;
     sl_text_printable(sl_text_of(facts->path), text, sizeof text);
@@ -173,10 +178,10 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader,
                     .reject = on_reject,
                     .context = inspection};
     sl_parse_counts counts = {0};
-    inspection->load = load;
+    inspection->job = job;
     inspection->block = &block;
     inspection->error = error;
-    sl_sources_parse(load, &block, source->dialect, &sink, &counts);
+    sl_sources_parse(job, &block, source->dialect, &sink, &counts);
     on_full(&sink, 0);
     if (error->code)
         return false;
@@ -184,43 +189,42 @@ static bool inspect_source(sl_load *load, size_t index, sl_reader *reader,
         sl_print("  ... and %u more rejects in the first block\n",
                  inspection->rejects_shown - REJECTS_SHOWN);
     print_estimates(facts, &counts, inspection, block.text.length, stored);
-    if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(load, index, error))
+    if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(job, index, error))
         return false;
-    print_not_loaded(load, index);
+    print_not_loaded(job, index);
     return true;
 }
 
-static void show_skipped(const sl_load *load, size_t index) {
-    sl_print("%s\n", sl_source_set_at(load->set, index)->shown);
-    print_not_loaded(load, index);
+static void show_skipped(const sl_job *job, size_t index) {
+    sl_print("%s\n", sl_source_set_at(job->set, index)->shown);
+    print_not_loaded(job, index);
 }
 
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     sl_error error = {0};
-    sl_load load = {.config = config};
-    sl_load_init_locks(&load);
-    bool ok = sl_sources_open(&load, &error) && sl_sources_number_offline(&load, &error);
+    sl_job job;
+    sl_job_init(&job, config);
+    bool ok = sl_sources_open(&job, &error) && sl_sources_number_offline(&job, &error);
     sl_reader *reader = NULL;
     sl_inspection inspection = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
     ok = ok && (inspection.bytes || sl_error_memory(&error, "inspecting")) &&
-         sl_reader_create(load.set, &reader, &error);
-    for (size_t i = 0; ok && i < sl_source_set_count(load.set); i++) {
+         sl_reader_create(job.set, &reader, &error);
+    for (size_t i = 0; ok && i < sl_source_set_count(job.set); i++) {
         inspection = (struct sl_inspection){
             .documents_max = documents, .bytes = inspection.bytes, .room = inspection.room};
-        if (!load.sources[i].skipped)
-            ok = inspect_source(&load, i, reader, &inspection, &error);
+        if (!job.sources[i].skipped)
+            ok = inspect_source(&job, i, reader, &inspection, &error);
         else
-            show_skipped(&load, i);
+            show_skipped(&job, i);
     }
-    if (load.not_loaded.count > load.not_loaded.kept_count)
+    if (job.not_loaded.count > job.not_loaded.kept_count)
         sl_print("... and %llu more files and entries not loaded\n",
-                 (unsigned long long)(load.not_loaded.count - load.not_loaded.kept_count));
-    ok = ok && sl_source_set_unchanged(load.set, &error);
+                 (unsigned long long)(job.not_loaded.count - job.not_loaded.kept_count));
+    ok = ok && sl_source_set_unchanged(job.set, &error);
     sl_reader_destroy(reader);
     free(inspection.bytes);
     if (!ok)
         sl_log_error(SL_LINES, error.message);
-    sl_sources_close(&load);
-    sl_load_destroy_locks(&load);
+    sl_job_clear(&job);
     return ok ? SL_EXIT_OK : error.code;
 }

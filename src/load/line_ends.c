@@ -2,7 +2,7 @@
 /* Text that cannot be split into records at its line ends: quoted line ends, lines that end in CR
  * alone. Such text ends a load, an inspection or a verification with an error: before anything is
  * sent if it is in the head of a source, otherwise when the parser reaches it. */
-#include "engine.h"
+#include "line_ends.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,9 +33,9 @@ static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
     return file && bytes == 0;
 }
 
-bool sl_line_ends_error(const sl_load *load, const sl_source_block *block, const sl_reject *reject,
+bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
                         sl_error *error) {
-    const sl_source *source = sl_source_set_at(load->set, block->source);
+    const sl_source *source = sl_source_set_at(job->set, block->source);
     char line[40] = "";
     uint64_t before = 0;
     bool known = block->sequence == 0 || block->entry_start ||

@@ -15,6 +15,9 @@
  * estimated from these by stored bytes, and the range follows from the differences between the
  * sources that were read. */
 #include "measure.h"
+#include "archive_entries.h"
+#include "line_ends.h"
+#include "sources.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +41,8 @@ typedef struct sample {
 
 /* The state of one measurement. */
 typedef struct measuring {
-    sl_load *load;
+    sl_job *job;
+    const sl_shard_map *map;
     sl_reader *reader;
     double *owners; /* documents per shard, or NULL */
     sl_owner_cache cache;
@@ -53,7 +57,7 @@ typedef struct measuring {
 /* ---- one block ---- */
 
 static void count_owners(measuring *m, const uint8_t *end) {
-    const sl_shard_map *map = m->load->map;
+    const sl_shard_map *map = m->map;
     if (!m->owners || !map || sl_shard_map_route(map) != SL_ROUTE_BY_KEY)
         return;
     for (const uint8_t *at = m->bytes; at < end;) {
@@ -84,19 +88,19 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     measuring *m = sink->context;
     if (reject->misread)
-        sl_line_ends_error(m->load, m->block, reject, &m->misread);
+        sl_line_ends_error(m->job, m->block, reject, &m->misread);
 }
 
 static bool measure_block(measuring *m, const sl_source_block *block, sample *into,
                           sl_error *error) {
-    sl_load *load = m->load;
+    sl_job *job = m->job;
     const sl_dialect *dialect;
     sl_parse_counts counts = {0};
     *into = (sample){.text = (double)block->text.length};
-    if (!sl_sources_dialect(load, block, &dialect, error))
+    if (!sl_sources_dialect(job, block, &dialect, error))
         return false;
     if (!dialect || block->text.length == 0) {
-        sl_sources_done_with(load, block);
+        sl_sources_done_with(job, block);
         return true;
     }
     m->bson_bytes = 0;
@@ -107,13 +111,13 @@ static bool measure_block(measuring *m, const sl_source_block *block, sample *in
                     .full = on_full,
                     .reject = on_reject,
                     .context = m};
-    if (!sl_sources_parse(load, block, dialect, &sink, &counts) || !on_full(&sink, 0)) {
+    if (!sl_sources_parse(job, block, dialect, &sink, &counts) || !on_full(&sink, 0)) {
         if (!m->misread.code)
             return sl_error_memory(error, "looking at the sources");
         *error = m->misread;
         return false;
     }
-    sl_sources_done_with(load, block);
+    sl_sources_done_with(job, block);
     into->figures[RECORDS] = (double)counts.records;
     into->figures[DOCUMENTS] = (double)counts.documents;
     into->figures[BSON] = (double)m->bson_bytes;
@@ -230,7 +234,7 @@ static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
 
 static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
                            sl_preview_source *source, sl_error *error) {
-    uint64_t before = sl_source_set_consumed_bytes(m->load->set), seen = 0;
+    uint64_t before = sl_source_set_consumed_bytes(m->job->set), seen = 0;
     sl_read_result result = SL_READ_BLOCK;
     sl_source_block block = {.last = false};
     double text = 0;
@@ -244,7 +248,7 @@ static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
     }
     if (result == SL_READ_FAILED)
         return false;
-    double used = (double)(sl_source_set_consumed_bytes(m->load->set) - before);
+    double used = (double)(sl_source_set_consumed_bytes(m->job->set) - before);
     double stored = (double)source->stored_bytes;
     bool whole = block.last || result == SL_READ_END;
     double share = whole || stored <= 0 ? 1 : fmin(used / stored, 1);
@@ -278,7 +282,7 @@ static bool sample_sources(measuring *m, turn *turns, size_t count, uint64_t blo
                            sl_error *error) {
     double all = 0, least = 0;
     for (size_t i = 0; i < count; i++) {
-        double guess = blocks_guessed(sl_source_set_at(m->load->set, turns[i].index));
+        double guess = blocks_guessed(sl_source_set_at(m->job->set, turns[i].index));
         all += guess;
         least += fmin(guess, BLOCKS_LEAST);
     }
@@ -288,7 +292,7 @@ static bool sample_sources(measuring *m, turn *turns, size_t count, uint64_t blo
         chosen = count < SOURCES_LEAST ? count : SOURCES_LEAST;
     for (size_t i = 0; i < chosen; i++) {
         const turn *one = &turns[some ? (2 * i + 1) * count / (2 * chosen) : i];
-        const sl_source *source = sl_source_set_at(m->load->set, one->index);
+        const sl_source *source = sl_source_set_at(m->job->set, one->index);
         double sample_size = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
         sample_size = fmin(fmax(ceil(sample_size), BLOCKS_LEAST), BLOCKS_MOST);
         if (!(sl_source_is_splittable(source) ? measure_splittable : measure_stream)(
@@ -356,16 +360,17 @@ static void add_up(const sl_preview_source *sources, size_t count, sl_measure *a
     all->rejects_share = records > 0 ? rejects / records : 0;
 }
 
-bool sl_measure_sources(sl_load *load, uint64_t blocks, sl_preview_source *sources, size_t count,
-                        sl_measure *all, double *owners, sl_error *error) {
-    measuring m = {.load = load, .owners = owners, .room = SL_BLOCK_BYTES};
+bool sl_measure_sources(sl_job *job, const sl_shard_map *map, uint64_t blocks,
+                        sl_preview_source *sources, size_t count, sl_measure *all, double *owners,
+                        sl_error *error) {
+    measuring m = {.job = job, .map = map, .owners = owners, .room = SL_BLOCK_BYTES};
     turn *turns = calloc(count + 1, sizeof *turns);
     m.bytes = malloc(m.room + SL_SLACK);
     m.samples = malloc(BLOCKS_MOST * sizeof *m.samples);
     bool ok = (turns && m.bytes && m.samples) || sl_error_memory(error, "looking at the sources");
-    ok = ok && sl_reader_create(load->set, &m.reader, error);
-    for (size_t i = 0, next = 0; ok && i < sl_source_set_count(load->set); i++) {
-        if (load->sources[i].skipped)
+    ok = ok && sl_reader_create(job->set, &m.reader, error);
+    for (size_t i = 0, next = 0; ok && i < sl_source_set_count(job->set); i++) {
+        if (job->sources[i].skipped)
             continue;
         turns[next] = (turn){i, &sources[next]};
         next++;

@@ -3,7 +3,9 @@
  * or another kind of records. They are listed, and the load fails unless --skip-other is given.
  *
  * The run record lists the first KEPT_MAX of them, the log file all. */
-#include "engine.h"
+#include "not_loaded.h"
+#include "job.h"
+#include "report/run_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,29 +43,29 @@ static void keep(sl_not_loaded *list, size_t source, const char *entry, const ch
     list->kept_count += made->reason && (made->entry || !entry);
 }
 
-void sl_not_loaded_add(sl_load *load, size_t source, const char *entry, const char *reason) {
-    sl_not_loaded *list = &load->not_loaded;
+void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char *reason) {
+    sl_not_loaded *list = &job->not_loaded;
     pthread_mutex_lock(&list->lock);
     uint64_t number = ++list->count;
     keep(list, source, entry, reason);
     pthread_mutex_unlock(&list->lock);
     sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: not loaded: " SL_LINES,
-           sl_source_set_at(load->set, source)->shown, entry ? ": " : "", entry ? entry : "",
+           sl_source_set_at(job->set, source)->shown, entry ? ": " : "", entry ? entry : "",
            reason);
     if (number == SHOWN_MAX)
         sl_log_warning("further files and entries that are not loaded are in the log file only");
 }
 
-bool sl_not_loaded_check(sl_load *load, sl_error *error) {
-    const sl_not_loaded *list = &load->not_loaded;
+bool sl_not_loaded_check(sl_job *job, sl_error *error) {
+    const sl_not_loaded *list = &job->not_loaded;
     char names[1400] = "";
     size_t used = 0;
-    if (list->count == 0 || load->config->skip_other)
+    if (list->count == 0 || job->config->skip_other)
         return true;
     for (size_t i = 0; i < list->kept_count && i < IN_MESSAGE_MAX && used < sizeof names; i++) {
         const sl_not_loaded_item *one = &list->kept[i];
         used += (size_t)snprintf(names + used, sizeof names - used, "\n  %s%s%s",
-                                 sl_source_set_at(load->set, one->source)->shown,
+                                 sl_source_set_at(job->set, one->source)->shown,
                                  one->entry ? ": " : "", one->entry ? one->entry : "");
     }
     return sl_error_set(error, SL_EXIT_SOURCE,
@@ -75,8 +77,8 @@ bool sl_not_loaded_check(sl_load *load, sl_error *error) {
                         list->count > IN_MESSAGE_MAX ? "\n  ..." : "");
 }
 
-void sl_not_loaded_record(const sl_load *load, bson_t *record) {
-    const sl_not_loaded *list = &load->not_loaded;
+void sl_not_loaded_record(const sl_job *job, bson_t *record) {
+    const sl_not_loaded *list = &job->not_loaded;
     bson_t section, array, item;
     if (list->count == 0)
         return;
@@ -86,7 +88,7 @@ void sl_not_loaded_record(const sl_load *load, bson_t *record) {
     for (size_t i = 0; i < list->kept_count; i++) {
         const sl_not_loaded_item *one = &list->kept[i];
         sl_record_begin_item(&array, i, &item);
-        BSON_APPEND_UTF8(&item, "path", sl_source_set_at(load->set, one->source)->shown);
+        BSON_APPEND_UTF8(&item, "path", sl_source_set_at(job->set, one->source)->shown);
         if (one->entry)
             BSON_APPEND_UTF8(&item, "entry", one->entry);
         BSON_APPEND_UTF8(&item, "reason", one->reason);

@@ -14,7 +14,7 @@
  * layout that is proposed first is kept in the registry (sl_registry_agree_layout), with the shards that
  * it is for, and all loaders use it. The present owners of the chunks do not matter: a block whose
  * chunk is on another shard is loaded by the same loader. */
-#include "engine.h"
+#include "parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +26,12 @@
 
 /* ---- the parts of this loader ---- */
 
-bool sl_parts_begin(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->config;
-    if (!sl_load_is_shared(load))
+bool sl_parts_begin(sl_job *job, sl_error *error) {
+    const sl_load_config *config = job->config;
+    if (!sl_load_is_shared(job->config))
         return true;
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const sl_source *source = sl_source_set_at(load->set, i);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_source *source = sl_source_set_at(job->set, i);
         if (source->kind == SL_SOURCE_PIPE)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s: a pipe cannot be shared by several loaders; %s is for files",
@@ -41,61 +41,63 @@ bool sl_parts_begin(sl_load *load, sl_error *error) {
         return true;
     /* By the fingerprint of a source, not by its position on the command line: another loader may
      * have them in another order, or find one file more in a folder. */
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const char *fingerprint = load->sources[i].fingerprint;
-        sl_source_set_spread(load->set, i,
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const char *fingerprint = job->sources[i].fingerprint;
+        sl_source_set_spread(job->set, i,
                              sl_hash((const uint8_t *)fingerprint, strlen(fingerprint)));
     }
-    sl_source_set_part(load->set, config->part, config->parts);
-    load->parts = config->parts;
+    sl_source_set_part(job->set, config->part, config->parts);
+    job->parts = config->parts;
     return true;
 }
 
-/* The names of all shards, or with `which` of those marked there. */
-static const char *names_of(const sl_load *load, const bool *which, char names[300]) {
+const char *sl_shard_names(const sl_topology *topology, const bool *which,
+                           char names[SL_SHARD_NAMES_ROOM]) {
+    const size_t room = SL_SHARD_NAMES_ROOM;
     size_t used = 0;
     names[0] = '\0';
-    for (size_t i = 0; i < load->topology->count && used < 300; i++) {
+    for (size_t i = 0; i < topology->count && used < room; i++) {
         if (!which || which[i])
-            used += (size_t)snprintf(names + used, 300 - used, "%s%s", used > 0 ? ", " : "",
-                                     load->topology->shards[i].name);
+            used += (size_t)snprintf(names + used, room - used, "%s%s", used > 0 ? ", " : "",
+                                     topology->shards[i].name);
     }
-    if (used >= 300)
-        memcpy(names + 295, " ...", 5);
+    if (used >= room)
+        memcpy(names + room - 5, " ...", 5);
     return names;
 }
 
-static bool find_shard(sl_load *load, sl_text name, sl_error *error) {
-    char names[300];
-    for (size_t i = 0; i < load->topology->count; i++) {
-        if (sl_text_equal(name, sl_text_of(load->topology->shards[i].name))) {
-            load->own_shards[i] = true;
+static bool find_shard(const sl_job *job, const sl_destination *destination, sl_text name,
+                       sl_error *error) {
+    char names[SL_SHARD_NAMES_ROOM];
+    for (size_t i = 0; i < destination->topology->count; i++) {
+        if (sl_text_equal(name, sl_text_of(destination->topology->shards[i].name))) {
+            job->own_shards[i] = true;
             return true;
         }
     }
-    return sl_error_set(error, SL_EXIT_USAGE,
-                        "--only-shards: the cluster has no shard \"%.*s\"; it has %s",
-                        (int)name.length, name.bytes, names_of(load, NULL, names));
+    return sl_error_set(
+        error, SL_EXIT_USAGE, "--only-shards: the cluster has no shard \"%.*s\"; it has %s",
+        (int)name.length, name.bytes, sl_shard_names(destination->topology, NULL, names));
 }
 
-bool sl_parts_find_shards(sl_load *load, sl_error *error) {
-    const char *names = load->config->only_shards;
-    const sl_server *server = sl_connection_server(load->connection);
+bool sl_parts_find_shards(sl_job *job, sl_destination *destination, sl_error *error) {
+    const char *names = job->config->only_shards;
+    const sl_server *server = sl_connection_server(destination->connection);
     if (!names)
         return true;
     if (server->deployment != SL_SHARDED)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--only-shards needs a sharded cluster, and %s is a %s; several "
                             "loaders share a load into it with --part",
-                            sl_connection_display_uri(load->connection),
+                            sl_connection_display_uri(destination->connection),
                             sl_deployment_name(server->deployment));
-    load->parts = (uint32_t)load->topology->count;
-    load->own_shards = calloc(load->parts, sizeof *load->own_shards);
-    if (!load->own_shards)
+    job->parts = (uint32_t)destination->topology->count;
+    job->own_shards = calloc(job->parts, sizeof *job->own_shards);
+    if (!job->own_shards)
         return sl_error_memory(error, "starting");
     for (const char *at = names;; at++) {
         size_t length = strcspn(at, ",");
-        if (!find_shard(load, (sl_text){at, length}, error))
+        if (!find_shard(job, destination, (sl_text){at, length}, error))
             return false;
         at += length;
         if (!*at)
@@ -104,34 +106,34 @@ bool sl_parts_find_shards(sl_load *load, sl_error *error) {
 }
 
 /* The first of this loader's parts after `part`; 0: there is none. */
-static uint32_t next_part(const sl_load *load, uint32_t part) {
-    if (!load->own_shards)
-        return part < load->config->part ? load->config->part : 0;
-    while (part < load->parts && !load->own_shards[part])
+static uint32_t next_part(const sl_job *job, uint32_t part) {
+    if (!job->own_shards)
+        return part < job->config->part ? job->config->part : 0;
+    while (part < job->parts && !job->own_shards[part])
         part++;
-    return part < load->parts ? part + 1 : 0;
+    return part < job->parts ? part + 1 : 0;
 }
 
-bool sl_parts_each(sl_load *load, sl_parts_function *function, sl_registry_entry *entries,
-                   size_t count, sl_error *error) {
+bool sl_parts_each(const sl_job *job, sl_destination *destination, sl_parts_function *function,
+                   const void *context, sl_registry_entry *entries, size_t count, sl_error *error) {
     char division[SL_DIVISION_ROOM] = "shards";
-    if (!load->own_shards)
-        snprintf(division, sizeof division, "%u", load->parts);
-    if (load->parts > 0) {
+    if (!job->own_shards)
+        snprintf(division, sizeof division, "%u", job->parts);
+    if (job->parts > 0) {
         bson_t options = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&options, "version", load->config->program_version);
-        sl_resume_format_options(load->config, &options);
-        sl_registry_set_options(load->registry, &options);
+        BSON_APPEND_UTF8(&options, "version", job->config->program_version);
+        sl_load_append_options(job->config, &options);
+        sl_registry_set_options(destination->registry, &options);
         bson_destroy(&options);
     }
-    uint32_t part = next_part(load, 0);
+    uint32_t part = next_part(job, 0);
     bool ok;
     do {
         if (part > 0)
-            sl_registry_set_part(load->registry, division, part,
-                                 load->config->again && !load->resumed);
-        ok = function(load, part, entries, count, error);
-        part = part > 0 ? next_part(load, part) : 0;
+            sl_registry_set_part(destination->registry, division, part,
+                                 job->config->again && !job->resumed);
+        ok = function(job, destination, context, part, entries, count, error);
+        part = part > 0 ? next_part(job, part) : 0;
     } while (ok && part > 0);
     return ok;
 }
@@ -147,12 +149,13 @@ static uint64_t hash_names(const sl_topology *topology) {
     return hash;
 }
 
-bool sl_parts_layout_holds(const sl_load *load, const sl_registry_entry *entry, sl_error *error) {
+bool sl_parts_layout_holds(const sl_job *job, const sl_destination *destination,
+                           const sl_registry_entry *entry, sl_error *error) {
     const sl_layout *layout = &entry->layout;
-    char shown[400], names[300];
-    if (!load->own_shards || layout->shards == 0 ||
-        (layout->shards == load->topology->count &&
-         layout->shard_names == hash_names(load->topology) && layout->pieces > 0 &&
+    char shown[400], names[SL_SHARD_NAMES_ROOM];
+    if (!job->own_shards || layout->shards == 0 ||
+        (layout->shards == destination->topology->count &&
+         layout->shard_names == hash_names(destination->topology) && layout->pieces > 0 &&
          layout->pieces <= SL_STRIPES && layout->pieces <= layout->shards))
         return true;
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
@@ -162,124 +165,54 @@ bool sl_parts_layout_holds(const sl_load *load, const sl_registry_entry *entry, 
         "not the shards that the cluster has now (%s): some of its blocks would not "
         "be loaded. Load it with --part, or by one loader without either option; "
         "documents that are stored stay as they are",
-        shown, layout->shards, names_of(load, NULL, names));
+        shown, layout->shards, sl_shard_names(destination->topology, NULL, names));
 }
 
-void sl_parts_propose(const sl_load *load, size_t index, sl_registry_entry *entry) {
-    const sl_load_source *source = &load->sources[index];
-    entry->layout = (sl_layout){.shards = load->parts,
-                                .shard_names = hash_names(load->topology),
+void sl_parts_propose(const sl_job *job, const sl_destination *destination, size_t index,
+                      sl_registry_entry *entry) {
+    const sl_job_source *source = &job->sources[index];
+    entry->layout = (sl_layout){.shards = job->parts,
+                                .shard_names = hash_names(destination->topology),
                                 .pieces = source->pieces,
                                 .leading = source->leading};
 }
 
 static bool is_ours(const void *context, size_t index, uint64_t offset) {
-    const sl_load *load = context;
-    return load->own_shards[sl_load_shard_at(load, &load->sources[index], offset)];
+    const sl_job *job = context;
+    return job->own_shards[sl_job_shard_at(job, &job->sources[index], offset)];
 }
 
-static bool any_is_ours(const sl_load *load, const sl_load_source *source) {
+static bool any_is_ours(const sl_job *job, const sl_job_source *source) {
     uint32_t piece = 0;
-    while (piece < source->pieces && !load->own_shards[sl_load_shard_of(load, source, piece)])
+    while (piece < source->pieces && !job->own_shards[sl_job_shard_of(job, source, piece)])
         piece++;
     return piece < source->pieces;
 }
 
-void sl_parts_choose_blocks(sl_load *load) {
+void sl_parts_choose_blocks(sl_job *job, const sl_destination *destination) {
     size_t ranges = 0, elsewhere = 0;
-    char names[300];
-    if (!load->own_shards)
+    char names[SL_SHARD_NAMES_ROOM];
+    if (!job->own_shards)
         return;
-    sl_source_set_filter(load->set, is_ours, load);
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        if (!load->sources[i].skipped && !any_is_ours(load, &load->sources[i]))
-            sl_source_set_skip(load->set, i); /* need not be read */
+    sl_source_set_filter(job->set, is_ours, job);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped && !any_is_ours(job, &job->sources[i]))
+            sl_source_set_skip(job->set, i); /* need not be read */
     }
-    for (size_t i = 0; i < load->range_count; i++) {
-        const sl_range *range = &load->ranges[i];
-        ranges += load->own_shards[range->shard];
-        elsewhere += load->own_shards[range->shard] && !sl_range_is_placed(load->map, range);
+    for (size_t i = 0; i < job->range_count; i++) {
+        const sl_range *range = &job->ranges[i];
+        ranges += job->own_shards[range->shard];
+        elsewhere += job->own_shards[range->shard] && !sl_range_is_placed(destination->map, range);
     }
     sl_log_info("only shards %s: %zu of %zu ranges, the others are left to other loaders",
-                names_of(load, load->own_shards, names), ranges, load->range_count);
+                sl_shard_names(destination->topology, job->own_shards, names), ranges,
+                job->range_count);
     if (elsewhere > 0)
         sl_log_info(
             "%zu of these ranges hold documents and are on other shards; they are loaded there",
             elsewhere);
 }
 
-bool sl_parts_has_range(const sl_load *load, const sl_range *range) {
-    return !load->own_shards || load->own_shards[range->shard];
-}
-
-/* ---- the end ---- */
-
-/* Each piece of a source in several pieces is a range of its own, laid out for one shard. */
-uint64_t sl_parts_documents(const sl_load *load, size_t index, uint32_t part) {
-    const sl_load_source *source = &load->sources[index];
-    if (part == 0)
-        return atomic_load(&source->accepted);
-    if (!load->own_shards || source->pieces == 1)
-        return !load->own_shards || sl_load_shard_of(load, source, 0) == part - 1
-                   ? atomic_load(&source->accepted) + atomic_load(&source->taken)
-                   : 0;
-    uint64_t documents = 0;
-    for (uint32_t piece = 0; piece < source->pieces; piece++) {
-        int64_t first = sl_stripe_first_id(source->number, sl_load_piece_begin(source, piece));
-        if (sl_load_shard_of(load, source, piece) == part - 1)
-            documents += atomic_load(&load->accepted[sl_load_range_of(load, first)]);
-    }
-    return documents;
-}
-
-/* Compares the documents that the cluster holds of a complete source with those of its parts. */
-static bool count_source(sl_load *load, size_t index, sl_error *error) {
-    const sl_load_source *source = &load->sources[index];
-    uint64_t found;
-    if (!sl_count_range(load->connection, &load->target, sl_stripe_first_id(source->number, 0),
-                        sl_stripe_first_id(source->number, SL_STRIPES), &found, error))
-        return false;
-    return found == source->parts_accepted ||
-           sl_error_set(
-               error, SL_EXIT_VERIFICATION,
-               "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
-               "are stored; has another program written to %s.%s? shardload verify --content "
-               "lists the documents",
-               sl_source_set_at(load->set, index)->shown, load->parts,
-               (unsigned long long)source->parts_accepted, (unsigned long long)found,
-               load->target.database, load->target.collection);
-}
-
-static void log_what_is_loaded(const sl_load *load, size_t whole, uint64_t documents) {
-    char shown[SL_HUMAN_ROOM], names[300];
-    size_t rest = load->active - whole;
-    if (rest == 0)
-        sl_log_info("all %u %s are loaded: %s documents in total", load->parts,
-                    load->own_shards ? "shards" : "parts", sl_human_count(documents, shown));
-    else if (load->own_shards)
-        sl_log_info("shards %s are loaded; %zu of %zu sources wait for other shards",
-                    names_of(load, load->own_shards, names), rest, load->active);
-    else
-        sl_log_info("part %u of %u is loaded; %zu of %zu sources wait for other parts",
-                    load->config->part, load->parts, rest, load->active);
-}
-
-bool sl_parts_end(sl_load *load, sl_error *error) {
-    size_t whole = 0;
-    uint64_t documents = 0;
-    if (load->parts == 0)
-        return true;
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const sl_load_source *source = &load->sources[i];
-        if (source->skipped || source->parts_loaded < load->parts)
-            continue;
-        if (load->config->verify && !count_source(load, i, error))
-            return false;
-        whole++;
-        documents += source->parts_accepted;
-    }
-    if (!sl_sources_mark_complete(load, error))
-        return false;
-    log_what_is_loaded(load, whole, documents);
-    return true;
+bool sl_parts_has_range(const sl_job *job, const sl_range *range) {
+    return !job->own_shards || job->own_shards[range->shard];
 }

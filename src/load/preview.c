@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "destination.h"
+#include "job.h"
 #include "measure.h"
+#include "numbers.h"
+#include "ranges.h"
+#include "sources.h"
+#include "target.h"
 
 /* ---- the cluster ---- */
 
@@ -22,37 +28,39 @@ static bool refused(sl_preview *preview, sl_error *error) {
     return true;
 }
 
-static bool look_at_cluster(sl_load *load, sl_preview *preview, sl_error *error) {
-    const sl_load_config *config = load->config;
+static bool look_at_cluster(const sl_load_config *config, sl_destination *destination,
+                            sl_preview *preview, sl_error *error) {
     if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds,
                             &preview->connection, error))
         return false;
-    load->connection = preview->connection;
-    sl_target_configure(load);
-    if (!sl_topology_read(load->connection, &preview->topology, error) ||
-        !sl_balancer_status(load->connection, &preview->balancer, error))
+    destination->connection = preview->connection;
+    sl_target_configure(destination, config, false);
+    if (!sl_topology_read(destination->connection, &preview->topology, error) ||
+        !sl_balancer_status(destination->connection, &preview->balancer, error))
         return false;
-    load->topology = preview->topology;
+    destination->topology = preview->topology;
     preview->shards = (uint32_t)preview->topology->count;
-    if (!sl_check_target(load->connection, &load->target, &preview->exists, &preview->sharding,
-                         error))
+    if (!sl_check_target(destination->connection, &destination->target, &preview->exists,
+                         &preview->sharding, error))
         return refused(preview, error);
     if (preview->sharding == SL_SHARDING_LEFT)
-        load->target.shard_key = NULL;
+        destination->target.shard_key = NULL;
     return true;
 }
 
 /* Determines the layout and the chunk map as they will be before ranges are placed. */
-static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
-    const bson_t *key = load->connection ? load->target.shard_key : load->config->shard_key;
+static bool read_map(const sl_load_config *config, sl_destination *destination, sl_preview *preview,
+                     sl_error *error) {
+    const bson_t *key = destination->connection ? destination->target.shard_key : config->shard_key;
     uint32_t home = 0;
-    if (load->connection && !sl_database_home(load->connection, &load->target, load->topology,
-                                              &home, &preview->home_known, error))
+    if (destination->connection &&
+        !sl_database_home(destination->connection, &destination->target, destination->topology,
+                          &home, &preview->home_known, error))
         return false;
-    if (preview->exists &&
-        !sl_shard_map_read(load->connection, &load->target, load->topology, &load->map, error))
+    if (preview->exists && !sl_shard_map_read(destination->connection, &destination->target,
+                                              destination->topology, &destination->map, error))
         return false;
-    switch (load->map ? sl_shard_map_route(load->map) : SL_ROUTE_NONE) {
+    switch (destination->map ? sl_shard_map_route(destination->map) : SL_ROUTE_NONE) {
     case SL_ROUTE_BY_ID:
         preview->layout = SL_LAYOUT_RANGES;
         break;
@@ -67,9 +75,10 @@ static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
                           : sl_key_is_id(key) ? SL_LAYOUT_RANGES
                           : hashed            ? SL_LAYOUT_HASHED
                                               : SL_LAYOUT_ONE;
-        sl_shard_map_destroy(load->map);
-        load->map = NULL;
-        if (preview->layout == SL_LAYOUT_RANGES && !sl_shard_map_of_new(home, &load->map, error))
+        sl_shard_map_destroy(destination->map);
+        destination->map = NULL;
+        if (preview->layout == SL_LAYOUT_RANGES &&
+            !sl_shard_map_of_new(home, &destination->map, error))
             return false;
     }
     }
@@ -82,31 +91,34 @@ static bool read_map(sl_load *load, sl_preview *preview, sl_error *error) {
 }
 
 /* Numbers the sources: from the registry; new sources get the numbers after its last one. */
-static bool number(sl_load *load, sl_preview *preview, sl_error *error) {
-    if (!load->connection || load->config->drop)
-        return sl_sources_number_offline(load, error);
-    load->target_gone = !preview->exists;
-    return sl_registry_open(load->connection, &load->target, &load->registry, error) &&
-           sl_sources_number_as_next(load, &preview->refusal, error);
+static bool number(sl_job *job, sl_destination *destination, sl_preview *preview, sl_error *error) {
+    if (!destination->connection || job->config->drop)
+        return sl_sources_number_offline(job, error);
+    destination->target_gone = !preview->exists;
+    return sl_registry_open(destination->connection, &destination->target, &destination->registry,
+                            error) &&
+           sl_sources_number_as_next(job, destination, &preview->refusal, error);
 }
 
-static bool lay_out(sl_load *load, sl_preview *preview, sl_error *error) {
-    load->by_range = preview->layout == SL_LAYOUT_RANGES;
-    load->shards = preview->shards;
-    if (!sl_ranges_lay_out(load, error))
+static bool lay_out(sl_job *job, sl_destination *destination, sl_preview *preview,
+                    sl_error *error) {
+    job->by_range = preview->layout == SL_LAYOUT_RANGES;
+    job->shards = preview->shards;
+    if (!sl_ranges_lay_out(job, destination, error))
         return false;
-    preview->range_count = load->range_count;
-    preview->ranges = calloc(load->range_count + 1, sizeof *preview->ranges);
+    preview->range_count = job->range_count;
+    preview->ranges = calloc(job->range_count + 1, sizeof *preview->ranges);
     if (!preview->ranges)
         return sl_error_memory(error, "laying out ranges");
-    bool *stays = calloc(load->range_count + 1, sizeof *stays);
+    bool *stays = calloc(job->range_count + 1, sizeof *stays);
     bool ok = stays || sl_error_memory(error, "laying out ranges");
-    ok = ok && (!load->by_range ||
-                sl_count_steps(preview->exists ? load->connection : NULL, &load->target, load->map,
-                               load->ranges, load->range_count, stays, &preview->steps, error));
-    for (size_t i = 0; ok && i < load->range_count; i++)
+    ok =
+        ok && (!job->by_range || sl_count_steps(preview->exists ? destination->connection : NULL,
+                                                &destination->target, destination->map, job->ranges,
+                                                job->range_count, stays, &preview->steps, error));
+    for (size_t i = 0; ok && i < job->range_count; i++)
         preview->ranges[i] = (sl_preview_range){
-            .range = load->ranges[i], .shard = load->ranges[i].shard, .stays = stays[i]};
+            .range = job->ranges[i], .shard = job->ranges[i].shard, .stays = stays[i]};
     free(stays);
     return ok;
 }
@@ -114,8 +126,8 @@ static bool lay_out(sl_load *load, sl_preview *preview, sl_error *error) {
 /* ---- documents per range and shard ---- */
 
 /* Adds the documents of a source to the ranges and shards that its blocks belong to. */
-static void add_documents(const sl_load *load, const sl_preview_source *source,
-                          sl_preview *preview) {
+static void add_documents(const sl_job *job, const sl_destination *destination,
+                          const sl_preview_source *source, sl_preview *preview) {
     const sl_measure *measure = &source->measure;
     double text = source->generated ? (double)source->stored_bytes : measure->text_bytes.value;
     double rest = text / (double)SL_BLOCK_BYTES; /* blocks left */
@@ -123,12 +135,12 @@ static void add_documents(const sl_load *load, const sl_preview_source *source,
     for (uint64_t block = 0; rest > 0 && block << SL_BLOCK_BITS < SL_SOURCE_BYTES_MAX;
          block++, rest -= 1) {
         int64_t id = sl_document_id(source->number, block << SL_BLOCK_BITS);
-        sl_preview_range *range = &preview->ranges[sl_load_range_of(load, id)];
+        sl_preview_range *range = &preview->ranges[sl_job_range_of(job, id)];
         double documents = each * fmin(rest, 1);
         range->documents += documents;
         if (preview->layout == SL_LAYOUT_RANGES)
-            preview->shard_share[range->stays ? sl_shard_map_owner(load->map, id) : range->shard] +=
-                documents;
+            preview->shard_share[range->stays ? sl_shard_map_owner(destination->map, id)
+                                              : range->shard] += documents;
     }
 }
 
@@ -147,13 +159,13 @@ static void finish_shares(sl_preview *preview, const double *owners) {
 
 /* ---- sources ---- */
 
-static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
-    preview->sources = calloc(load->active + 1, sizeof *preview->sources);
+static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error) {
+    preview->sources = calloc(job->active + 1, sizeof *preview->sources);
     if (!preview->sources)
         return sl_error_memory(error, "looking at the sources");
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
-        const sl_load_source *source = &load->sources[i];
-        const sl_source *facts = sl_source_set_at(load->set, i);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_source *facts = sl_source_set_at(job->set, i);
         if (source->skipped)
             continue;
         if (facts->kind == SL_SOURCE_PIPE)
@@ -172,17 +184,18 @@ static bool name_sources(sl_load *load, sl_preview *preview, sl_error *error) {
         into->number = source->number;
         into->generated = facts->kind == SL_SOURCE_GENERATED;
     }
-    preview->generated = sl_load_is_generated(load);
+    preview->generated = sl_job_is_generated(job);
     return true;
 }
 
-static bool measure(sl_load *load, uint64_t blocks, sl_preview *preview, sl_error *error) {
+static bool measure(sl_job *job, const sl_destination *destination, uint64_t blocks,
+                    sl_preview *preview, sl_error *error) {
     double *owners = calloc(preview->shards, sizeof *owners);
     bool ok = (owners || sl_error_memory(error, "looking at the sources")) &&
-              sl_measure_sources(load, blocks, preview->sources, preview->source_count,
-                                 &preview->all, owners, error);
+              sl_measure_sources(job, destination->map, blocks, preview->sources,
+                                 preview->source_count, &preview->all, owners, error);
     for (size_t i = 0; ok && i < preview->source_count; i++)
-        add_documents(load, &preview->sources[i], preview);
+        add_documents(job, destination, &preview->sources[i], preview);
     if (ok)
         finish_shares(preview, owners);
     free(owners);
@@ -191,26 +204,27 @@ static bool measure(sl_load *load, uint64_t blocks, sl_preview *preview, sl_erro
 
 bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t blocks,
                        sl_preview **result, sl_error *error) {
-    sl_load load = {.config = config};
+    sl_job job;
+    sl_destination destination = {0};
     sl_preview *preview = calloc(1, sizeof *preview);
     *result = NULL;
     if (!preview)
         return sl_error_memory(error, "looking ahead");
     preview->shards = shards > 0 ? shards : 1;
-    sl_load_init_locks(&load);
-    bool ok = sl_sources_open(&load, error) &&
-              (!config->uri || look_at_cluster(&load, preview, error)) &&
-              read_map(&load, preview, error) && number(&load, preview, error) &&
-              name_sources(&load, preview, error) && lay_out(&load, preview, error) &&
-              measure(&load, blocks, preview, error) && sl_source_set_unchanged(load.set, error);
+    sl_job_init(&job, config);
+    bool ok = sl_sources_open(&job, error) &&
+              (!config->uri || look_at_cluster(config, &destination, preview, error)) &&
+              read_map(config, &destination, preview, error) &&
+              number(&job, &destination, preview, error) && name_sources(&job, preview, error) &&
+              lay_out(&job, &destination, preview, error) &&
+              measure(&job, &destination, blocks, preview, error) &&
+              sl_source_set_unchanged(job.set, error);
     if (ok && !preview->refusal.code)
-        sl_not_loaded_check(&load, &preview->refusal);
-    sl_sources_close(&load);
-    sl_shard_map_destroy(load.map);
-    sl_registry_close(load.registry);
-    free(load.ranges);
-    free(load.accepted);
-    sl_load_destroy_locks(&load);
+        sl_not_loaded_check(&job, &preview->refusal);
+    sl_job_clear(&job);
+    /* The preview keeps the connection and the topology. */
+    sl_shard_map_destroy(destination.map);
+    sl_registry_close(destination.registry);
     if (ok)
         *result = preview;
     else

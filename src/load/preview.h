@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
-#include "load.h"
+#include "load_config.h"
 #include "util/error.h"
 #include "util/estimate.h"
 

@@ -32,19 +32,19 @@ void sl_problem_clear(sl_problem *problem) {
 }
 
 /* Sets the position of a problem from its _id. */
-static void set_place(sl_problem *problem, const sl_load *load, size_t likely, int64_t id) {
+static void set_place(sl_problem *problem, const sl_job *job, size_t likely, int64_t id) {
     uint32_t number = sl_document_id_source(id);
-    size_t count = sl_source_set_count(load->set), i = likely;
-    if (load->sources[i].number != number)
+    size_t count = sl_source_set_count(job->set), i = likely;
+    if (job->sources[i].number != number)
         i = 0;
-    while (i < count && (load->sources[i].skipped || load->sources[i].number != number))
+    while (i < count && (job->sources[i].skipped || job->sources[i].number != number))
         i++;
     problem->placed = i < count;
     problem->source = i;
     problem->offset = sl_document_id_offset(id);
 }
 
-sl_problem sl_problem_of(const sl_load *load, sl_finding finding, size_t likely,
+sl_problem sl_problem_of(const sl_job *job, sl_finding finding, size_t likely,
                          const uint8_t *expected, const bson_t *found) {
     sl_problem made = {.finding = finding};
     bson_t view;
@@ -57,10 +57,10 @@ sl_problem sl_problem_of(const sl_load *load, sl_finding finding, size_t likely,
     if (found && bson_iter_init_find(&iter, found, "_id")) {
         made.id = sl_json_value(&iter);
         if (!expected && BSON_ITER_HOLDS_INT64(&iter) && bson_iter_int64(&iter) >= 0)
-            set_place(&made, load, likely, bson_iter_int64(&iter));
+            set_place(&made, job, likely, bson_iter_int64(&iter));
     }
     if (expected) /* the _id of the found document may have another numeric type */
-        set_place(&made, load, likely, sl_expected_id(expected));
+        set_place(&made, job, likely, sl_expected_id(expected));
     return made;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +12,8 @@
 
 /* ---- the null sink ---- */
 
-static bool null_open(sl_load *load, void **shared, sl_error *error) {
-    (void)load, (void)error;
+static bool null_open(const sl_sending *sending, void **shared, sl_error *error) {
+    (void)sending, (void)error;
     *shared = NULL;
     return true;
 }
@@ -22,8 +23,9 @@ static bool null_close(void *shared, sl_error *error) {
     return true;
 }
 
-static bool null_outlet_create(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error) {
-    (void)load, (void)shared, (void)error;
+static bool null_outlet_create(const sl_sending *sending, void *shared, sl_outlet **outlet,
+                               sl_error *error) {
+    (void)sending, (void)shared, (void)error;
     *outlet = NULL;
     return true;
 }
@@ -39,7 +41,7 @@ static bool null_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result 
     return true;
 }
 
-const sl_destination sink_null = {
+const sl_sink_type sink_null = {
     .name = "null",
     .open = null_open,
     .close = null_close,
@@ -60,11 +62,11 @@ struct sl_outlet {
     sl_bson_file *to;
 };
 
-static bool file_open(sl_load *load, void **shared, sl_error *error) {
+static bool file_open(const sl_sending *sending, void **shared, sl_error *error) {
     sl_bson_file *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "opening the BSON file");
-    made->path = load->config->sink_path;
+    made->path = sending->config->sink_path;
     pthread_mutex_init(&made->lock, NULL);
     if (strcmp(made->path, "-") == 0)
         made->file = dup(STDOUT_FILENO);
@@ -90,8 +92,9 @@ static bool file_close(void *shared, sl_error *error) {
     return ok;
 }
 
-static bool file_outlet_create(sl_load *load, void *shared, sl_outlet **result, sl_error *error) {
-    (void)load;
+static bool file_outlet_create(const sl_sending *sending, void *shared, sl_outlet **result,
+                               sl_error *error) {
+    (void)sending;
     *result = malloc(sizeof **result);
     if (!*result)
         return sl_error_memory(error, "starting writers");
@@ -121,7 +124,7 @@ static bool file_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result 
     return ok;
 }
 
-const sl_destination sink_bson = {
+const sl_sink_type sink_bson = {
     .name = "bson",
     .open = file_open,
     .close = file_close,

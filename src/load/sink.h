@@ -4,7 +4,11 @@
 #ifndef SHARDLOAD_SINK_H
 #define SHARDLOAD_SINK_H
 
-#include "engine.h"
+#include <stdatomic.h>
+
+#include "batch.h"
+#include "destination.h"
+#include "load_config.h"
 
 /* The outcome of a batch: documents = inserted + already_stored + rejected. */
 typedef struct sl_batch_result {
@@ -25,24 +29,35 @@ typedef enum sl_fate {
 typedef void (*refusal_handler)(void *context, uint32_t index, sl_fate fate, int32_t code,
                                 const char *message);
 
+/* What the sinks of a load need to know. Does not change while workers run, but for `stop`. */
+typedef struct sl_sending {
+    const sl_load_config *config;
+    sl_destination *destination;
+    uint32_t shards;          /* of the job */
+    unsigned threads;         /* outlets, at most */
+    bool sent_before;         /* an earlier run or load may have sent the documents */
+    const _Atomic bool *stop; /* true: another thread has given up */
+} sl_sending;
+
 typedef struct sl_outlet sl_outlet;
 
 /* The functions of a sink. */
-typedef struct sl_destination {
+typedef struct sl_sink_type {
     const char *name;
-    bool (*open)(sl_load *load, void **shared, sl_error *error);
+    bool (*open)(const sl_sending *sending, void **shared, sl_error *error);
     bool (*close)(void *shared, sl_error *error); /* NULL shared is fine */
-    bool (*outlet_create)(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error);
+    bool (*outlet_create)(const sl_sending *sending, void *shared, sl_outlet **outlet,
+                          sl_error *error);
     void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */
     /* Sends a batch and waits until it has been acknowledged. For each document counted in
      * `already_stored` or `rejected`, `refused` is called with its index in the batch. False when
      * the batch cannot be delivered: the load ends. */
     bool (*send)(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                  refusal_handler refused, void *context, sl_error *error);
-} sl_destination;
+} sl_sink_type;
 
-extern const sl_destination sink_cluster; /* writer.c */
-extern const sl_destination sink_null;    /* sink.c */
-extern const sl_destination sink_bson;    /* sink.c */
+extern const sl_sink_type sink_cluster; /* writer.c */
+extern const sl_sink_type sink_null;    /* sink.c */
+extern const sl_sink_type sink_bson;    /* sink.c */
 
 #endif

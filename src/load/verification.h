@@ -8,8 +8,12 @@
 #define SHARDLOAD_VERIFICATION_H
 
 #include "compare.h"
-#include "engine.h"
+#include "destination.h"
 #include "gaps.h"
+#include "job.h"
+#include "report/run_record.h"
+#include "run.h"
+#include "work_directory.h"
 
 /* ---- problems.c: one missing, different or extra document ---- */
 
@@ -29,7 +33,7 @@ void sl_problem_clear(sl_problem *problem);
 /* Returns a problem. Its position is set from its _id, if one of the load's sources has the source
  * number in that _id; the source with index `likely` is checked first. `expected` and `found` as in
  * compare.h. */
-sl_problem sl_problem_of(const sl_load *load, sl_finding finding, size_t likely,
+sl_problem sl_problem_of(const sl_job *job, sl_finding finding, size_t likely,
                          const uint8_t *expected, const bson_t *found);
 
 typedef struct sl_problems sl_problems;
@@ -52,7 +56,12 @@ typedef struct sl_range_totals {
 } sl_range_totals;
 
 typedef struct sl_verification {
-    sl_load *load;
+    sl_job job;
+    sl_destination destination;
+    sl_run run;
+    sl_run_record *record;
+    char work_directory[SL_WORK_DIRECTORY_ROOM]; /* "" when there is none */
+    const char *report;      /* path from the config; NULL if it cannot be written */
     bool content;            /* compare documents, instead of counting them */
     sl_range_totals *ranges; /* one per range of the load, and one for all ids outside of these */
     sl_problems *problems;
@@ -71,7 +80,7 @@ sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t i
 bool sl_verification_cover(sl_verification *verification, sl_interval interval);
 
 /* Parses all sources, and with `content` compares each block with the documents that the cluster
- * holds under its ids. `tick` as for sl_workers_run. */
+ * holds under its ids. `tick` as for sl_run_threads. */
 bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
                       sl_error *error);
 

@@ -10,6 +10,9 @@
  * Threads share nothing per document. The findings of a block are kept until its interval has been
  * read to the end, since a read that fails is repeated, and are reported then. The sums are
  * atomics, each independent of the others, and are read when the threads have been joined. */
+#include "archive_entries.h"
+#include "line_ends.h"
+#include "sources.h"
 #include "verification.h"
 
 #include <stdlib.h>
@@ -19,13 +22,13 @@
 #include "util/hash.h"
 #include "util/log.h"
 
-#include "worker.h"
-
 #define SLICE_BYTES ((size_t)16 << 20) /* of documents compared at once; few blocks have more */
 
 typedef struct sl_checker {
     sl_verification *verification;
-    sl_load *load;
+    sl_job *job;
+    sl_destination *destination;
+    sl_run *run;
     unsigned index;
     sl_worker_counters *counters;
     sl_reader *reader;
@@ -96,11 +99,11 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_checker *checker = sink->context;
     if (reject->misread) /* other rejects are counted only; the load has reported them */
-        sl_line_ends_error(checker->load, checker->block, reject, &checker->error);
+        sl_line_ends_error(checker->job, checker->block, reject, &checker->error);
 }
 
 static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {
-    sl_load *load = checker->load;
+    sl_job *job = checker->job;
     const sl_dialect *dialect;
     checker->sink = (sl_sink){.cursor = checker->bytes,
                               .limit = checker->bytes + checker->room,
@@ -108,11 +111,11 @@ static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_co
                               .full = on_full,
                               .reject = on_reject,
                               .context = checker};
-    if (!sl_sources_dialect(load, block, &dialect, &checker->error))
+    if (!sl_sources_dialect(job, block, &dialect, &checker->error))
         return false;
     if (!dialect || block->text.length == 0)
         return true;
-    return sl_sources_parse(load, block, dialect, &checker->sink, counts);
+    return sl_sources_parse(job, block, dialect, &checker->sink, counts);
 }
 
 static uint64_t hash_of(const uint8_t *at, const uint8_t *end) {
@@ -127,8 +130,8 @@ static uint64_t hash_of(const uint8_t *at, const uint8_t *end) {
 /* ---- the cluster's side ---- */
 
 /* The ids of the block. */
-static sl_interval interval_of(const sl_load *load, const sl_source_block *block) {
-    int64_t id = sl_document_id(load->sources[block->source].number, block->offset);
+static sl_interval interval_of(const sl_job *job, const sl_source_block *block) {
+    int64_t id = sl_document_id(job->sources[block->source].number, block->offset);
     int64_t base = id & ~(int64_t)(SL_BLOCK_BYTES - 1);
     uint64_t end = (block->offset & (SL_BLOCK_BYTES - 1)) + block->text.length;
     return (sl_interval){
@@ -167,27 +170,27 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         checker->problem_room = room;
     }
     sl_problem *made = &checker->problems[checker->problem_count++];
-    *made = sl_problem_of(checker->load, finding, checker->block->source, expected, found);
+    *made = sl_problem_of(checker->job, finding, checker->block->source, expected, found);
     if (finding == SL_EXTRA)
         made->detail = bson_strdup("the source has no such document");
     checker->findings[finding]++;
 }
 
 static bool keep_on(void *context) {
-    const sl_load *load = context;
-    return !atomic_load(&load->stop);
+    const sl_run *run = context;
+    return !atomic_load(&run->stop);
 }
 
 /* Reads the interval and compares it; begins again after failures that may be temporary. */
 static bool compare(sl_checker *checker, sl_interval place) {
-    const sl_load *load = checker->load;
+    const sl_destination *destination = checker->destination;
     for (unsigned attempt = 0;; attempt++) {
         forget_findings(checker);
         checker->comparison = (sl_comparison){.expected = checker->bytes,
                                               .end = checker->sink.cursor,
                                               .report = on_finding,
                                               .context = checker};
-        switch (sl_scan_range(checker->client, &load->target, place.minimum, place.maximum,
+        switch (sl_scan_range(checker->client, &destination->target, place.minimum, place.maximum,
                               on_found, checker, &checker->error)) {
         case SL_SCAN_DONE:
             checker->error = (sl_error){0};
@@ -198,7 +201,7 @@ static bool compare(sl_checker *checker, sl_interval place) {
         case SL_SCAN_AGAIN:
             if (attempt == 0)
                 sl_log_warning(SL_LINES "; trying again", checker->error.message);
-            if (!sl_backoff(attempt, keep_on, checker->load))
+            if (!sl_backoff(attempt, keep_on, checker->run))
                 return false;
         }
     }
@@ -239,25 +242,26 @@ static bool check_documents(sl_checker *checker, int64_t maximum) {
 }
 
 static bool check_block(sl_checker *checker, const sl_source_block *block) {
-    sl_load *load = checker->load;
+    sl_job *job = checker->job;
+    const sl_destination *destination = checker->destination;
+    const sl_run *run = checker->run;
     sl_parse_counts counts = {0};
-    int64_t id = sl_document_id(load->sources[block->source].number, block->offset);
+    int64_t id = sl_document_id(job->sources[block->source].number, block->offset);
     checker->block = block;
-    checker->remaining = interval_of(load, block);
+    checker->remaining = interval_of(job, block);
     checker->totals = sl_verification_totals(checker->verification, id);
     if (!parse(checker, block, &counts) || !check_documents(checker, checker->remaining.maximum))
         return false;
-    sl_sources_done_with(load, block);
+    sl_sources_done_with(job, block);
     atomic_fetch_add(&checker->totals->expected, counts.documents);
-    atomic_fetch_add(&load->sources[block->source].accepted, counts.documents);
     sl_count(&checker->counters->text_bytes, block->text.length);
     sl_count(&checker->counters->records, counts.records);
     sl_count(&checker->counters->already_stored, counts.documents);
     sl_count(&checker->counters->parser_rejects, counts.rejects);
-    if (load->by_range)
-        atomic_fetch_add(&load->shard_documents[sl_shard_map_owner(load->map, id)],
+    if (job->by_range)
+        atomic_fetch_add(&run->shard_documents[sl_shard_map_owner(destination->map, id)],
                          counts.documents);
-    sl_parse_counts_add(&load->parsed[checker->index], &counts);
+    sl_parse_counts_add(&run->parsed[checker->index], &counts);
     return true;
 }
 
@@ -265,11 +269,11 @@ static bool check_block(sl_checker *checker, const sl_source_block *block) {
 
 static void *check(void *context) {
     sl_checker *checker = context;
-    sl_load *load = checker->load;
+    sl_run *run = checker->run;
     sl_source_block block;
     bool ok = true;
     checker->stage_since = sl_clock_ns();
-    while (ok && !atomic_load_explicit(&load->stop, memory_order_relaxed)) {
+    while (ok && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         int64_t inflating = sl_reader_spent(checker->reader)->inflating;
         sl_read_result result = sl_reader_next(checker->reader, &block, &checker->error);
         inflating = sl_reader_spent(checker->reader)->inflating - inflating;
@@ -281,25 +285,29 @@ static void *check(void *context) {
         ok = result == SL_READ_BLOCK && check_block(checker, &block);
     }
     if (!ok && checker->error.code)
-        sl_load_fail(load, &checker->error);
-    sl_worker_ended(load);
+        sl_run_fail(run, &checker->error);
+    sl_run_ended(run);
     return NULL;
 }
 
 static bool checker_init(sl_checker *checker, sl_verification *verification, unsigned index,
                          sl_error *error) {
-    sl_load *load = verification->load;
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
+    const sl_run *run = &verification->run;
     *checker = (sl_checker){.verification = verification,
-                            .load = load,
+                            .job = &verification->job,
+                            .destination = &verification->destination,
+                            .run = &verification->run,
                             .index = index,
-                            .counters = &load->counters[index],
+                            .counters = &run->counters[index],
                             .room = SL_BLOCK_BYTES};
     checker->bytes = malloc(checker->room + SL_SLACK);
     if (!checker->bytes)
         return sl_error_memory(error, "starting threads");
     if (verification->content)
-        checker->client = sl_connection_borrow(load->connection);
-    return sl_reader_create(load->set, &checker->reader, error);
+        checker->client = sl_connection_borrow(destination->connection);
+    return sl_reader_create(job->set, &checker->reader, error);
 }
 
 static void checker_clear(sl_checker *checker) {
@@ -307,21 +315,21 @@ static void checker_clear(sl_checker *checker) {
     free(checker->problems);
     free(checker->bytes);
     if (checker->client)
-        sl_connection_return(checker->load->connection, checker->client);
+        sl_connection_return(checker->destination->connection, checker->client);
     sl_reader_destroy(checker->reader);
 }
 
 bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
                       sl_error *error) {
-    sl_load *load = verification->load;
-    unsigned threads = load->threads, made = 0;
+    sl_run *run = &verification->run;
+    unsigned threads = run->threads, made = 0;
     sl_checker *checkers = calloc(threads, sizeof *checkers);
     bool ok = checkers != NULL;
     if (!ok)
         sl_error_memory(error, "starting threads");
     for (; ok && made < threads; made++)
         ok = checker_init(&checkers[made], verification, made, error);
-    ok = ok && sl_threads_run(load, check, checkers, sizeof *checkers, tick, context, error);
+    ok = ok && sl_run_threads(run, check, checkers, sizeof *checkers, tick, context, error);
     for (unsigned i = 0; i < made; i++)
         checker_clear(&checkers[i]);
     free(checkers);

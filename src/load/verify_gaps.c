@@ -15,10 +15,10 @@
 #include "util/log.h"
 
 sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id) {
-    const sl_load *load = verification->load;
-    size_t range = sl_load_range_of(load, id);
-    bool inside = id >= load->ranges[range].minimum && id < load->ranges[range].maximum;
-    return &verification->ranges[inside ? range : load->range_count];
+    const sl_job *job = &verification->job;
+    size_t range = sl_job_range_of(job, id);
+    bool inside = id >= job->ranges[range].minimum && id < job->ranges[range].maximum;
+    return &verification->ranges[inside ? range : job->range_count];
 }
 
 bool sl_verification_cover(sl_verification *verification, sl_interval interval) {
@@ -42,13 +42,13 @@ bool sl_verification_cover(sl_verification *verification, sl_interval interval) 
 /* Marks registered sources that are not in this verification as covered; without `content`, all
  * registered sources, since these have been counted. */
 static bool cover_sources(sl_verification *verification) {
-    const sl_load *load = verification->load;
-    size_t count = sl_source_set_count(load->set);
+    const sl_job *job = &verification->job;
+    size_t count = sl_source_set_count(job->set);
     bool *verified = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *verified);
     bool ok = verified != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        if (!load->sources[i].skipped)
-            verified[load->sources[i].number] = true;
+        if (!job->sources[i].skipped)
+            verified[job->sources[i].number] = true;
     }
     for (size_t i = 0; ok && i < verification->registered_count; i++) {
         uint32_t number = verification->registered[i];
@@ -73,9 +73,9 @@ static const char *why_extra(const bson_iter_t *id, bool placed) {
 static void on_extra(void *context, const bson_t *found) {
     sl_extra_scan *state = context;
     sl_verification *verification = state->verification;
-    const sl_load *load = verification->load;
-    sl_range_totals *totals = &verification->ranges[load->range_count];
-    sl_problem problem = sl_problem_of(load, SL_EXTRA, 0, NULL, found);
+    const sl_job *job = &verification->job;
+    sl_range_totals *totals = &verification->ranges[job->range_count];
+    sl_problem problem = sl_problem_of(job, SL_EXTRA, 0, NULL, found);
     bson_iter_t iter;
     state->found++;
     if (bson_iter_init_find(&iter, found, "_id")) {
@@ -106,7 +106,7 @@ static bool scan(sl_verification *verification, mongoc_client_t *client, const b
     do {
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
-        result = sl_scan(client, &verification->load->target, filter, !verification->content,
+        result = sl_scan(client, &verification->destination.target, filter, !verification->content,
                          on_extra, &state, error);
     } while (result == SL_SCAN_AGAIN && state.found == 0 && sl_backoff(attempt++, keep_on, NULL));
     return result == SL_SCAN_DONE;
@@ -128,30 +128,32 @@ static bool search_gap(void *context, const sl_gap *gap, sl_error *error) {
 }
 
 bool sl_verify_gaps(sl_verification *verification, sl_error *error) {
-    sl_load *load = verification->load;
+    const sl_destination *destination = &verification->destination;
     if (!cover_sources(verification))
         return sl_error_memory(error, "searching between the sources");
-    sl_gap_search search = {verification, sl_connection_borrow(load->connection), sl_clock_ns()};
+    sl_gap_search search = {verification, sl_connection_borrow(destination->connection),
+                            sl_clock_ns()};
     bool ok = sl_gaps_walk(verification->covered, verification->covered_count, search_gap, &search,
                            error);
-    sl_connection_return(load->connection, search.client);
+    sl_connection_return(destination->connection, search.client);
     return ok;
 }
 
 bool sl_verify_ranges(sl_verification *verification, sl_error *error) {
-    sl_load *load = verification->load;
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
     int64_t logged = sl_clock_ns();
-    for (size_t i = 0; i < load->range_count; i++) {
-        const sl_range *range = &load->ranges[i];
+    for (size_t i = 0; i < job->range_count; i++) {
+        const sl_range *range = &job->ranges[i];
         sl_range_totals *totals = &verification->ranges[i];
         uint64_t expected = atomic_load(&totals->expected), found;
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
-        if (!sl_count_range(load->connection, &load->target, range->minimum, range->maximum, &found,
-                            error))
+        if (!sl_count_range(destination->connection, &destination->target, range->minimum,
+                            range->maximum, &found, error))
             return false;
         if (sl_seconds_since(logged) > 3) {
-            sl_log_info("counting: %zu of %zu ranges", i, load->range_count);
+            sl_log_info("counting: %zu of %zu ranges", i, job->range_count);
             logged = sl_clock_ns();
         }
         atomic_store(&totals->found, found);

@@ -40,25 +40,27 @@ static bool is_equal(const sl_figures *figures) {
     return figures->missing + figures->different + figures->extra == 0;
 }
 
-static const char *shard_of(const sl_load *load, const sl_range *range) {
-    if (!load->by_range)
-        return load->topology->count == 1 ? load->topology->shards[0].name : "all";
+static const char *shard_of(const sl_job *job, const sl_destination *destination,
+                            const sl_range *range) {
+    if (!job->by_range)
+        return destination->topology->count == 1 ? destination->topology->shards[0].name : "all";
     sl_range whole = *range;
-    whole.shard = sl_shard_map_owner(load->map, range->minimum);
-    return sl_range_is_placed(load->map, &whole) ? load->topology->shards[whole.shard].name
-                                                 : "several";
+    whole.shard = sl_shard_map_owner(destination->map, range->minimum);
+    return sl_range_is_placed(destination->map, &whole)
+               ? destination->topology->shards[whole.shard].name
+               : "several";
 }
 
 /* The label of a range: "year.txt", "year.txt 0-127" (stripes), "a.gz to z.gz". */
-static const char *name_of(const sl_load *load, const sl_range *range, char out[NAME_ROOM]) {
+static const char *name_of(const sl_job *job, const sl_range *range, char out[NAME_ROOM]) {
     const char *names[2] = {"?", "?"};
     uint32_t numbers[2] = {sl_document_id_source(range->minimum),
                            sl_document_id_source(range->maximum - 1)};
-    for (size_t i = 0; i < sl_source_set_count(load->set); i++) {
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         for (int k = 0; k < 2; k++) {
-            if (load->sources[i].skipped || load->sources[i].number != numbers[k])
+            if (job->sources[i].skipped || job->sources[i].number != numbers[k])
                 continue;
-            const char *path = sl_source_set_at(load->set, i)->shown;
+            const char *path = sl_source_set_at(job->set, i)->shown;
             const char *slash = strrchr(path, '/');
             names[k] = slash && slash[1] ? slash + 1 : path;
         }
@@ -109,16 +111,17 @@ static void append_figures(bson_t *document, const sl_verification *verification
 /* Logs a row per range, and records it; of many ranges only those with problems are logged. Returns
  * the sum. */
 static sl_figures report_ranges(sl_verification *verification, bson_t *section) {
-    const sl_load *load = verification->load;
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
     bson_t ranges, item;
     sl_figures sum = {0};
     size_t shown = 0;
     BSON_APPEND_ARRAY_BEGIN(section, "ranges", &ranges);
-    for (size_t i = 0; i < load->range_count; i++) {
-        const sl_range *range = &load->ranges[i];
+    for (size_t i = 0; i < job->range_count; i++) {
+        const sl_range *range = &job->ranges[i];
         sl_figures figures = figures_of(&verification->ranges[i]);
         char name[NAME_ROOM];
-        const char *shard = shard_of(load, range);
+        const char *shard = shard_of(job, destination, range);
         sl_record_begin_item(&ranges, i, &item);
         BSON_APPEND_INT64(&item, "minimum", range->minimum);
         BSON_APPEND_INT64(&item, "maximum", range->maximum);
@@ -126,32 +129,33 @@ static sl_figures report_ranges(sl_verification *verification, bson_t *section) 
         append_figures(&item, verification, &figures);
         bson_append_document_end(&ranges, &item);
         add(&sum, &figures);
-        if ((load->range_count <= ROWS_SHOWN || !is_equal(&figures)) && shown < ROWS_SHOWN) {
-            print_row(verification, name_of(load, range, name), shard, &figures);
+        if ((job->range_count <= ROWS_SHOWN || !is_equal(&figures)) && shown < ROWS_SHOWN) {
+            print_row(verification, name_of(job, range, name), shard, &figures);
             shown++;
         }
     }
     bson_append_array_end(section, &ranges);
-    if (shown < load->range_count)
-        sl_log_info("  ... and %zu more ranges%s", load->range_count - shown,
+    if (shown < job->range_count)
+        sl_log_info("  ... and %zu more ranges%s", job->range_count - shown,
                     shown < ROWS_SHOWN ? ", all equal" : "");
     return sum;
 }
 
 bool sl_verify_report(sl_verification *verification) {
-    const sl_load *load = verification->load;
+    const sl_job *job = &verification->job;
+    const sl_run *run = &verification->run;
     bson_t section;
-    bson_t *record = sl_run_record_document(load->record);
+    bson_t *record = sl_run_record_document(verification->record);
     uint64_t rejects = 0;
-    for (unsigned i = 0; i < load->threads; i++)
-        rejects += load->parsed[i].rejects;
+    for (unsigned i = 0; i < run->threads; i++)
+        rejects += run->parsed[i].rejects;
     sl_log_info("%s", "");
     sl_log_info("  %-36s %-10s %14s %14s %11s %11s %11s", "range (stripes)", "shard", "expected",
                 "found", "missing", "extra", "different");
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
     sl_figures sum = report_ranges(verification, &section);
-    sl_figures outside = figures_of(&verification->ranges[load->range_count]);
+    sl_figures outside = figures_of(&verification->ranges[job->range_count]);
     add(&sum, &outside);
     if (outside.found > 0)
         print_row(verification, "outside of all ranges", "", &outside);
@@ -160,7 +164,7 @@ bool sl_verify_report(sl_verification *verification) {
     BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
     BSON_APPEND_INT64(&section, "otherSources",
-                      (int64_t)(verification->registered_count - load->active));
+                      (int64_t)(verification->registered_count - job->active));
     BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
     bson_append_document_end(record, &section);
 
@@ -174,9 +178,9 @@ bool sl_verify_report(sl_verification *verification) {
     if (rejects > 0)
         sl_log_info("  %s records are rejected by the parser: no documents are expected of them",
                     sl_human_count(rejects, human));
-    if (verification->registered_count > load->active)
+    if (verification->registered_count > job->active)
         sl_log_info("  %s other sources of the collection were not named, and not verified",
-                    sl_human_count(verification->registered_count - load->active, human));
+                    sl_human_count(verification->registered_count - job->active, human));
     if (sum.missing > 0)
         sl_log_info(
             "  the missing documents include those that the server refused during the load");

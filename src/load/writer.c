@@ -39,7 +39,7 @@ typedef struct sl_target_connection {
 } sl_target_connection;
 
 struct sl_outlet {
-    sl_load *load;
+    const sl_sending *sending;
     /* On the direct route one per shard; always a last one to the routers. */
     sl_target_connection *connections;
     uint32_t connection_count;
@@ -55,10 +55,10 @@ struct sl_outlet {
     unsigned seed; /* for the jitter */
 };
 
-static bool writer_open(sl_load *load, void **shared, sl_error *error) {
-    *shared = load;
-    return sl_connection_open_writers(load->connection, load->threads,
-                                      load->config->timeout_seconds, error);
+static bool writer_open(const sl_sending *sending, void **shared, sl_error *error) {
+    *shared = NULL;
+    return sl_connection_open_writers(sending->destination->connection, sending->threads,
+                                      sending->config->timeout_seconds, error);
 }
 
 static bool writer_close(void *shared, sl_error *error) {
@@ -66,10 +66,11 @@ static bool writer_close(void *shared, sl_error *error) {
     return true;
 }
 
-static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
+static mongoc_write_concern_t *write_concern_of(const sl_sending *sending) {
     mongoc_write_concern_t *concern = mongoc_write_concern_new();
-    const char *requested = load->config->write_concern;
-    bool alone = sl_connection_server(load->connection)->deployment == SL_STANDALONE;
+    const char *requested = sending->config->write_concern;
+    bool alone =
+        sl_connection_server(sending->destination->connection)->deployment == SL_STANDALONE;
     if (strcmp(requested, "majority") != 0) {
         mongoc_write_concern_set_w(concern, (int32_t)strtol(requested, NULL, 10));
     } else if (alone) {
@@ -84,24 +85,24 @@ static mongoc_write_concern_t *write_concern_of(const sl_load *load) {
 
 static void open_connection(sl_outlet *outlet, uint32_t index,
                             const mongoc_write_concern_t *concern) {
-    const sl_load *load = outlet->load;
+    const sl_destination *destination = outlet->sending->destination;
     sl_target_connection *connection = &outlet->connections[index];
     connection->client = index + 1 < outlet->connection_count
-                             ? sl_direct_borrow(load->direct, index)
-                             : sl_connection_borrow_writer(load->connection);
-    connection->collection = mongoc_client_get_collection(connection->client, load->target.database,
-                                                          load->target.collection);
+                             ? sl_direct_borrow(destination->direct, index)
+                             : sl_connection_borrow_writer(destination->connection);
+    connection->collection = mongoc_client_get_collection(
+        connection->client, destination->target.database, destination->target.collection);
     mongoc_collection_set_write_concern(connection->collection, concern);
 }
 
 static void close_connection(sl_outlet *outlet, uint32_t index) {
-    const sl_load *load = outlet->load;
+    const sl_destination *destination = outlet->sending->destination;
     sl_target_connection *connection = &outlet->connections[index];
     mongoc_collection_destroy(connection->collection);
     if (connection->client && index + 1 < outlet->connection_count)
-        sl_direct_return(load->direct, index, connection->client);
+        sl_direct_return(destination->direct, index, connection->client);
     else if (connection->client)
-        sl_connection_return_writer(load->connection, connection->client);
+        sl_connection_return_writer(destination->connection, connection->client);
 }
 
 static void writer_outlet_destroy(sl_outlet *outlet) {
@@ -118,22 +119,23 @@ static void writer_outlet_destroy(sl_outlet *outlet) {
     free(outlet);
 }
 
-static bool writer_outlet_create(sl_load *load, void *shared, sl_outlet **result, sl_error *error) {
+static bool writer_outlet_create(const sl_sending *sending, void *shared, sl_outlet **result,
+                                 sl_error *error) {
     (void)shared;
     sl_outlet *made = calloc(1, sizeof *made);
     *result = made;
     if (!made)
         return sl_error_memory(error, "starting writers");
-    made->load = load;
-    made->search_first = load->resumed || load->config->again;
+    made->sending = sending;
+    made->search_first = sending->sent_before;
     made->seed = (unsigned)sl_clock_ns();
     made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
-    sl_target_append_uuid(&load->target, made->options);
-    made->connection_count = load->direct ? load->shards + 1 : 1;
+    sl_target_append_uuid(&sending->destination->target, made->options);
+    made->connection_count = sending->destination->direct ? sending->shards + 1 : 1;
     made->connections = calloc(made->connection_count, sizeof *made->connections);
     if (!made->connections)
         return sl_error_memory(error, "starting writers");
-    mongoc_write_concern_t *concern = write_concern_of(load);
+    mongoc_write_concern_t *concern = write_concern_of(sending);
     for (uint32_t i = 0; i < made->connection_count; i++)
         open_connection(made, i, concern);
     mongoc_write_concern_destroy(concern);
@@ -245,7 +247,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
                 sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
         }
         compared = sl_duplicates_compare(&duplicates, outlet->connection->client,
-                                         &outlet->load->target, error);
+                                         &outlet->sending->destination->target, error);
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
@@ -282,7 +284,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
                                             (const bson_t **)parcel->documents, parcel->count,
                                             outlet->options, &body, &why);
     if (!ok && is_replaced(&why, &body)) {
-        sl_target_mismatch(outlet->load->connection, &outlet->load->target, error);
+        sl_target_mismatch(outlet->sending->destination->connection,
+                           &outlet->sending->destination->target, error);
         bson_destroy(&body);
         return UNDELIVERABLE;
     }
@@ -307,8 +310,9 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
         break;
     }
     if (outcome != DELIVERED)
-        sl_error_prefix(error, "inserting into %s.%s", outlet->load->target.database,
-                        outlet->load->target.collection);
+        sl_error_prefix(error, "inserting into %s.%s",
+                        outlet->sending->destination->target.database,
+                        outlet->sending->destination->target.collection);
     bson_destroy(&body);
     return outcome;
 }
@@ -347,8 +351,9 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
     sl_outcome outcome = UNDELIVERABLE;
     bool any = false;
     if (sl_duplicates_init(&there, piece->documents, piece->count))
-        outcome = outcome_of(sl_duplicates_find(&there, outlet->connection->client,
-                                                &outlet->load->target, &any, error));
+        outcome =
+            outcome_of(sl_duplicates_find(&there, outlet->connection->client,
+                                          &outlet->sending->destination->target, &any, error));
     else
         sl_error_memory(error, "looking for documents");
     if (outcome == DELIVERED && any && !choose(outlet, piece, &there, &parcel, error))
@@ -377,11 +382,11 @@ static bool may_try_again(const sl_outlet *outlet, int64_t since, sl_error *erro
         error->code = SL_EXIT_INTERRUPTED;
         return sl_error_prefix(error, "interrupted while a batch could not be delivered");
     }
-    if (atomic_load(&outlet->load->stop)) /* another thread has given up */
+    if (atomic_load(outlet->sending->stop)) /* another thread has given up */
         return false;
-    if (sl_seconds_since(since) > outlet->load->config->retry_seconds)
+    if (sl_seconds_since(since) > outlet->sending->config->retry_seconds)
         return sl_error_prefix(error, "gave up after %.0f s (--retry-timeout %u)",
-                               sl_seconds_since(since), outlet->load->config->retry_seconds);
+                               sl_seconds_since(since), outlet->sending->config->retry_seconds);
     return true;
 }
 
@@ -435,7 +440,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
     return true;
 }
 
-const sl_destination sink_cluster = {
+const sl_sink_type sink_cluster = {
     .name = "cluster",
     .open = writer_open,
     .close = writer_close,
