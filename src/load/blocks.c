@@ -7,7 +7,7 @@
  * document of it any more: only then its documents and rejects are counted, and it is added to the
  * journal. Whatever ends the load, a block is completed as a unit or not at all, and a load that is
  * resumed sends every block again that was not completed. */
-#include "resume.h"
+#include "ledger/resume.h"
 #include "worker.h"
 
 #include <stdlib.h>

@@ -11,23 +11,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interrupt.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 
-#include "numbers.h"
-#include "parts.h"
+#include "job/numbers.h"
+#include "job/parts.h"
+#include "job/ranges.h"
+#include "job/sources.h"
+#include "job/target.h"
+#include "ledger/resume.h"
 #include "progress.h"
-#include "ranges.h"
 #include "record.h"
 #include "registering.h"
 #include "reject_limit.h"
-#include "resume.h"
-#include "route.h"
-#include "sink.h"
-#include "sources.h"
-#include "target.h"
+#include "send/route.h"
+#include "send/sink.h"
 #include "verify_counts.h"
 #include "worker.h"
 

@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_LOAD_H
 #define SHARDLOAD_LOAD_H
 
-#include "load_config.h"
+#include "job/load_config.h"
 #include "util/error.h"
 
 /* Runs the load and logs its progress, summary and errors. Returns the exit code. */

@@ -12,7 +12,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#include "not_loaded.h"
+#include "job/not_loaded.h"
 #include "reject_limit.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))

@@ -3,9 +3,9 @@
 #ifndef SHARDLOAD_LOAD_RECORD_H
 #define SHARDLOAD_LOAD_RECORD_H
 
-#include "destination.h"
-#include "job.h"
-#include "ledger.h"
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger/ledger.h"
 #include "report/run_record.h"
 #include "run.h"
 

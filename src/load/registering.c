@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "numbers.h"
-#include "parts.h"
+#include "job/numbers.h"
+#include "job/parts.h"
 #include "util/log.h"
 #include "util/text.h"
 

@@ -3,9 +3,9 @@
 #ifndef SHARDLOAD_REGISTERING_H
 #define SHARDLOAD_REGISTERING_H
 
-#include "destination.h"
-#include "job.h"
-#include "ledger.h"
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger/ledger.h"
 
 /* Registers the job's sources as loaded; of a shared load, this loader's parts of them. Then, of a
  * shared load, counts and registers the sources that are complete now, and logs which parts are

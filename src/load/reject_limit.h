@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_REJECT_LIMIT_H
 #define SHARDLOAD_REJECT_LIMIT_H
 
-#include "ledger.h"
+#include "ledger/ledger.h"
 #include "run.h"
 
 #define SL_REJECT_LIMIT_ROOM 32

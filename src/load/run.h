@@ -16,9 +16,9 @@
 #include "util/error.h"
 #include "util/histogram.h"
 
-#include "job.h"
+#include "job/job.h"
 #include "pace.h"
-#include "rate_limit.h"
+#include "send/rate_limit.h"
 
 /* The activities that a worker's time is divided into. */
 typedef enum sl_stage {

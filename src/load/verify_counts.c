@@ -5,18 +5,18 @@
  * counted. With --part every range also holds documents of other parts, so only too few documents
  * are an error; the loader that finishes last counts the documents of all parts (parts.c). */
 #include "verify_counts.h"
-#include "parts.h"
+#include "job/parts.h"
 #include "report/run_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interrupt.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 
-#include "unregistered.h"
+#include "ledger/unregistered.h"
 
 /* The name of a range's source, for messages; the first one if there are several. */
 static const char *source_name(const sl_job *job, const sl_range *range) {

@@ -3,9 +3,9 @@
 #ifndef SHARDLOAD_VERIFY_COUNTS_H
 #define SHARDLOAD_VERIFY_COUNTS_H
 
-#include "destination.h"
-#include "job.h"
-#include "ledger.h"
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger/ledger.h"
 
 /* Counts the documents of each of the job's ranges, and appends the section "verification" to the
  * record. A number that differs from the ledger's is an error (SL_EXIT_VERIFICATION). */

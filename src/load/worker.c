@@ -15,12 +15,12 @@
  * and is counted there in a segment of its block; and delivery.c empties a batch only after a
  * result that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
-#include "archive_entries.h"
-#include "line_ends.h"
+#include "job/archive_entries.h"
+#include "job/line_ends.h"
+#include "job/sources.h"
+#include "ledger/resume.h"
 #include "reject_limit.h"
-#include "resume.h"
-#include "route.h"
-#include "sources.h"
+#include "send/route.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
 #ifndef SHARDLOAD_WORKER_H
 #define SHARDLOAD_WORKER_H
 
-#include "batch.h"
-#include "ledger.h"
+#include "ledger/ledger.h"
 #include "run.h"
-#include "sink.h"
+#include "send/batch.h"
+#include "send/sink.h"
 
 /* A block that is not completed yet, with the outcome of its records so far; see blocks.c. Belongs
  * to one worker. */

@@ -15,11 +15,11 @@
 #include "util/log.h"
 
 #include "documents.h"
-#include "load/destination.h"
-#include "load/job.h"
-#include "load/journal.h"
-#include "load/ledger.h"
-#include "load/resume.h"
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger/journal.h"
+#include "ledger/ledger.h"
+#include "ledger/resume.h"
 
 #define HEAD_BYTES 12u
 #define FIRST_RECORD_BYTES (HEAD_BYTES + 20u)

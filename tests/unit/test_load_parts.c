@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "load/job.h"
-#include "load/ranges.h"
-#include "load/rejects.h"
+#include "job/job.h"
+#include "job/ranges.h"
+#include "ledger/rejects.h"
 
 static char folder[] = "/tmp/shardload-parts-XXXXXX";
 

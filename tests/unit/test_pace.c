@@ -15,9 +15,9 @@
 
 #include "format/ycsb.h"
 
-#include "load/numbers.h"
-#include "load/ranges.h"
-#include "load/sources.h"
+#include "job/numbers.h"
+#include "job/ranges.h"
+#include "job/sources.h"
 #include "load/worker.h"
 
 #define THREADS 8

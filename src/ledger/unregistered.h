@@ -4,8 +4,8 @@
 #ifndef SHARDLOAD_UNREGISTERED_H
 #define SHARDLOAD_UNREGISTERED_H
 
-#include "destination.h"
-#include "job.h"
+#include "job/destination.h"
+#include "job/job.h"
 
 struct sl_ledger;
 

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "batch.h"
-#include "destination.h"
-#include "load_config.h"
+#include "job/destination.h"
+#include "job/load_config.h"
 
 /* The outcome of a batch: documents = inserted + already_stored + rejected. */
 typedef struct sl_batch_result {

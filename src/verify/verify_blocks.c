@@ -10,9 +10,9 @@
  * Threads share nothing per document. The findings of a block are kept until its interval has been
  * read to the end, since a read that fails is repeated, and are reported then. The sums are
  * atomics, each independent of the others, and are read when the threads have been joined. */
-#include "archive_entries.h"
-#include "line_ends.h"
-#include "sources.h"
+#include "job/archive_entries.h"
+#include "job/line_ends.h"
+#include "job/sources.h"
 #include "verification.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_WORK_DIRECTORY_H
 #define SHARDLOAD_WORK_DIRECTORY_H
 
-#include "load_config.h"
+#include "job/load_config.h"
 #include "util/error.h"
 
 #define SL_WORK_DIRECTORY_ROOM 512

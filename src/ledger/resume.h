@@ -4,8 +4,8 @@
 #ifndef SHARDLOAD_RESUME_H
 #define SHARDLOAD_RESUME_H
 
-#include "destination.h"
-#include "job.h"
+#include "job/destination.h"
+#include "job/job.h"
 #include "ledger.h"
 
 /* Opens the journal; with --resume, checks that it belongs to this load. `*finished`: that load has

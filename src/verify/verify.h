@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_VERIFY_H
 #define SHARDLOAD_VERIFY_H
 
-#include "load_config.h"
+#include "job/load_config.h"
 #include "util/error.h"
 
 /* Compares the sources with the collection, with `content` document by document, otherwise by

@@ -3,8 +3,8 @@
 #ifndef SHARDLOAD_ROUTE_H
 #define SHARDLOAD_ROUTE_H
 
-#include "destination.h"
-#include "job.h"
+#include "job/destination.h"
+#include "job/job.h"
 
 /* With --route direct: connects to the shards, before anything is created or changed. */
 bool sl_route_open(const sl_job *job, sl_destination *destination, unsigned threads,

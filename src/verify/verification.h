@@ -7,13 +7,13 @@
 #ifndef SHARDLOAD_VERIFICATION_H
 #define SHARDLOAD_VERIFICATION_H
 
-#include "compare.h"
-#include "destination.h"
-#include "gaps.h"
-#include "job.h"
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger/gaps.h"
+#include "ledger/work_directory.h"
+#include "load/run.h"
 #include "report/run_record.h"
-#include "run.h"
-#include "work_directory.h"
+#include "send/compare.h"
 
 /* ---- problems.c: one missing, different or extra document ---- */
 

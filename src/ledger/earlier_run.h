@@ -4,7 +4,7 @@
 #ifndef SHARDLOAD_EARLIER_RUN_H
 #define SHARDLOAD_EARLIER_RUN_H
 
-#include "job.h"
+#include "job/job.h"
 #include "ledger.h"
 
 typedef struct sl_earlier_run {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "util/error.h"
+#include "error.h"
 
 /* Starts handling the signals. Call it before any other thread is created, so that no other thread
  * receives them. `first` is called on the first signal, `second` on the second, both in a separate

@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-#include "interrupt.h"
 #include "util/clock.h"
 #include "util/hash.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 
 sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id) {

@@ -21,14 +21,14 @@
  * steps. */
 #include "resume.h"
 #include "earlier_run.h"
-#include "route.h"
+#include "send/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "interrupt.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 

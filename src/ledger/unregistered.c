@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interrupt.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 

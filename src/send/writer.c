@@ -20,8 +20,8 @@
 #include <mongoc/mongoc.h>
 
 #include "bson/bson_writer.h"
-#include "interrupt.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 
 #include "duplicates.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `shardload verify`: the phases of a verification. Neither sources nor cluster are changed. */
 #include "verify.h"
-#include "numbers.h"
-#include "ranges.h"
-#include "sources.h"
+#include "job/numbers.h"
+#include "job/ranges.h"
+#include "job/sources.h"
 #include "verification.h"
 
 #include <stdio.h>
@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interrupt.h"
 #include "report/json.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 
-#include "progress.h"
-#include "record.h"
+#include "load/progress.h"
+#include "load/record.h"
 
 static bool interrupted(sl_error *error) {
     return sl_error_set(error, SL_EXIT_INTERRUPTED,

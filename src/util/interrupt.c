@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/clock.h"
+#include "clock.h"
 
 #define WAKE SIGRTMIN
 
